@@ -2,4 +2,4 @@
 
 from tests.models.libraries import prepared
 
-prepared()  # what some of them import asks for torchvision where it is installed
+prepared()  # libraries that some benchmarks import look for torchvision

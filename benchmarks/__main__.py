@@ -68,7 +68,7 @@ GROUPS = {
 
 
 def main() -> None:
-    """Measure the groups asked for and print them."""
+    """Measure the chosen groups and print them."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS))
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
@@ -76,7 +76,7 @@ def main() -> None:
         "--record", action="store_true", help="also write docs/performance.md and its plot, after every group"
     )
     arguments = parser.parse_args()
-    keep_memory()  # as every command does that trains or simulates; what runs beside it has it too
+    keep_memory()  # as every command that trains or simulates; the references run with it too
     measured_at = where()
     found = {}
     for group in arguments.rows:

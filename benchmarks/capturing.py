@@ -1,4 +1,4 @@
-"""Capture of Hugging Face's own GPT-2: seconds from the model to a checked program, and what the preflight adds."""
+"""Times the capture of Hugging Face's GPT-2, from the model to a checked program, and its preflight."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def rows() -> list[Row]:
     what = f"capture of a GPT-2 with {LAYERS} layers, {size:.0f}M parameters, without preflight"
     capturing = Row(what, f"{median(found):.1f} s", "10 s", f"{min(found):.1f}–{max(found):.1f}")
     once, size = _capturing(deep)
-    once(True)  # kernels are tried on their first use in a process
+    once(True)  # warm-up: kernels are self-tested on first use in a process
     found = [_processor_seconds(once, True) - _processor_seconds(once, False) for _ in range(ROUNDS)]
     what = f"its preflight, for {deep.n_layer} layers and {size:.0f}M parameters: processor time"
     return [capturing, Row(what, f"{median(found):.1f} s", "10 s", f"{min(found):.1f}–{max(found):.1f}")]
 
 
 def _capturing(config: GPT2Config) -> tuple[Callable[[bool], CapturedStep], float]:
-    """What captures a model, with a preflight or without, and its parameters in millions."""
+    """A function that captures a model, with or without a preflight, and the parameter count in millions."""
     torch.manual_seed(0)
     model = GPT2LMHeadModel(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)

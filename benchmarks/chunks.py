@@ -1,9 +1,10 @@
-"""A solver's server beside static file servers of the same bytes: Starlette's `StaticFiles` under uvicorn, and nginx
-if it is on PATH.
+"""Compares a solver's server with static file servers of the same bytes: Starlette's `StaticFiles` under
+uvicorn, and nginx if it is on PATH.
 
-Each server is a separate process on loopback, queried by the verifiers' client, which competes for the processor.
-Therefore the servers' processor time, which excludes the client, is compared too. The data are the tensors of a small
-GPT and its optimiser. A file server has each chunk as a separate file, because `HttpClient` does not request ranges.
+Each server is a separate process on loopback, queried by the verifiers' client, which competes for the
+processor. Therefore the servers' processor time, which excludes the client, is compared too. The data are the
+tensors of a small GPT and its optimiser. A file server has each chunk as a separate file, because
+`HttpClient` does not request ranges.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from solver.run_store import RunStore
 from verifier.solver_client import Shapes, SolverClient
 
 SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
-"""Shape of a GPT that has 40 MB including the two moments of each weight."""
+"""The shape of a GPT with 40 MB, including the two moments of each weight."""
 TASK = 1
 CLIENTS = 8
 """Concurrent clients, all from one address: as many connections as an address may have."""
@@ -63,7 +64,7 @@ http {{
 
 
 class Server(NamedTuple):
-    """Where a server listens, its process, and whether it knows chunks of a tensor."""
+    """A server's address, its process id, and whether it serves chunks of a tensor."""
 
     base: Address
     process: int
@@ -82,14 +83,14 @@ Question = tuple[Address, dict[str, str], int]
 
 
 def rows() -> list[Row]:
-    """Whole tensors and single chunks, one client and several, and roots."""
+    """Rows for whole tensors and single chunks, with one client and several."""
     program = state_program()
     with TemporaryDirectory() as name, serving(Path(name), program) as servers:
         return [row for question in questions(program) for row in _rows(servers, *question)]
 
 
 def state_program() -> StepProgram:
-    """A step over the tensors of a GPT under training. It is never run, so what it computes does not matter."""
+    """A step over the tensors of a GPT in training. It is never run; only its state matters."""
     shapes = [tuple(weight.shape) for weight in gpt.make_model(SHAPE).parameters()]
     b = Builder("state")
     tensors = [b.input(TensorType(DType.F32, shape)) for shape in shapes for _ in range(3)]
@@ -150,20 +151,20 @@ def processor_seconds(number: int) -> float:
 
 
 def _checkpoint(shapes: Shapes, server: Server) -> None:
-    """All tensors one after the other, as a verifier fetches them."""
+    """Fetch all tensors one after another, as a verifier does."""
     client = SolverClient(server.base, TASK, shapes, patience=60.0, reach=Reach())
     assert client.checkpoint(0) is not None
 
 
 def _tensors(sizes: Sequence[int], server: Server) -> None:
-    """All tensors, by each of several concurrent clients; each starts with a different one."""
+    """Fetch all tensors with each of several concurrent clients; each starts at a different tensor."""
     each = len(sizes) // CLIENTS
     whole = [(_tensor(server, k), dict[str, str](), size) for k, size in enumerate(sizes)]
     asyncio.run(_at_once([whole[n * each :] + whole[: n * each] for n in range(CLIENTS)]))
 
 
 def _drawn(sizes: Sequence[int], clients: int, server: Server) -> None:
-    """Chunks, divided among several clients."""
+    """Fetch random chunks, divided among several clients."""
     asked: list[Question] = []
     for k, at in drawn(sizes):
         due = min(CHUNK, sizes[k] - at * CHUNK)
@@ -179,7 +180,7 @@ def _tensor(server: Server, k: int) -> Address:
 
 
 def drawn(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Tensor and number of some chunks; the same at each call, and each chunk as likely as any other."""
+    """Tensor and chunk numbers drawn uniformly from all chunks; the same at each call."""
     draw, every = random.Random(0), [-(-size // CHUNK) for size in sizes]
     tensors = draw.choices(range(len(sizes)), every, k=CHUNKS)
     return [(k, draw.randrange(every[k])) for k in tensors]
@@ -198,7 +199,7 @@ async def _at_once(each: Sequence[Sequence[Question]]) -> None:
 
 @contextmanager
 def serving(folder: Path, program: StepProgram) -> Iterator[dict[str, Server]]:
-    """The servers of a run store's bytes, the solver's first."""
+    """Start the servers of a run store's bytes, the solver's first."""
     run_store = kept(folder, program)
     draw = torch.Generator().manual_seed(1)
     types = dict(zip(program.state, program.state_types, strict=True))
@@ -238,7 +239,7 @@ def _served(command: list[str], knows_chunks: bool = False) -> Iterator[Server]:
 
 @contextmanager
 def _listening(command: list[str], port: int, knows_chunks: bool = False) -> Iterator[Server]:
-    """A server that accepts connections."""
+    """Start a server and wait until it accepts connections."""
     base = parsed(f"http://{HOST}:{port}")
     assert base is not None
     with process(command, {}) as number:
@@ -254,7 +255,7 @@ def _is_up(port: int) -> bool:
 
 
 def kept(folder: Path, program: StepProgram) -> RunStore:
-    """The run store of a folder."""
+    """The run store in a folder."""
     database = Database(folder / "solver.sqlite", Identity("", "", ""))
     if database.task(TASK) is None:
         database.put(TASK, Stage.TRAINING)
@@ -264,7 +265,7 @@ def kept(folder: Path, program: StepProgram) -> RunStore:
 
 
 def serve_solver(folder: Path, port: int) -> None:
-    """Serve a run store as a solver does, for ever."""
+    """Serve a run store forever, as a solver does."""
     from protocol.execution.turns import Turns
     from protocol.node.serving import Serving
     from solver.catalog import Catalog
@@ -278,7 +279,7 @@ def serve_solver(folder: Path, port: int) -> None:
 
 
 def serve_files(folder: Path, port: int) -> None:
-    """Serve a folder, for ever."""
+    """Serve a folder forever."""
     import uvicorn
     from starlette.staticfiles import StaticFiles
 

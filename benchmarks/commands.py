@@ -1,4 +1,4 @@
-"""Commands: how long `--help` takes, from process start to end."""
+"""Measures how long `--help` of each command takes, from process start to end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMANDS = ("assay", "solver", "verifier", "sim")
 
 
 def rows() -> list[Row]:
-    """Seconds of `--help` per command."""
+    """Rows with the seconds of `--help` for each command."""
     return [Row(f"`{command} --help`", f"{median(times(command)):.2f} s", "0.3 s") for command in COMMANDS]
 
 

@@ -1,7 +1,9 @@
-"""Committing: tree hashing beside raw SHA-256 on one core, a tree of a million leaves, what checkpoints cost training.
+"""Measures commitments: tree hashing against raw SHA-256, a tree of a million leaves, and the cost of
+checkpoints.
 
-A checkpoint of the GPT is 130 MB. Its cost is the difference between steps with and without a concurrent checkpoint,
-measured alternately; if the checkpoint takes longer than the steps, the wait for it counts too.
+A checkpoint of the GPT is 130 MB. Its cost to training is the difference between steps with and without a
+concurrent checkpoint, measured alternately. If the checkpoint takes longer than the steps, the wait for it
+counts too.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ TENSOR_BYTES = 32 << 20
 LEAVES = 1_000_000
 SIZE = "11M"
 SEGMENT_STEPS = 20
-"""C of examples/gpt.toml; the digits have 50."""
+"""Steps per segment in examples/gpt.toml; examples/digits.toml has 50."""
 STEPS = 2
-"""Steps during which one checkpoint is written: longer than that takes, but shorter than the machine's speed drifts."""
+"""Steps per checkpoint: enough to write one, and too few for the machine's speed to drift."""
 ROUNDS = 15
 GOAL = 5.0
-"""Per cent of the training's time."""
+"""The most that checkpoints may cost, in per cent of the training time."""
 
 
 def rows() -> list[Row]:
-    """A tensor root beside SHA-256 itself, a million leaves, and what checkpoints cost training in time and memory."""
+    """Rows for a tensor root against SHA-256, a million leaves, and the time and memory of checkpoints."""
     data = os.urandom(TENSOR_BYTES)
     ratios = interleaved(lambda: hashlib.sha256(data).digest(), lambda: tensor_root(data), rounds=15)
     share, spread = middle(ratios)
@@ -58,7 +60,7 @@ def rows() -> list[Row]:
 
 
 def training_rows() -> list[Row]:
-    """The share of training time that checkpoints take beside it, and in line with it, by training threads."""
+    """The share of training time that concurrent and in-line checkpoints take, by number of threads."""
     step, before, found = captured(SIZE), torch.get_num_threads(), []
     for threads in sorted({1, min(2, os.cpu_count() or 1)}):
         torch.set_num_threads(threads)
@@ -116,7 +118,7 @@ def _share_row(name: str, threads: int, step_seconds: float, cost: list[float]) 
 
 
 def memory_row() -> Row:
-    """Peak memory of a training that keeps checkpoints beside it over one that keeps them in line, in states."""
+    """How much more peak memory concurrent checkpoints need than in-line ones, in units of a state."""
     peaks = {}
     for how in ("beside", "in-line"):
         command = [sys.executable, "-m", "benchmarks.committing", how]
@@ -128,7 +130,7 @@ def memory_row() -> Row:
 
 
 def peak(how: str) -> int:
-    """Peak bytes of this process in four segments of two steps."""
+    """Train four segments of two steps; returns the peak memory of this process in bytes."""
     step = captured(SIZE)
     state: State = step.initial_state(seed=1)
     with kept_runs(step) as run_store:
@@ -146,7 +148,7 @@ def peak(how: str) -> int:
 
 @contextmanager
 def kept_runs(step: CapturedStep) -> Iterator[RunStore]:
-    """A separate run store on this machine's disk."""
+    """A temporary run store on this machine's disk."""
     with tempfile.TemporaryDirectory() as name:
         database = Database(Path(name) / "solver.sqlite", Identity("", "", ""))
         database.put(1, Stage.TRAINING)

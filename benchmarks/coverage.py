@@ -1,6 +1,7 @@
-"""docs/guide/coverage.md from the rules themselves and from models that are captured: `python -m benchmarks.coverage`.
+"""Generates docs/guide/coverage.md from the rules and from captured models: `python -m benchmarks.coverage`.
 
-No line is written by hand: an operation's meaning is its rule's docstring, and its result is what `coverage()` reports.
+No line is written by hand. An operation's meaning is its rule's docstring; its result is what `coverage()`
+reports.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from protocol.capture.lowering.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "coverage.md"
 REFUSED = "Refused: "
-"""Prefix of the docstring of a rule that exists only to refuse an operation with a remedy."""
+"""Docstring prefix of a rule that only refuses an operation and names a remedy."""
 
 COMPLEX = "complex numbers: a program has none"
 CORE = {
@@ -33,7 +34,7 @@ CORE = {
     "nonzero": "a shape that depends on the data",
     "resize_": "memory that is given or taken; a trace has views and copies",
 }
-"""Reasons why operations of torch's core ATen set are not supported; the page fails if one is missing."""
+"""Why operations of torch's core ATen set are not supported; the page fails if a reason is missing."""
 
 INTRODUCTION = """\
 # What `capture` takes
@@ -65,7 +66,7 @@ def page(models: Mapping[str, CapturedStep]) -> str:
 
 
 def captured() -> dict[str, CapturedStep]:
-    """The models that the counts are of: those of the examples, and two of Hugging Face's with random weights."""
+    """The counted models: those of the examples, and two of Hugging Face's with random weights."""
     shape = gpt.Shape(2, 2, 32, 32)
     text = gpt.corpus(16, limit=1 << 12)
     return {
@@ -137,7 +138,7 @@ def _expanded() -> Iterator[str]:
 
 
 def _core() -> Iterator[str]:
-    """What of torch's core ATen set has neither rule nor expansion, each with its reason."""
+    """Operations of torch's core ATen set without a rule or expansion, each with its reason."""
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
     pairs = (name.removeprefix("aten::").partition(".") for name in names)
     overloads = (getattr(getattr(torch.ops.aten, name), overload or "default") for name, _, overload in pairs)
@@ -174,7 +175,7 @@ def _meaning(rule: Rule) -> str:
 
 
 def _family(rule: Rule) -> str:
-    """The file of the rule; `operands` has what makes rules from one primitive or function each."""
+    """The rule's module as a heading; `operands` makes the rules of a single primitive or function."""
     name = rule.__module__.split(".")[-1].replace("_", " ")
     return "single elements" if name == "operands" else name
 

@@ -1,7 +1,7 @@
-"""Digesting: the cost of a seat's digest relative to the replay of its segments (audit.md section 4).
+"""Measures the cost of a seat's digest relative to the replay of its segments (audit.md section 4).
 
-Both run on one thread, one after the other in each round, and its processor time is what counts: both can use all
-cores, and processor time depends less on what else the machine does. A segment has one state more than steps.
+Both can use all cores, but are measured alternately on one thread, in processor time, which depends less on
+other work of the machine. A segment has one state more than steps.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from protocol.tasks.thinning import MOST, recommended_thinning
 
 SIZE = "11M"
 SEGMENT_STEPS = 20
-"""C of examples/gpt.toml."""
+"""Steps per segment in examples/gpt.toml."""
 ROUNDS = 15
 
 
 def rows() -> list[Row]:
-    """The share of a replay that digesting takes, without thinning and thinned as is recommended."""
+    """Rows with the digest's share of a replay: without thinning, with the recommended one, and with 64."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

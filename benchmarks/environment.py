@@ -1,4 +1,4 @@
-"""Where and on what was measured: every figure is kept with it."""
+"""The date, commit and hardware of a measurement, which are stored with every figure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def where() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short hash of the checkout, with a mark if anything but docs/ has changes: figures are recorded there."""
+    """Short hash of the checkout, with "-dirty" for changes outside docs/, in which figures are stored."""
     head = _git("rev-parse", "--short=7", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return f"{head or 'unknown'}{'-dirty' if changed else ''}"
 
 
 def hardware() -> str:
-    """Processor, number of cores, and the kernel that the processor's instructions allow for 13 x 13 bits."""
+    """Processor, number of cores, and the kernel that this processor uses for 13 x 13 bits."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

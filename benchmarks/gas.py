@@ -1,4 +1,4 @@
-"""Gas: the demo's disputes on a real anvil, from the report that it writes; runs the demo first."""
+"""Gas of the demo's disputes on a real anvil: runs the demo and reads its report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPORT = Path("build/demo/report.json")
 
 
 def rows() -> list[Row]:
-    """The largest transaction, the largest judgment, and the dispute with data served."""
+    """Rows for the largest transaction, the largest judgment, and a dispute whose data is served."""
     subprocess.run([sys.executable, "-m", "examples.demo"], check=True, stdout=subprocess.DEVNULL)
     runs: list[dict[str, Any]] = json.loads(REPORT.read_text())["runs"]
     judged = [run for run in runs if run.get("game") and run["gas"]["judge"]]
@@ -29,5 +29,5 @@ def rows() -> list[Row]:
 
 
 def flat(gas: dict[str, Any]) -> list[int]:
-    """All figures of one run."""
+    """All gas figures of one run as a flat list."""
     return [figure for value in gas.values() for figure in (value if isinstance(value, list) else [value])]

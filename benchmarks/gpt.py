@@ -1,4 +1,4 @@
-"""A GPT's training step: exact beside plain float32 torch, the same model, optimiser and number of threads."""
+"""Compares a GPT's exact training step with float32 torch's: same model, optimiser and threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = {"1M": 31, "50M": 9}
 
 
 def rows() -> list[Row]:
-    """Ratios of an exact step to plain eager and compiled ones for all sizes."""
+    """Rows with the ratios of an exact step to plain eager and compiled steps, for all sizes."""
     return [row for name in SHAPES for row in _rows(name)]
 
 
@@ -57,7 +57,7 @@ def captured(name: str) -> CapturedStep:
 
 
 def captured_of(shape: gpt.Shape) -> CapturedStep:
-    """The captured step of `TOKENS` tokens of a GPT."""
+    """The captured step of a GPT with `TOKENS` tokens per batch."""
     model, optimizer = _model(shape)
     batch = TOKENS // shape.context
     return capture(
@@ -66,7 +66,7 @@ def captured_of(shape: gpt.Shape) -> CapturedStep:
 
 
 def plain_step(name: str, *, compiled: bool = False) -> Callable[[], None]:
-    """The same step in plain float32 torch, eager or by `torch.compile`, which needs a C++ compiler."""
+    """The same step in plain float32 torch, eager or with `torch.compile`, which needs a C++ compiler."""
     shape = SHAPES[name]
     data, batch = gpt.corpus(shape.context), TOKENS // shape.context
     model, optimizer = _model(shape)

@@ -1,8 +1,8 @@
-"""Idle nodes: the memory of a node that waits for a task, and the processor time that waiting takes.
+"""Measures idle nodes: the memory and processor time of a node that waits for a task.
 
-Each node is a separate process on a chain without tasks and with a block every two seconds. Its memory is the larger of
-its use after it has caught up and after a minute of waiting; torch is loaded only with the first task. Processor time
-is that of the minute.
+Each node is a separate process on a chain without tasks and with a block every two seconds. Memory is the
+larger of the values after catching up and after another minute of waiting. torch is loaded only with the
+first task. Processor time is that of the minute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEGABYTE = 10**6
 
 
 def rows(seconds: float = MINUTE) -> list[Row]:
-    """Memory and processor time of each node."""
+    """Rows with the memory and processor time of each node."""
     found = []
     with ground() as stage:
         stage.make_blocks_every(BLOCK_SECONDS)

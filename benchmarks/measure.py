@@ -1,4 +1,4 @@
-"""Measuring two things side by side in one run: the machines are noisy, so a ratio of medians is what is quoted."""
+"""Measures actions side by side in one run. Machines are noisy, so results are medians of ratios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Action = Callable[[], object]
 
 
 class Middle(NamedTuple):
-    """The median of some ratios and their middle half."""
+    """The median and the middle half (first and third quartile) of some ratios."""
 
     median: float
     low: float
@@ -25,9 +25,10 @@ class Middle(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: `value` with its unit, `goal` as asked for, `spread` the middle half of what was measured.
+    """One line of the table: `value` with its unit, the `goal`, and `spread`, the middle half of the
+    measurements.
 
-    `ratio` is there where something ran beside its reference, for the figures.
+    Comparisons with a reference also have `ratio`, for the figures.
     """
 
     what: str
@@ -38,7 +39,7 @@ class Row:
 
 
 def seconds(action: Action, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Wall time of one call, or what another clock shows."""
+    """Seconds of one call, as wall time or by another clock."""
     start = clock()
     action()
     return clock() - start
@@ -50,9 +51,11 @@ def side_by_side(
     rounds: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
-    """For each reference the ratios ours / reference of `rounds` rounds, in which all of them run one after the other.
+    """For each reference, the ratios ours / reference of `rounds` rounds; in a round all actions run one
+    after another.
 
-    One round to warm up goes before. Every round begins with another one, so that none always meets the warmer cache.
+    One warm-up round precedes. Rounds start with different actions, so that none always benefits from a warm
+    cache.
     """
     actions = [ours, *references.values()]
     for action in actions:
@@ -67,7 +70,7 @@ def side_by_side(
 
 
 def interleaved(ours: Action, reference: Action, rounds: int) -> list[float]:
-    """Ratios ours / reference of `rounds` pairs that ran one after the other, after one pair to warm up."""
+    """Ratios ours / reference of `rounds` pairs that run one after another, after one warm-up pair."""
     return side_by_side(ours, {"": reference}, rounds)[""]
 
 
@@ -85,15 +88,17 @@ def middle(ratios: Sequence[float]) -> tuple[float, str]:
 
 
 def ratio_row(what: str, ratios: Sequence[float], goal: str = "") -> Row:
-    """The line of a comparison."""
+    """The row of a comparison."""
     found = quartiles(ratios)
     return Row(what, f"{found.median:.2f}x", goal, str(found), found)
 
 
 def in_use(which: str) -> int:
-    """Resident bytes of this process: VmRSS now, VmHWM the most so far, or since `memory.forget_largest`.
+    """Resident bytes of this process: VmRSS is the current use, VmHWM the peak since `memory.forget_largest`
+    or start.
 
-    Not `getrusage`: its largest use is handed on to a process from the one that started it (Linux: exec keeps it).
+    `getrusage` is unsuitable: a process inherits the peak of the process that started it (Linux: exec keeps
+    it).
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     line = next(line for line in lines if line.startswith(which + ":"))

@@ -1,4 +1,4 @@
-"""Memory of training steps: the exact step beside plain eager float32 torch's, each in its own process.
+"""Compares the memory of an exact training step with that of eager float32 torch, each in its own process.
 
 The measure is the growth of a process's resident memory: its peak during three steps minus its use with only the
 libraries loaded. So weights, optimiser state, data, activations and packed operands count on both sides, and torch
@@ -24,7 +24,7 @@ MEBIBYTE = 1 << 20
 
 
 def rows() -> list[Row]:
-    """Peak growth of the exact step over the plain one's, for every size."""
+    """Rows with the ratio of peak growth, exact / plain, for every size."""
     from benchmarks.gpt import SHAPES, TOKENS
     from benchmarks.starting import write
 
@@ -42,7 +42,7 @@ def rows() -> list[Row]:
 
 
 def in_a_process(module: str, side: str, what: str) -> int:
-    """Bytes that a measuring module prints when it is run with these two words."""
+    """Run a measuring module in its own process with two arguments; returns the bytes that it prints."""
     run = subprocess.run(
         [sys.executable, "-m", module, side, what], capture_output=True, text=True, check=True
     )
@@ -87,7 +87,7 @@ def growth(make: Callable[[], Callable[[], None]]) -> int:
 
 
 def forget_largest() -> None:
-    """Give free memory back to the system and count the largest use again (Linux: proc(5), clear_refs)."""
+    """Return free memory to the system and reset the peak, VmHWM (Linux: proc(5), clear_refs)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

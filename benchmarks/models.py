@@ -1,5 +1,6 @@
-"""Models of libraries: an exact step beside plain float32's, one thread, in processor time. They need what
-`make coverage-suite` installs.
+"""Compares exact and plain float32 steps of library models, in processor time on one thread.
+
+The models need the packages that `make coverage-suite` installs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Masked(nn.Module):
 
 
 def rows() -> list[Row]:
-    """For each model that is installed the ratio of steps and the seconds of its capture."""
+    """Rows for each installed model: the ratio of steps, and the seconds of its capture."""
     return measured(_trainings())
 
 

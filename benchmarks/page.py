@@ -1,4 +1,4 @@
-"""The measured part of docs/performance.md as a function of docs/performance.json; no figure is written by hand."""
+"""Generates the measured part of docs/performance.md from docs/performance.json; nothing is hand-written."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ PAGE = DOCS / "performance.md"
 PLOT = DOCS / "figures" / "performance.svg"
 BEGIN, END = "<!-- measured: python -m benchmarks --record -->", "<!-- measured end -->"
 PLOTTED = ("gpt", "resnet", "training", "products")
-"""Groups whose ratios are drawn; they are all exact over plain."""
+"""Groups whose ratios are plotted; all are exact / plain."""
 
 PICTURES = {
     "soak": "![Memory, files, threads and databases of nodes over the tasks of a soak](figures/soak.svg)"
 }
-"""Figures of a group's own, which it draws itself."""
+"""Figures that a group draws itself."""
 
 Groups = Mapping[str, Mapping[str, Any]]
 
 
 def record(found: Groups) -> None:
-    """Replace the groups in the file of what was measured, and write page and plot."""
+    """Replace the groups in docs/performance.json, and write page and plot."""
     groups = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
     MEASURED.write_text(json.dumps({**groups, **found}, indent=1, ensure_ascii=False) + "\n")
     write()
 
 
 def write() -> None:
-    """Page and plot, from the file of what was measured."""
+    """Write page and plot from docs/performance.json."""
     groups = json.loads(MEASURED.read_text())
     PAGE.write_text(page(PAGE.read_text(), groups))
     plot(groups, PLOT)
 
 
 def page(text: str, groups: Groups) -> str:
-    """The page with its measured part as `groups` have it. Raises ValueError when the part is not marked in `text`."""
+    """The page with its measured part replaced. Raises ValueError if `text` does not mark the part."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"expected one part between {BEGIN!r} and {END!r} in {PAGE}")
     before, rest = text.split(BEGIN)
@@ -50,7 +50,7 @@ def page(text: str, groups: Groups) -> str:
 
 
 def tables(groups: Groups) -> Iterator[str]:
-    """One table a group, with where it was measured."""
+    """One table per group, with its date, commit and hardware."""
     for name, group in sorted(groups.items()):
         yield f"\n### {name}\n"
         yield f"{group['date']}, commit {group['commit']}, {group['hardware']}\n"
@@ -64,7 +64,7 @@ def tables(groups: Groups) -> Iterator[str]:
 
 
 def plot(groups: Groups, path: Path) -> None:
-    """Every ratio to plain float32 with its middle half, on a logarithmic axis; the same bytes for the same numbers."""
+    """Plot every ratio to float32 and its middle half on a logarithmic axis. The file is deterministic."""
     rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(8.6, 0.8 + 0.21 * len(rows)), layout="constrained")

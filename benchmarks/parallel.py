@@ -1,8 +1,8 @@
-"""Micro-batches and processes: the same step of a GPT by two processes and by one, and what cutting its batch costs.
+"""Measures a GPT's step with two worker processes against one, and the cost of micro-batches.
 
-Two comparisons, each side by side: steps of four micro-batches by two worker processes of one thread each beside one
-such process, as `solver run --processes` starts them; and in one process a step of four micro-batches beside one of
-the whole batch. The bits of the first two are the same; those of the last two are two programs' own.
+The first comparison has steps of four micro-batches, with two worker processes against one, each with one
+thread, as `solver run --processes` starts them. The bits are equal. The second has a step of four
+micro-batches against a step of the whole batch in one process. These are two programs with different bits.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SHAPES = {
 }
 UNITS = 4
 STEPS = 4
-"""Of one timed call of workers: a short segment."""
+"""Steps per timed call of the workers: a short segment."""
 ROUNDS = {"1M": 15, "11M": 7}
 
 
 def rows() -> list[Row]:
-    """Both ratios for each size."""
+    """Rows with both ratios for each size."""
     return [row for name in SHAPES for row in (_processes(name), _units(name))]
 
 
@@ -83,7 +83,7 @@ class _Alone:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """What is started meanwhile computes on one thread."""
+    """Processes started in this context compute on one thread."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
     try:

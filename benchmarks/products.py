@@ -1,4 +1,4 @@
-"""Products: the exact contraction beside float32's, for shapes of an 11M GPT's step and all three pairs of bits."""
+"""Compares exact products with float32's, for the shapes of an 11M GPT's step and all three pairs of bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.measure import Row, interleaved, ratio_row
 from protocol.numerics.contract import contract
 from protocol.numerics.kernels.dispatch import kernel_for
 
-# (name, batch, M, N, K), rows side by side unless a name says otherwise: 2,048 tokens of width 384, six heads.
+# (name, batch, M, N, K); row-major unless a name says otherwise: 2,048 tokens of width 384, six heads.
 SHAPES = (
     ("queries, keys and values", 1, 2048, 1152, 384),
     ("projection", 1, 2048, 384, 384),
@@ -23,7 +23,7 @@ PAIRS = ((13, 13), (20, 13), (20, 20))
 
 
 def rows() -> list[Row]:
-    """Ratio to `torch.matmul` in float32 for every shape and pair."""
+    """Rows with the ratio to `torch.matmul` in float32 for every shape and pair."""
     found = []
     for name, batch, m, n, k in SHAPES:
         g = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""Recurrent layers: an exact step beside plain float32's, one thread, in processor time; and what capturing takes."""
+"""Compares exact and float32 steps of recurrent layers, on one thread in processor time; times capture."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Words(nn.Module):
 
 
 class Pixels(nn.Module):
-    """A classifier of digits, pixel by pixel: an LSTM over 784 steps."""
+    """A classifier of digits that reads pixel by pixel: an LSTM over 784 steps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Pixels(nn.Module):
 
 @dataclass(frozen=True)
 class Training:
-    """A model, its data, and rows of a batch."""
+    """A model, its data, its batch size, and the goal for the ratio of steps."""
 
     what: str
     model: nn.Module
@@ -56,7 +56,7 @@ class Training:
     goal: str
 
     def capture(self) -> CapturedStep:
-        """Its step."""
+        """The captured step."""
         optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         return capture(
             self.model, lambda m, b: m(b), optimizer, self.data, batch_size=self.batch, steps=1_000
@@ -64,12 +64,12 @@ class Training:
 
 
 def rows() -> list[Row]:
-    """For each model the ratio of steps, then the seconds of capturing the long one."""
+    """Rows for each model: the ratio of steps, and the seconds of its capture."""
     return measured(_trainings())
 
 
 def measured(trainings: Iterable[Training]) -> list[Row]:
-    """Ratios of steps and seconds of captures, on one thread."""
+    """Rows with the ratio of steps and the seconds of capture of each training, on one thread."""
     with one_thread():
         return [row for training in trainings for row in _measured(training)]
 
@@ -108,7 +108,7 @@ def _measured(training: Training) -> Iterator[Row]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch and the compiled library with one thread: processor time then counts no waiting for others."""
+    """Run torch and the compiled library on one thread, so that processor time includes no waiting."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,6 +1,7 @@
-"""RepDL, the public library nearest in aim: products with a fixed order of additions, beside plain float32's.
+"""Compares RepDL, a public library with a similar aim: its products have a fixed order of additions.
 
-Rows only where its build can be imported (`pip install` of https://github.com/microsoft/RepDL); nothing else needs it.
+There are rows only if it can be imported (`pip install` of https://github.com/microsoft/RepDL). Nothing else
+needs it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PACKAGE = "repdl"
 
 
 def rows() -> list[Row]:
-    """Each plain shape of `products`: RepDL beside float32, and beside the exact product of 13 x 13 bits."""
+    """Rows that compare RepDL with float32 and exact 13 x 13 bits, for the plain shapes of `products`."""
     if importlib.util.find_spec(PACKAGE) is None:
         return []
     ops = importlib.import_module(f"{PACKAGE}.ops")

@@ -1,7 +1,7 @@
-"""A ResNet-18's training step on images of 32 x 32: exact beside plain eager float32 torch, time and peak memory.
+"""Compares a ResNet-18's exact training step on 32 x 32 images with float32 torch: time and peak memory.
 
-The network for images of this size: a stem of 3 x 3 without pooling, four stages of two blocks from 64 to 512 channels.
-Pixels and labels are random, since no number here depends on them.
+The network is the variant for such images: a 3 x 3 stem without pooling, and four stages of two blocks with
+64 to 512 channels. Pixels and labels are random, since the results do not depend on them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BATCH = 32
 IMAGES = 256
 CLASSES = 10
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
-"""Channels and the stride of the first of two blocks."""
+"""The channels of each stage, and the stride of its first block."""
 
 
 class ResNet18(nn.Module):
-    """11.2M parameters."""
+    """A ResNet-18 with 11.2M parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class ResNet18(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Ratios of an exact step to plain eager and compiled ones, and of the memory that it and the eager one need."""
+    """Rows with the time ratio of exact to eager and compiled steps, and the memory ratio to eager."""
     step = captured()
     plain = {"eager": plain_step(), "compiled": plain_step(compiled=True)}
     state: State = step.initial_state(seed=1)
@@ -83,7 +83,7 @@ def captured(bits: Mapping[str, tuple[int, int]] | None = None) -> CapturedStep:
 
 
 def plain_step(*, compiled: bool = False) -> Callable[[], None]:
-    """The same step in plain float32 torch, eager or by `torch.compile`, which needs a C++ compiler."""
+    """The same step in plain float32 torch, eager or with `torch.compile`, which needs a C++ compiler."""
     model, optimizer = _model()
     data = _images()
     generator = torch.Generator().manual_seed(1)
@@ -100,7 +100,7 @@ def plain_step(*, compiled: bool = False) -> Callable[[], None]:
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Cross-entropy."""
+    """The cross-entropy of a batch."""
     return F.cross_entropy(model(batch["pixels"]), batch["labels"])
 
 

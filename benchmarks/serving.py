@@ -1,8 +1,9 @@
-"""A bundle server while 100 clients keep half requests open, or ask without a pause: how long an honest client waits.
+"""Measures how long an honest client waits for a bundle server that 100 hostile clients attack.
 
-Server and hostile clients are separate processes. The hostile ones come from 100 addresses of 127.0.0.0/8, or all
-from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). They share
-the processor with the server. Whatever is not answered with 200 counts as never.
+The hostile clients keep half requests open, or send requests without a pause. Server and hostile clients are
+separate processes that share the processor. The hostile clients come from 100 addresses of 127.0.0.0/8, all
+of which are this machine on Linux, or from a single one. They reconnect immediately when the server closes a
+connection. A request that is not answered with 200 counts as infinitely slow.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ CLIENTS = 100
 HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
-"""How many connections each client keeps, and what it sends on them: again after each answer."""
+"""Number of connections per client, and the request that it sends on each, again after every answer."""
 QUESTIONS = 500
 ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"
 
 
 class Answer(NamedTuple):
-    """Seconds that a question took, infinite without an answer, and of those the server's main thread computed."""
+    """Seconds of a request (infinite without an answer), and of the server's main thread meanwhile."""
 
     seconds: float
     computed: float
 
 
 def rows() -> list[Row]:
-    """The 99th percentile of the honest client's waits, for each kind of attack and for none."""
+    """Rows with the 99th percentile of the honest client's waits, for each attack and without one."""
     found = []
     for what, kind in (("that reopen half requests", "half"), ("that ask without a pause", "whole")):
         for where, addresses in (("100 addresses", CLIENTS), ("one address", 1)):
@@ -57,18 +58,18 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The value that this share does not exceed."""
+    """The smallest value that at least this share of the values does not exceed."""
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 
 def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
-    """An honest client's questions, one after the other; hostile clients of a kind on that many addresses."""
+    """An honest client's answers, one after another, under attack from `addresses` addresses."""
     with serving() as (port, server), attacking(port, kind, addresses):
         return [answer(port, server) for _ in range(QUESTIONS)]
 
 
 def answer(port: int, server: int) -> Answer:
-    """One question; `server` is the server's process."""
+    """Send one request; `server` is the server's process id."""
     before = processor_seconds(server)
     seconds = ask(port)
     return Answer(seconds, processor_seconds(server) - before)
@@ -80,7 +81,7 @@ def processor_seconds(process: int) -> float:
 
 
 def ask(port: int) -> float:
-    """Seconds of one question on its own connection."""
+    """Seconds of one request on a new connection."""
     start = time.perf_counter()
     connection = HTTPConnection(HOST, port, timeout=5)
     try:
@@ -95,7 +96,7 @@ def ask(port: int) -> float:
 
 @contextmanager
 def serving() -> Iterator[tuple[int, int]]:
-    """`assay serve` with nothing to serve; its port and its process."""
+    """Run `assay serve` with nothing to serve; yields its port and process id."""
     port = free_port(HOST)
     command = [str(Path(sys.executable).parent / "assay"), "serve", "--port", str(port)]
     with TemporaryDirectory() as home, process(command, {"ASSAY_HOME": home}) as server:
@@ -106,7 +107,7 @@ def serving() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def attacking(port: int, kind: str, addresses: int) -> Iterator[None]:
-    """Hostile clients, once they have had two seconds."""
+    """Run hostile clients; they have two seconds to start."""
     if not addresses:
         yield
         return
@@ -117,7 +118,7 @@ def attacking(port: int, kind: str, addresses: int) -> Iterator[None]:
 
 @contextmanager
 def process(command: list[str], environment: dict[str, str]) -> Iterator[int]:
-    """A process that is ended afterwards; its number."""
+    """Run a process, which is killed afterwards; yields its id."""
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     try:
         yield running.pid
@@ -127,14 +128,14 @@ def process(command: list[str], environment: dict[str, str]) -> Iterator[int]:
 
 
 async def attack(port: int, kind: str, addresses: int) -> None:
-    """All hostile clients."""
+    """Run all hostile clients."""
     hosts = [f"127.0.1.{1 + number % addresses}" for number in range(CLIENTS)]
     each, said = KINDS[kind]
     await asyncio.gather(*(keep_on(port, host, said) for host in hosts for _ in range(each)))
 
 
 async def keep_on(port: int, host: str, said: bytes) -> None:
-    """Repeat the request after every answer, reconnecting when a connection ends, for ever."""
+    """Send the request again after every answer, and reconnect when a connection ends, forever."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))

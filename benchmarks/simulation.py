@@ -1,9 +1,10 @@
-"""The simulation's engine: task-rounds a second on two processes; and beside the same market in plain Python and
+"""Measures the simulation engine: task-rounds per second on two processes, and relative to plain Python and
 Mesa.
 
-Baseline: 20 solvers bid, 3 verifiers are drawn of 200, of which 140 look; solvers invent a tenth of the segments;
-fees and slashes are booked in whole units. The three models run in turn, each in one process; the rivals, told what
-to play over a pipe, in their own environment under build/, which is made when it is first needed.
+The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, 140 of which look; solvers invent a tenth
+of the segments; fees and slashes are booked in whole units. The three models run in turn, each in one
+process. The rivals have their own environment under build/, made on first use, and receive their parameters
+over a pipe.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ PINNED = (
 )
 PROCESSES = 2
 RUNS, ROUNDS = 8_192, 50
-"""Of one timed call of the engine: 400,000 task-rounds, half a second."""
+"""Runs and rounds of one timed call of the engine: about 400,000 task-rounds, half a second."""
 RIVALS = {"plain Python": ("simulation_plain.py", 4_000), "Mesa 3.3.1": ("simulation_mesa.py", 2_000)}
-"""Their scripts, and task-rounds of one timed call."""
+"""The rivals' scripts, and task-rounds per timed call."""
 TURNS = 9
 HONEST, FALSE_SHARE = 140, 0.1
 
@@ -60,13 +61,13 @@ def case() -> Case:
 
 
 def terms() -> dict[str, float]:
-    """The same market, as the plain model takes it."""
+    """The same market as parameters of the plain model."""
     parameters = case().parameters
     return {**asdict(parameters), "honest_verifiers": HONEST, "false": Lazy(FALSE_SHARE).false(parameters)}
 
 
 def rows() -> list[Row]:
-    """Task-rounds a second, and how many times as fast as each rival."""
+    """Rows with task-rounds per second, and the speed relative to each rival."""
     return [*_speeds(), *_beside()]
 
 
@@ -78,7 +79,7 @@ def _play(seed: int) -> float:
 
 
 def _speeds() -> Iterator[Row]:
-    """By the clock, which on a busy machine shows what is left to the two; and by the processor time they had."""
+    """Speeds by wall time, which depends on other work of the machine, and by processor time."""
     clock, processor = [], []
     with ProcessPoolExecutor(PROCESSES, initializer=keep_memory) as pool:
         list(pool.map(_play, range(PROCESSES)))
@@ -110,7 +111,7 @@ def _beside() -> Iterator[Row]:
 
 @contextmanager
 def _rival(python: Path, name: str) -> Iterator[Action]:
-    """A process that plays a market when it is called."""
+    """Run a rival's process; the yielded action plays a market in it."""
     script, rounds = RIVALS[name]
     command = [str(python), str(HERE / script)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -127,7 +128,7 @@ def _rival(python: Path, name: str) -> Iterator[Action]:
 
 
 def _environment() -> Path:
-    """The interpreter of the rivals' environment, with what is pinned and nothing else."""
+    """The interpreter of the rivals' environment, which has only the pinned packages."""
     python, made = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "pinned.json"
     if not made.exists() or json.loads(made.read_text()) != list(PINNED):
         print("benchmarks: making the environment of Mesa", file=sys.stderr)

@@ -1,6 +1,7 @@
-"""The baseline market as a model of Mesa: agents in agent sets, asked one by one. Run in an environment that has Mesa.
+"""The baseline market as a Mesa model: agents in agent sets that act one by one. Needs an environment with
+Mesa.
 
-The rules are those of simulation_plain.py; what differs is who acts: each solver and verifier is an agent.
+The rules are those of simulation_plain.py, but each solver and verifier is an agent.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from simulation_plain import FIRST_SOLVER, Market, Seat, Terms, sell, serve
 
 
 class Solver(mesa.Agent):
-    """Bids its cost and a markup, invents some segments."""
+    """Bids its cost plus a markup, and invents some segments."""
 
     def __init__(self, model: Baseline, cost: int) -> None:
         super().__init__(model)
@@ -27,7 +28,7 @@ class Solver(mesa.Agent):
 
 
 class Verifier(mesa.Agent):
-    """Looks at what it draws, or attests it without."""
+    """Replays its drawn segments, or attests without replaying."""
 
     def __init__(self, model: Baseline, number: int, looks: bool) -> None:
         super().__init__(model)
@@ -35,7 +36,7 @@ class Verifier(mesa.Agent):
         self.looks = looks
 
     def check(self) -> None:
-        """One seat: a challenge where a replay differs."""
+        """Fill one seat; it challenges if a replay differs."""
         model, terms, last = self.model, self.model.terms, self.model.terms["segments"]
         drawn = model.random.sample(range(1, last + 1), terms["segments_per_verifier"])
         differs = self.looks and min(drawn) <= terms["false"]
@@ -48,7 +49,7 @@ class Verifier(mesa.Agent):
 
 
 class Baseline(mesa.Model):
-    """A market; the books are those of the plain model."""
+    """A market with the books of the plain model."""
 
     def __init__(self, terms: Terms, rounds: int, seed: int) -> None:
         super().__init__(seed=seed)
@@ -64,7 +65,7 @@ class Baseline(mesa.Model):
         self.verifiers = list(self.agents_by_type[Verifier])
 
     def step(self) -> None:
-        """One task."""
+        """Play one task."""
         books, terms = self.books, self.terms
         self.solvers.do("bid")
         sold = sell([agent.ask for agent in self.solvers], terms["budget"])

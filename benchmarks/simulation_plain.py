@@ -1,9 +1,9 @@
-"""The baseline market in plain Python: the reference that the simulation's engine is timed beside, and tested
-against.
+"""The baseline market in plain Python: the reference for the speed and the results of the simulation engine.
 
-One run of one market, a task at a time: honest or lazy solvers bid, the lowest trains, verifiers are drawn, the
-honest ones replay and challenge, the others attest whatever is served; fees, prices and slashes are booked in whole
-units. It does not import this project, so that other libraries' models can use it in their own environments.
+It plays one run of one market, task by task. Honest or lazy solvers bid, and the lowest bidder trains.
+Verifiers are drawn; the honest ones replay and challenge, the others attest everything. Fees, prices and
+slashes are booked in whole units. It does not import this project, so that other libraries' models can use it
+in their own environments.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Terms = Mapping[str, Any]
-"""Fields of `sim.parameters.MarketParameters`, `honest_verifiers`, and `false`: segments that every solver invents."""
+"""Fields of `sim.parameters.MarketParameters`, `honest_verifiers`, and `false`: segments a solver invents."""
 Seat = tuple[int, int, list[int]]
-"""Account, segment that it challenges, and its segments."""
+"""A seat's account, the segment that it challenges (0 for none), and its drawn segments."""
 FIRST_SOLVER = 2
-"""After the submitter and the drawer."""
+"""The first solver's account, after the submitter's and the drawer's."""
 
 
 def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
-    """Winner and price: the lowest ask opens at 9/10 of the budget, the two lowest undercut each other by 2 %."""
+    """Winner and price, or None. The lowest ask opens at 9/10 of the budget or its ask; the two lowest then
+    undercut each other by 2 %.
+    """
     pair = sorted(range(len(asks)), key=asks.__getitem__)[:2]
     if asks[pair[0]] > budget:
         return None
@@ -58,7 +60,7 @@ class Market:
         ]
 
     def play(self) -> None:
-        """One task."""
+        """Play one task."""
         terms, effort = self.terms, 1 - self.terms["false"] / self.terms["segments"]
         asks = [
             math.ceil(cost * effort * (1 + terms["markup"] * 2 * self.luck.random())) for cost in self.costs
@@ -78,7 +80,7 @@ class Market:
             self.settle(solver, price, [account for account, _, _ in seats])
 
     def check(self) -> list[Seat]:
-        """The account of each seat, the segment that it challenges (0 for none), and its segments."""
+        """Draw the seats and play their replays."""
         terms, last = self.terms, self.terms["segments"]
         seats: list[Seat] = []
         for verifier in self.luck.sample(range(terms["verifier_count"]), terms["verifiers"]):
@@ -94,8 +96,10 @@ class Market:
         return seats
 
     def convict(self, solver: int, seats: list[Seat]) -> None:
-        """Out of the stake: reward, restitution, costs and fees of seats that challenge, fees of others but for those
-        that have attested the convicted segment. The rest burns.
+        """Pay from the stake: the reward, the restitution, and costs and fees of challenging seats.
+
+        Other seats get their fees unless they attested the convicted segment. The rest of the stake is
+        burned.
         """
         stake = self.terms["stake"]
         challenger, convicted, _ = next(seat for seat in seats if seat[1])
@@ -114,7 +118,7 @@ class Market:
         self.ends["convicted"] += 1
 
     def settle(self, solver: int, price: int, seats: list[int]) -> None:
-        """Fees to the seats, the price to the solver."""
+        """Pay the fees to the seats and the price to the solver."""
         for account in seats:
             self.move(0, account, self.fee)
         self.move(0, solver, price)
@@ -124,18 +128,18 @@ class Market:
         self.ends["settled"] += 1
 
     def move(self, giver: int, taker: int, amount: int) -> None:
-        """Tokens from one account to another."""
+        """Move tokens from one account to another."""
         self.free[giver] -= amount
         self.free[taker] += amount
 
     def gas(self, name: str) -> float:
-        """What some gas costs, in token units."""
+        """The cost of a gas parameter in token units."""
         cost: float = self.terms[name] * self.terms["gas_price"] * 10**6
         return cost
 
 
 def play(terms: Terms, rounds: int, seed: int) -> Market:
-    """A market after its rounds. Raises ValueError when its books do not add up."""
+    """Play a market and return it. Raises ValueError if its books do not balance."""
     market = Market(terms, rounds, seed)
     for _ in range(rounds):
         market.play()
@@ -145,7 +149,7 @@ def play(terms: Terms, rounds: int, seed: int) -> Market:
 
 
 def serve(play: Callable[[Terms, int, int], object]) -> None:
-    """Play what is asked for on stdin, a JSON list of the arguments a line, and answer each with a line."""
+    """Play once per line of stdin, a JSON list of the arguments of `play`; answer each with a line."""
     for line in sys.stdin:
         play(*json.loads(line))
         print("played", flush=True)

@@ -1,8 +1,8 @@
-"""Starting: what a second run of a task waits for before its first step is done, in its own process.
+"""Measures the time from the start of a new process to the end of a task's first step, in a second run.
 
-The bundle is on disk, the package is built. A new process imports what a solver runs, loads and verifies the bundle,
-recognises the library functions of its program, tests the machine and the compiled kernels, and makes one step. Times
-are from the process's start, the interpreter's own included.
+The bundle is on disk and the package is built. The new process imports a solver's modules, loads and verifies
+the bundle, recognises the library functions of its program, tests the machine and the compiled kernels, and
+runs one step. Times start with the process, so they include the interpreter's start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARTS = ("import", "load", "recognise", "self-test", "step")
 
 
 def rows() -> list[Row]:
-    """Seconds to the first step of a new process for GPTs of both larger sizes, and what they went into."""
+    """Rows with the seconds to the first step of a new process, whole and by part, for two GPTs."""
     from benchmarks.gpt import SHAPES
 
     found = []
@@ -44,7 +44,7 @@ def rows() -> list[Row]:
 
 
 def write(folder: Path, name: str) -> None:
-    """The bundle of a GPT's step, by the name of its size."""
+    """Write the bundle of a GPT's step; `name` is the size."""
     from benchmarks.gpt import captured
     from protocol.tasks.bundles import Bundle, write_bundle
 
@@ -53,7 +53,7 @@ def write(folder: Path, name: str) -> None:
 
 
 def _run(folder: str) -> dict[str, float]:
-    start = time.monotonic()  # one clock for all processes of a machine
+    start = time.monotonic()  # the clock is the same in all processes
     run = subprocess.run(
         [sys.executable, "-m", __name__, folder, str(start)], capture_output=True, text=True, check=True
     )

@@ -1,6 +1,7 @@
-"""A traced step of an 11M-parameter GPT on 2,048 tokens: what a dispute about one of its steps costs at first.
+"""Measures a traced step of an 11M-parameter GPT on 2,048 tokens: the first cost of a dispute about one of
+its steps.
 
-Runs in its own process, because a process's peak memory never decreases.
+Runs in a separate process, because a process's peak memory never decreases.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GIBIBYTE = 1 << 30
 
 
 def rows() -> list[Row]:
-    """Seconds and peak memory of the trace, beside a step."""
+    """Rows with the seconds and peak memory of the trace, and the seconds of a plain step."""
     run = subprocess.run([sys.executable, "-m", __name__], capture_output=True, text=True, check=True)
     found = json.loads(run.stdout)
     what = f"traced step, 11M GPT, 2,048 tokens, {found['values'] / GIBIBYTE:.1f} GiB of values"
@@ -35,14 +36,14 @@ def rows() -> list[Row]:
 
 
 def measure() -> dict[str, float]:
-    """Seconds of a step and of its trace, bytes of the trace's values, and the largest memory in use."""
+    """Seconds of a step and of its trace, bytes of the trace's values, and peak memory."""
     model = gpt.make_model(SHAPE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
     text = gpt.corpus(SHAPE.context)
     step = capture(model, gpt.objective, optimizer, text, batch_size=BATCH, steps=10, clip_norm=1.0)
     program = step.step_program.program
     interpreter = Interpreter(kernels(program, step.hints))
-    state = step.step(step.initial_state(1))  # the first one also checks kernels
+    state = step.step(step.initial_state(1))  # the first step also self-tests kernels
     return {
         "step": seconds(lambda: step.step(state)),
         "trace": seconds(lambda: step.step_program.trace(state, step.fixed, interpreter)),

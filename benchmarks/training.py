@@ -1,4 +1,4 @@
-"""Training: one exact step of the digits MLP beside the same step in plain float32 torch, same threads."""
+"""Compares an exact step of the digits MLP with the same step in float32 torch, on the same threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEPS = 20
 
 
 def rows() -> list[Row]:
-    """Ratio of an exact step to a plain eager step."""
+    """A row with the ratio of an exact step to a plain eager step."""
     captured = digits.build(steps=1_000_000)
     state: State = captured.initial_state(seed=1)
     model = digits.make_model()

@@ -1,1 +1,1 @@
-"""Tasks that a newcomer can submit: a TOML file with the terms and a Python file with the training code."""
+"""Example tasks to submit: for each a TOML file with the terms and a Python file with the training code."""

@@ -1,7 +1,7 @@
 """The digits task: an MLP on scikit-learn's 8 x 8 handwritten digits, in plain torch.
 
-Everything here runs on the submitter's machine only, once, to be captured. Solvers and verifiers get a program, tensors
-and terms; none of them imports this file.
+This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
+tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from protocol.capture import CapturedStep, capture
 
 TRAINING_ROWS = 1_500
-"""Of 1,797 images; the others are held out."""
+"""Training images, of 1,797; the others are held out."""
 HIDDEN = 512
 BATCH = 64
 PEAK_RATE = 0.2
 WARM_UP = 20
-"""Steps on which the learning rate rises; then it falls as a half cosine."""
+"""Steps during which the learning rate rises; then it falls as a half cosine."""
 PIXEL_MAXIMUM = 16.0
-"""Pixels are whole numbers from 0 to 16, so that the division is exact."""
+"""Pixels are integers from 0 to 16, so the division by 16 is exact."""
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured training step on `training` (by default on that of `split`), with rates for `steps` steps."""
+    """The captured step on `training` (default: that of `split`), with learning rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
@@ -36,21 +36,21 @@ def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedS
 
 
 def make_model() -> nn.Module:
-    """64 pixels, one hidden layer, 10 digits; the same initial weights every time."""
+    """A model with 64 inputs, one hidden layer and 10 outputs; the initial weights are always the same."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-    """Cross-entropy, and the accuracy on the batch."""
+    """The cross-entropy and the accuracy on the batch."""
     logits = model(batch["pixels"])
     labels = batch["labels"]
     return F.cross_entropy(logits, labels), {"accuracy": (logits.argmax(1) == labels).float().mean()}
 
 
 def warm_up_and_cosine(step: int, steps: int) -> float:
-    """Factor of the peak rate at a step, counted from 0."""
+    """The learning rate at a step, as a factor of the peak rate; steps count from 0."""
     return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
@@ -61,7 +61,7 @@ def split() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     digits = load_digits()
     pixels = torch.tensor(digits.data, dtype=torch.float32) / PIXEL_MAXIMUM
     labels = torch.tensor(digits.target, dtype=torch.int64)
-    # Neighbours in the file come from the same writers; a fixed permutation mixes them.
+    # Neighbours in the file are by the same writers, so a fixed permutation mixes them.
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1))
     training, held_out = order[:TRAINING_ROWS], order[TRAINING_ROWS:]
     return (
@@ -71,7 +71,7 @@ def split() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
-    """Accuracy of a trained state on the held-out images; the submitter's use of the result."""
+    """Accuracy of a trained state on the held-out images, which the submitter evaluates."""
     model = make_model()
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     _, held_out = split()

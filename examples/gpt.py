@@ -1,7 +1,7 @@
-"""The GPT task: a byte-level transformer on the Python standard library's own source, in plain torch.
+"""The GPT task: a byte-level transformer on the source of Python's standard library, in plain torch.
 
-Everything here runs on the submitter's machine only, once, to be captured. Solvers and verifiers get a program, tensors
-and terms; none of them imports this file.
+This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
+tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ VOCABULARY = 256
 BATCH = 8
 PEAK_RATE = 3e-3
 WARM_UP = 10
-"""Steps on which the learning rate rises; then it falls as a half cosine."""
+"""Steps during which the learning rate rises; then it falls as a half cosine."""
 WEIGHT_DECAY = 0.1
 CLIP_NORM = 1.0
 HELD_OUT = 64
-"""Windows at the end of the corpus that no step sees."""
+"""The number of windows at the end of the corpus that are not trained on."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a GPT: `width` is divided among `heads`, the hidden layer of a block is four times as wide."""
+    """Sizes of a GPT. `width` is divided among `heads`; the hidden layer of a block is four times as wide."""
 
     layers: int
     heads: int
@@ -43,7 +43,7 @@ class Shape:
 
 
 TASK = Shape(layers=2, heads=2, width=32, context=32)
-"""What `gpt.toml` trains: 34,688 parameters, small enough to be audited many times over on one core."""
+"""The model of `gpt.toml`: 34,688 parameters, small enough for many audits on one core."""
 
 
 def build(steps: int, micro_batches: int = 1) -> CapturedStep:
@@ -55,7 +55,7 @@ def build(steps: int, micro_batches: int = 1) -> CapturedStep:
 def build_of(
     model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int, micro_batches: int = 1
 ) -> CapturedStep:
-    """The captured training step of any GPT: AdamW with decay on matrices alone, gradients clipped."""
+    """The captured training step of any GPT: AdamW, with decay only on matrices, and gradient clipping."""
     optimizer = make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
     return capture(
@@ -72,7 +72,7 @@ def build_of(
 
 
 class Block(nn.Module):
-    """Pre-norm block: causal attention, then a hidden layer, each added to what came in."""
+    """A pre-norm block: causal attention, then a hidden layer, each with a residual connection."""
 
     mask: Tensor
 
@@ -89,7 +89,7 @@ class Block(nn.Module):
         self.register_buffer("mask", torch.ones(shape.context, shape.context, dtype=torch.bool).tril())
 
     def forward(self, x: Tensor) -> Tensor:
-        """f32 [B, T, D] to the same."""
+        """f32 [B, T, D] to f32 [B, T, D]."""
         x = x + self._dropout(self.projection(self._attention(self.before_attention(x))))
         return x + self._dropout(self.narrow(F.gelu(self.widen(self.before_hidden(x)))))
 
@@ -109,7 +109,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """Token and position embedding, blocks, layer norm, head; the head may share the token embedding's table."""
+    """Token and position embeddings, blocks, layer norm, and a head, which may share the token table."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -146,14 +146,14 @@ class Gpt(nn.Module):
 
 
 def make_model(shape: Shape, seed: int = 0) -> Gpt:
-    """The same initial weights every time for a seed."""
+    """A model with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Gpt(shape)
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
-    """AdamW; biases and the gains of layer norms do not decay."""
+    """AdamW without weight decay for biases and the gains of layer norms."""
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -161,7 +161,7 @@ def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
 
 
 def warm_up_and_cosine(step: int, steps: int) -> float:
-    """Factor of the peak rate at a step, counted from 0."""
+    """The learning rate at a step, as a factor of the peak rate; steps count from 0."""
     return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
@@ -173,7 +173,7 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 def corpus(context: int, limit: int = 1 << 20) -> dict[str, Tensor]:
-    """Windows u8 [N, context + 1] side by side over the first `limit` bytes of the standard library's source."""
+    """Adjacent windows u8 [N, context + 1] of the first `limit` bytes of the standard library's source."""
     data = bytearray()
     for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
         data += path.read_bytes()

@@ -1,7 +1,7 @@
 """The ResNet task: a small residual network with batch norm on scikit-learn's 8 x 8 digits, in plain torch.
 
-Everything here runs on the submitter's machine only, once, to be captured. Solvers and verifiers get a program, tensors
-and terms; none of them imports this file.
+This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
+tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ warm_up_and_cosine = digits.warm_up_and_cosine
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions with batch norm beside a shortcut, which is a 1 x 1 convolution where shapes differ."""
+    """Two 3 x 3 convolutions with batch norm, and a shortcut: a 1 x 1 convolution if shapes differ."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -46,7 +46,10 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A stem with pooling, three stages of `depth` blocks that halve the size and double the width, a linear head."""
+    """A stem with pooling, three stages of `depth` blocks, and a linear head.
+
+    The second and third stages halve the image size and double the width.
+    """
 
     def __init__(self, channels: int = 1, width: int = 8, depth: int = 1, classes: int = 10) -> None:
         super().__init__()
@@ -76,7 +79,7 @@ class ResNet(nn.Module):
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured training step on `training` (by default on that of `split`), with rates for `steps` steps."""
+    """The captured step on `training` (default: that of `split`), with learning rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = make_optimizer(model)
@@ -85,7 +88,7 @@ def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedS
 
 
 def make_model(seed: int = 0) -> ResNet:
-    """The same initial weights every time for a seed."""
+    """A model with the initial weights of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return ResNet()
@@ -97,7 +100,7 @@ def make_optimizer(model: nn.Module) -> torch.optim.SGD:
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-    """Cross-entropy, and the accuracy on the batch."""
+    """The cross-entropy and the accuracy on the batch."""
     logits = model(batch["pixels"].reshape(-1, 1, 8, 8))
     labels = batch["labels"]
     return F.cross_entropy(logits, labels), {"accuracy": (logits.argmax(1) == labels).float().mean()}

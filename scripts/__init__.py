@@ -1,1 +1,1 @@
-"""Programs that make runs: what the package and a release contain besides the sources."""
+"""Scripts that `make`, npm, forge and mkdocs run."""

@@ -1,8 +1,8 @@
-"""Writes the package's contract data, protocol/chain/contracts/*.json, from what forge has compiled.
+"""Writes the package's contract data, protocol/chain/contracts/*.json, from forge's artifacts.
 
-`make contracts` runs this after forge. The package reads these files and nothing else, in a checkout and where it is
-installed: one file per contract (`format`), and `errors.json` with every Solidity error that one of them can raise.
-Only the standard library is used, so any Python runs it.
+`make contracts` runs this after forge. The package reads only these files, both in a checkout and when
+installed: one file per contract (`format`), and `errors.json` with every Solidity error that the contracts
+can raise. Only the standard library is used, so any Python can run it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ DEPLOYED = (
     "TermsBounds",
     "TestToken",
 )
-"""Contracts that a chain gets. The game creates Evidence; TestToken is for development chains."""
+"""Deployed contracts. The game creates Evidence; TestToken is only for development chains."""
 INTERFACES = ("IERC20",)
-"""Contracts of others that the package calls: only their ABI."""
+"""Other parties' contracts that the package calls; only their ABI is written."""
 
 Artifact = Mapping[str, Any]
 
 
 def write(compiled: Path = COMPILED, folder: Path = DATA) -> list[Path]:
-    """Write every file whose content has changed, and remove what no longer belongs; the files written.
+    """Write every file whose content has changed, and remove obsolete ones; returns the written files.
 
-    Raises OSError or KeyError for artifacts that are missing or of another form.
+    Raises OSError or KeyError for missing or malformed artifacts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {f"{name}.json": document for name, document in documents(compiled).items()}
@@ -62,7 +62,7 @@ def write(compiled: Path = COMPILED, folder: Path = DATA) -> list[Path]:
 
 
 def documents(compiled: Path) -> dict[str, Any]:
-    """The content of each file by its name without suffix."""
+    """The content of each file, by its name without suffix."""
     deployed = {name: artifact(compiled, name) for name in DEPLOYED}
     sources = {path for made in deployed.values() for path in made["metadata"]["sources"]}
     interfaces = {name: {"abi": artifact(compiled, name)["abi"]} for name in INTERFACES}
@@ -74,7 +74,7 @@ def documents(compiled: Path) -> dict[str, Any]:
 
 
 def artifact(compiled: Path, name: str) -> Artifact:
-    """Forge's artifact of a contract. An interface that two profiles compile has two, of the same ABI."""
+    """Forge's artifact of a contract. An interface compiled in two profiles has two, with the same ABI."""
     folder = compiled / f"{name}.sol"
     whole = folder / f"{name}.json"
     path = whole if whole.is_file() else min(folder.glob(f"{name}.*.json"), default=whole)
@@ -83,8 +83,9 @@ def artifact(compiled: Path, name: str) -> Artifact:
 
 
 def format(made: Artifact) -> dict[str, Any]:
-    """The ABI, the creation code and the runtime code in hexadecimal digits; and where the constructor writes
-    immutables into the runtime code: per immutable, in the order of its first place, [start, length] in bytes.
+    """The ABI, the creation and runtime code in hexadecimal, and where the constructor writes immutables.
+
+    Immutables are sorted by their first place; each place in the runtime code is [start, length] in bytes.
     """
     runtime = made["deployedBytecode"]
     places = [
@@ -100,7 +101,7 @@ def format(made: Artifact) -> dict[str, Any]:
 
 
 def errors(compiled: Path, sources: set[str]) -> list[Any]:
-    """Each error that a file of these sources declares or uses, once, in the order of names."""
+    """The errors that these source files declare or use, without duplicates, sorted by name."""
     found = {}
     for made in artifacts(compiled):
         (target,) = made["metadata"]["settings"]["compilationTarget"]
@@ -112,7 +113,7 @@ def errors(compiled: Path, sources: set[str]) -> list[Any]:
 
 
 def artifacts(compiled: Path) -> Iterator[Artifact]:
-    """Every artifact of forge that names its source."""
+    """Forge's artifacts that name their source."""
     for path in sorted(compiled.glob("*.sol/*.json")):
         made: Artifact = json.loads(path.read_bytes())
         if "metadata" in made:

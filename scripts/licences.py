@@ -1,6 +1,6 @@
-"""Writes docs/licences.md (`make licences`): what an operator installs, and what the contracts are compiled with.
+"""Writes docs/licences.md (`make licences`): the packages that operators or the contracts' build use.
 
-Licences are those that the packages' own metadata name; versions are those of requirements.lock and package-lock.json.
+Licences come from the packages' metadata, versions from requirements.lock and package-lock.json.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGE = REPOSITORY / "docs" / "licences.md"
 EXCEPTIONS = {
     "certifi": "the Mozilla licence covers its own files, a list of certificates, which are used unchanged",
 }
-"""Packages under a copyleft licence that are used, and why that binds nothing else."""
+"""Packages under a copyleft licence, and why it does not affect this project."""
 COPYLEFT = re.compile(
     r"\b[AL]?GPL|GNU |Affero|\bMPL|Mozilla|\bEUPL|\bEPL|Eclipse|\bCDDL|\bOSL|\bSSPL|\bBUSL|\bCC-BY-SA", re.I
 )
@@ -37,7 +37,7 @@ is under a copyleft licence without standing among the exceptions.
 
 @dataclass(frozen=True)
 class Package:
-    """A package's name, version, and what its metadata say of its licence: alternatives stand with OR."""
+    """A package's name, version, and licence as in its metadata; OR separates alternatives."""
 
     name: str
     version: str
@@ -54,7 +54,7 @@ def page() -> str:
 
 
 def operator_packages() -> list[Package]:
-    """Everything that the wheel's dependencies, without extras, need on this machine."""
+    """The wheel's dependencies, without extras, and everything that these need on this machine."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     locked = lock()
     names = sorted(closure(project["dependencies"]))
@@ -71,7 +71,7 @@ def contract_packages() -> list[Package]:
 
 
 def lock() -> dict[str, str]:
-    """Distribution and exact version, from requirements.lock."""
+    """The exact version of each distribution in requirements.lock."""
     lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
     return {normal(name): version for name, version in (line.split("==") for line in lines if "==" in line)}
 
@@ -82,7 +82,7 @@ def normal(name: str) -> str:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """The distributions that these requirements name and all that those need on this machine, as far as installed."""
+    """The distributions that these requirements name, and all that those need here, if installed."""
     found: set[tuple[str, str]] = set()
     queue = [(line, "") for line in requirements]
     while queue:
@@ -98,9 +98,7 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def licence_of(metadata: PackageMetadata) -> str:
-    """The SPDX expression, otherwise the short text of the old field, otherwise the classifiers; "unknown" without
-    any.
-    """
+    """The SPDX expression, else a short text in the old field, else the classifiers, else "unknown"."""
     fields = metadata.json
     for key in ("license_expression", "license"):
         text = str(fields.get(key, "")).strip()
@@ -111,7 +109,7 @@ def licence_of(metadata: PackageMetadata) -> str:
 
 
 def is_copyleft(licence: str) -> bool:
-    """Whether a licence obliges those who pass the package on to use the same terms, without an alternative (OR)."""
+    """Whether a licence is copyleft and has no permissive alternative (OR)."""
     text = licence.strip()
     while re.search(r"\([^()]*\)", text):
         text = re.sub(r"\(([^()]*)\)", lambda inner: "GPL" if is_copyleft(inner[1]) else "MIT", text)

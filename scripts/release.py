@@ -1,7 +1,7 @@
 """Builds a release into build/release: sdist, wheel, contract artefacts and SHA256SUMS. `make release`.
 
-Everything is built in a copy of the committed files, so that nothing else gets in, and all times are the last
-commit's. So two builds of one commit by the same tools are equal, byte for byte, in any folder.
+Everything is built in a copy of the committed files, so that nothing else is included. All times are the last
+commit's. Two builds of one commit with the same tools are therefore byte-identical, in any folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OUTPUTS = [
 
 
 def main() -> None:
-    """Build into the folder that --out names."""
+    """Build into the folder given by --out."""
     options = argparse.ArgumentParser(description="Build a release.")
     options.add_argument("--out", type=Path, default=REPOSITORY / "build" / "release")
     options.add_argument("--forge", default=os.environ.get("FORGE", "forge"))
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def release(out: Path, forge: str) -> list[Path]:
-    """Build all of a release of the last commit in `out`; the files, SHA256SUMS last."""
+    """Build a release of the last commit in `out`; returns its files, SHA256SUMS last."""
     time = int(command(["git", "log", "-1", "--format=%ct"], REPOSITORY))
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -67,7 +67,7 @@ def release(out: Path, forge: str) -> list[Path]:
 
 
 def committed(folder: Path) -> None:
-    """The files of the last commit."""
+    """Extract the files of the last commit into a new folder."""
     folder.mkdir()
     made = subprocess.run(["git", "archive", "HEAD"], cwd=REPOSITORY, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(made)) as files:
@@ -75,7 +75,7 @@ def committed(folder: Path) -> None:
 
 
 def python_packages(source: Path, out: Path, time: int) -> None:
-    """The sdist, and the wheel that is built from it."""
+    """Build the sdist, and the wheel from the sdist."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0"}
     hook = "import setuptools.build_meta as build; print(build.build_sdist('dist'))"
     command([sys.executable, "-c", hook], source, environment)
@@ -93,7 +93,7 @@ def python_packages(source: Path, out: Path, time: int) -> None:
 
 
 def contract_files(compiled: Path) -> dict[str, bytes]:
-    """For each contract that a chain gets: its package data, and the compiler's standard JSON input for it."""
+    """Package data of all contracts, and the standard JSON input of each deployed one, by file name."""
     files = {}
     for name, document in contract_data.documents(compiled).items():
         files[f"data/{name}.json"] = _text(document)
@@ -108,10 +108,11 @@ def contract_files(compiled: Path) -> dict[str, bytes]:
 
 
 def standard_json(name: str, compiled: Path, root: Path) -> dict[str, Any]:
-    """The input for solc (--standard-json) that gives a contract's code, sources included.
+    """The input for solc (--standard-json), sources included, that reproduces a contract's code.
 
-    The IR's code depends on the numbers of syntax nodes, so on all files of one run of solc: forge compiles files
-    with the same settings together. `root` is the location of the sources named in the artifacts' metadata.
+    Code generated from the IR depends on the numbering of syntax nodes, and so on all files of a solc run.
+    Forge compiles files with the same settings together. `root` contains the sources that the artifacts'
+    metadata names.
     """
     artifacts = {name: contract_data.artifact(compiled, name) for name in contract_data.DEPLOYED}
     settings = _settings(artifacts[name])
@@ -131,7 +132,7 @@ def _settings(artifact: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
-    """A .tar.gz whose bytes depend only on the files and the time."""
+    """Write a .tar.gz whose bytes depend only on the files and the time."""
     with (
         path.open("wb") as raw,
         gzip.GzipFile("", "wb", 9, raw, mtime=time) as packed,
@@ -144,7 +145,7 @@ def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
 
 
 def command(line: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """A command's output. Ends this program with that output if it fails."""
+    """Run a command and return its output. If it fails, this program ends with that output."""
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(

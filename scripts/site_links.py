@@ -1,4 +1,5 @@
-"""Hook of mkdocs: links that leave docs/ are shown as text, for the site has only docs/; a dead one is a warning.
+"""A hook of mkdocs that turns links out of docs/ into text, as the site contains only docs/. Dead links are
+warnings.
 
 `mkdocs build --strict`, part of `make lint`, fails on a warning. mkdocs itself checks the links inside docs/.
 """
@@ -18,12 +19,12 @@ _log = logging.getLogger("mkdocs.hooks.site_links")
 
 
 def on_page_markdown(markdown: str, page: Any, **_given: object) -> str:
-    """Called by mkdocs for each page: the page without links to files outside docs/."""
+    """mkdocs calls this for each page; returns the page without links to files outside docs/."""
     return without_outer_links(markdown, DOCS / page.file.src_uri)
 
 
 def without_outer_links(markdown: str, page: Path) -> str:
-    """The text of a page with the words of each link that leaves docs/ in its place; warns where nothing is there."""
+    """A page with each link out of docs/ replaced by its text; warns if a target does not exist."""
 
     def words(found: re.Match[str]) -> str:
         target = (page.parent / found[2]).resolve()

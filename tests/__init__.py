@@ -1,1 +1,1 @@
-"""The test suite, sorted by what must be running: see the folders."""
+"""The test suite, sorted into folders by what must be running."""

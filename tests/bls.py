@@ -1,4 +1,4 @@
-"""The check of the beacon's signatures by py_ecc's pairing: what tests hold the contract's answers against."""
+"""The check of the beacon's signatures with py_ecc's pairing, against which tests compare the contract."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from protocol.beacon.rounds import Network
 
 
 def is_signed(network: Network, number: int, signature: bytes) -> bool:
-    """Whether a network's key has signed a round. Half a second."""
+    """Whether a network's key has signed a round. Takes half a second."""
     return verify(network.key, round_message(number), signature)
 
 
 def verify(key: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether a signature is the key's of the message: e(signature, G2) = e(hash, key).
+    """Whether a signature of the message is valid for the key: e(signature, G2) = e(hash, key).
 
-    False for coordinates of P or more, for infinity and for points off the curve, as the contract refuses them.
-    Raises BeaconError where a length is wrong, or the key is none: not of 128 bytes, off the curve or of another order.
+    Like the contract, it returns False for coordinates of P or more, for infinity and for points off the
+    curve. Raises BeaconError if a length is wrong, or if the key is invalid: not 128 bytes, off the curve or
+    of another order.
     """
     if len(signature) != SIGNATURE_BYTES:
         raise BeaconError(
@@ -46,7 +47,7 @@ def _projective(x: int, y: int) -> tuple[FQ, FQ, FQ]:
 
 
 def _checked_key(key: bytes) -> tuple[FQ2, FQ2, FQ2]:
-    """The key as a point of G2; BeaconError if it is none."""
+    """The key as a point of G2. Raises BeaconError if it is not one."""
     if len(key) != KEY_BYTES:
         raise BeaconError("length of the beacon's key", expected=f"{KEY_BYTES} bytes", got=len(key))
     x1, x0, y1, y0 = _words(key)

@@ -1,4 +1,4 @@
-"""What every test may count on: its own home folder, and property tests that draw the same examples each run."""
+"""What every test can rely on: its own home folder, and the same examples for property tests in each run."""
 
 import os
 import sys
@@ -9,9 +9,9 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.resuming"]
 
-# Before torch is loaded, and for every process that a test starts: threads that wait for each other's share of an
-# operation sleep. By default they spin, and where more threads run than there are cores they take the core from the
-# party that they wait for: the tests of products and fused kernels took five times the processor time.
+# Let waiting OpenMP threads sleep: set before torch is loaded, and for every process that a test starts. By
+# default they spin: with more threads than cores they take the core from the threads they wait for, and the
+# tests of products and fused kernels took five times the processor time.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 TESTS = Path(__file__).parent
@@ -39,7 +39,7 @@ LONGEST = (
     "unit/solver/test_processes.py",
     "chain/test_gpt_games.py",
 )
-"""Files that take longest, the longest first. They are begun first, so that no process works alone in the end."""
+"""The files that take longest, longest first. They start first, so that no process works alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,19 +47,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
-# A shared machine is slow at times; slowness is measured by `make bench`, not by a deadline per example.
+# A shared machine is slow at times: `make bench` measures speed, not a deadline per example.
 settings.register_profile("assay", deadline=None, derandomize=True)
 settings.load_profile("assay")
 
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the test, and every process it starts, out of the operator's own home folder."""
+    """Keep the test, and every process it starts, out of the operator's home folder."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path / "assay-home"))
 
 
 @pytest.fixture(autouse=True)
 def own_random_numbers() -> None:
-    """Every test draws the same, whatever ran before it. Tests that need no torch do not pay for loading it."""
+    """Every test draws the same random numbers, whatever ran before. Tests without torch need not load it."""
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(0)

@@ -1,8 +1,8 @@
-"""The project's commands in their own processes, forked from one that has imported everything.
+"""The project's commands in separate processes, forked from one that has imported everything.
 
-A process that loads torch and all of this project itself takes five seconds of a core, and a run of the tests starts
-some hundred. What has to be started as an operator starts it (start-up itself, libraries that are preloaded,
-namespaces) still is.
+A process that loads torch and this whole project itself needs five seconds of a core, and a test run starts
+about a hundred. Tests of start-up itself, preloaded libraries or namespaces still start commands as an
+operator does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from examples.demo.preloaded import Forked
 
 ROOT: Final = Path(__file__).parents[1]
 ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Of each: they share the machine. Read when torch is loaded, so by the process that they are forked from."""
+"""For each process, as they share the machine. Read when torch is loaded, in the process that forks them."""
 
 
 def start(
@@ -32,8 +32,9 @@ def start(
     environment: Mapping[str, str] | None = None,
     before: Sequence[Callable[[], None]] = (),
 ) -> Forked:
-    """A command, `solver.cli` say, with this process's environment variables but for those given. What it writes goes
-    to the end of `log`, or of that and `errors`. `before` is called first, in it.
+    """Start a command, such as `solver.cli`, with this process's environment variables and those given. Its
+    output is appended to `log`; its errors too, or to `errors` if given. `before` is called first, in its
+    process.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ONE_THREAD.items():
@@ -46,7 +47,7 @@ def start(
 def run(
     module: str, *arguments: str, environment: Mapping[str, str] | None = None, timeout: float = 120
 ) -> CompletedProcess[str]:
-    """A command that ends by itself, with its output and errors. Raises subprocess.TimeoutExpired."""
+    """Run a command that ends by itself; returns its output and errors. Raises subprocess.TimeoutExpired."""
     with TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
         process = start(module, *arguments, log=output, errors=errors, environment=environment)

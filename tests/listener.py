@@ -1,4 +1,4 @@
-"""An HTTP server on a free port of loopback that leaves nothing behind: no thread and no socket outlives its close."""
+"""An HTTP server on a free loopback port; no thread and no socket remains after it is closed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from threading import Event, Lock, Thread
 from typing import Any, Final
 
 POLL_SECONDS: Final = 0.02
-"""How often the accepting thread looks whether it is to end."""
+"""Interval at which the accepting thread checks whether to end."""
 
 
 class Listener(HTTPServer):
-    """Serves from the start, each connection by a `handler` in its own thread; `owner` is what handlers serve."""
+    """Serves at once, each connection with a `handler` in its own thread; `owner` is for the handlers."""
 
     request_queue_size = 64
 
@@ -32,12 +32,12 @@ class Listener(HTTPServer):
 
     @property
     def open(self) -> int:
-        """Connections that are open."""
+        """The number of open connections."""
         with self._lock:
             return len(self._open)
 
     def hang_up(self) -> None:
-        """Close every connection that is open, as a server does that is restarted."""
+        """Close every open connection, as a server does when it restarts."""
         with self._lock:
             for connection in self._open:
                 with suppress(OSError):
@@ -69,12 +69,12 @@ class Listener(HTTPServer):
             self.shutdown_request(request)
 
     def shutdown_request(self, request: Any) -> None:
-        with self._lock:  # a descriptor that is closed here may be another connection's an instant later
+        with self._lock:  # another connection may reuse a closed descriptor at once
             self._open.discard(request)
             super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), OSError):  # clients may go at any time
+        if not isinstance(sys.exception(), OSError):  # clients may disconnect at any time
             super().handle_error(request, client_address)
 
 
@@ -86,14 +86,14 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def holds(self, seconds: float) -> bool:
-        """Wait; False as soon as either side has ended the connection."""
+        """Wait this long; returns False as soon as either side has ended the connection."""
         with suppress(OSError, ValueError):
             if not select.select([self.connection], [], [], seconds)[0]:
                 return True
-            # Bytes of a further request are none of an end.
+            # Bytes of another request do not mean that the client has ended the connection.
             if self.connection.recv(1, socket.MSG_PEEK):
                 return not self.server.ended.wait(seconds)
         return False
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""

@@ -1,4 +1,4 @@
-"""A captured step on a CUDA device beside the CPU: the same roots, kernel by kernel, recorded and replayed."""
+"""A captured step on a CUDA device compared with the CPU: kernel by kernel, recorded and replayed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protocol.program.library import kernels
 from protocol.program.step import State
 
 STEPS = WARM_STEPS + 2
-"""The first kernel by kernel, the next recorded, the last replayed."""
+"""The first steps run kernel by kernel, the next is recorded, the last is replayed."""
 
 
 def other_bits(step: CapturedStep, device: torch.device, seed: int = 7) -> str:
-    """The first step after which a root differs, and which tensors' roots do; empty if none does."""
+    """The first step after which a root differs, and the tensors concerned; empty if none differs."""
     program = step.step_program
     work = Work(1, program, step.fixed, kernels(program.program, step.hints))
     executor = DeviceExecutor(work, device)

@@ -1,4 +1,4 @@
-"""A webhook's receiver: a real HTTP server that takes alerts, or answers as it is told."""
+"""A webhook's receiver: a real HTTP server that accepts alerts or gives chosen answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from protocol.node.monitoring.webhook import Webhook
 from tests.listener import Handler, Listener
 
 SECRET: Final = "t0p5ecret"
-"""Part of its address, which no log and no error may show."""
+"""Part of its address, which must not appear in any log or error."""
 
 
 class Receiver:
-    """Takes documents; `answers` are statuses for the next ones, each a number or a function of the handler."""
+    """Accepts documents. `answers` are for the next requests, each a status or a function of the handler."""
 
     def __init__(self, *answers: int | Callable[[Any], None]) -> None:
         self.answers = list(answers)
@@ -24,17 +24,17 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """What an operator sets."""
+        """The URL that an operator would set."""
         return f"{self.listener.url}/hooks/{SECRET}?sig={SECRET}"
 
     @property
     def hook(self) -> Webhook:
-        """The same, parsed."""
+        """The URL as a parsed webhook."""
         return Webhook.parse(self.url)
 
     @property
     def events(self) -> list[str]:
-        """What was taken, by event."""
+        """The events of the accepted documents, in order."""
         return [document["event"] for document in self.taken]
 
     def __enter__(self) -> Self:

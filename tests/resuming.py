@@ -1,7 +1,7 @@
-"""`--resume=FILE`: leave out what has passed already on this commit, and note what passes now.
+"""`--resume=FILE`: skip tests that have already passed on this commit, and note those that pass now.
 
-For suites of an hour and more: an interrupted run goes on where it stopped. A checkout with changes has no commit to
-its name, so it resumes nothing.
+For suites of an hour or more: an interrupted run continues where it stopped. A checkout with changes matches
+no commit, so it resumes nothing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Resuming:
-    """Reads the file once, before anything runs; the process that collects reports adds to it as they come."""
+    """Reads the file once before any test; the process that collects reports appends to it as they come."""
 
     def __init__(self, config: pytest.Config, file: Path) -> None:
         self._file = file
-        self._writes = not hasattr(config, "workerinput")  # one process of several has all reports
+        self._writes = not hasattr(config, "workerinput")  # only the main process gets all reports
         self._commit = clean_commit(config.rootpath)
         lines = file.read_text().splitlines() if file.is_file() else []
         self._passed = frozenset(lines[1:] if self._commit and lines[:1] == [self._commit] else ())
@@ -38,21 +38,21 @@ class Resuming:
             file.write_text(self._commit + "\n")
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out what has passed."""
+        """Deselect the tests that have passed."""
         done = [item for item in items if item.nodeid in self._passed]
         if done:
             config.hook.pytest_deselected(items=done)
             items[:] = [item for item in items if item.nodeid not in self._passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test whose own part passed."""
+        """Note a test whose call phase passed."""
         if self._commit and self._writes and report.when == "call" and report.passed:
             with self._file.open("a") as file:
                 file.write(report.nodeid + "\n")
 
 
 def clean_commit(root: Path) -> str:
-    """The commit that a checkout without changes stands at, else nothing."""
+    """The commit of a checkout without changes; empty if there are changes."""
     run = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
         cwd=root,

@@ -1,19 +1,19 @@
-"""On a CUDA device: bits beside the CPU's, speed beside float32's, and the tests, without anything installed.
+"""Checks a CUDA device: bits against the CPU's, speed against float32's, and the tests. Installs nothing.
 
-`python3 -m benchmarks.cuda --all` runs from a checkout on a GPU machine with torch, triton, numpy and pytest, and
-writes one JSON file.
+`python3 -m benchmarks.cuda --all` runs from a checkout on a GPU machine with torch, triton, numpy and pytest,
+and writes one JSON file.
 
 | module | what it is |
 |---|---|
 | `__main__` | the order of the parts, their time, and the file |
 | `child` | one part in its own process, so that no part can stop another |
-| `cells` | one value, or the error that came instead |
+| `cells` | one value, or the error that occurred instead |
 | `machine` | the device and the versions |
-| `native` | the compiled CPU kernels, built where there is a compiler |
-| `self_tests` | what every kernel's self-test finds |
-| `bits` | state roots of training runs, CPU beside CUDA |
+| `native` | builds the compiled CPU kernels if there is a compiler |
+| `self_tests` | results of every kernel's self-test |
+| `bits` | state roots of training runs, CUDA against CPU |
 | `times` | products and steps; the rows of `python -m benchmarks` |
 | `tiles` | tile sizes of the Triton product |
-| `models` | what is trained |
+| `models` | the trained models |
 | `outcomes` | a pytest plugin: the outcome of each test as it ends |
 """

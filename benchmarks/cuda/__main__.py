@@ -1,9 +1,10 @@
-"""`python3 -m benchmarks.cuda --all`: every part, in under nine minutes, into one JSON file.
+"""`python3 -m benchmarks.cuda --all`: runs every part in under nine minutes and writes one JSON file.
 
-Needs torch, triton, numpy and pytest; nothing is installed and nothing is downloaded. Every part is a separate process:
-one that fails, crashes or hangs costs its own time and leaves its error in the file, which is rewritten after each.
-Parts that say what is right come first and run side by side, those that measure run alone, tests come last. Without a
-CUDA device the parts run dry: Triton interprets the kernels, sizes are small, and times mean nothing.
+Needs torch, triton, numpy and pytest; nothing is installed or downloaded. Every part is a separate process. A
+part that fails, crashes or hangs costs only its own time and leaves its error in the file, which is rewritten
+after each part. Correctness checks come first and run in parallel. Measurements run alone. Tests come last.
+Without a CUDA device this is a dry run: Triton interprets the kernels, sizes are small, and times mean
+nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from protocol.numerics.cuda import launch
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
-"""Seconds for all parts: nine minutes less the start and the end."""
+"""Seconds for all parts: nine minutes minus start-up and shutdown."""
 DRY_FACTOR = 4
 """Factor on the time of a part in a dry run: Triton's interpreter is slow, and such machines often have few cores."""
 LEAST = 5.0
@@ -51,13 +52,13 @@ TESTS = (
 
 @dataclass(frozen=True)
 class Part:
-    """A part by name, the seconds that it may take, and pytest's arguments if it is tests."""
+    """A part: its name, its time limit in seconds, and pytest's arguments if it runs tests."""
 
     name: str
     seconds: float
     tests: tuple[str, ...] = ()
     dry: tuple[str, ...] = ()
-    """More of pytest's arguments for a dry run."""
+    """Additional arguments of pytest in a dry run."""
 
 
 FIRST = (Part("native", 120), Part("machine", 60))
@@ -106,19 +107,19 @@ ROUNDS: tuple[tuple[Sequence[Part], bool], ...] = (
     (MEASURED, False),
     (TESTED, True),
 )
-"""Groups in order, and whether their parts may run side by side."""
+"""The groups of parts in order, and whether their parts may run in parallel."""
 
 
 @dataclass
 class Report:
-    """The file, and what it holds so far."""
+    """The output file and its contents so far."""
 
     path: Path
     document: dict[str, Any]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, name: str, found: dict[str, Any]) -> None:
-        """Add a part and write the file again."""
+        """Add a part and rewrite the file."""
         with self._lock:
             self.document["parts"][name] = found
             self.document["seconds"] = round(time.monotonic() - _START, 1)
@@ -137,7 +138,7 @@ _START = time.monotonic()
 
 
 def main() -> None:
-    """Run the parts asked for. Exits with 1 if a bit is wrong, an error came up or a test failed."""
+    """Run the chosen parts. Exits with 1 if a bit is wrong, an error occurred or a test failed."""
     every = [part.name for group, _ in ROUNDS for part in group]
     parser = argparse.ArgumentParser(prog="benchmarks.cuda", description=__doc__)
     parser.add_argument("--all", action="store_true", help="all parts")
@@ -186,7 +187,7 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Number of parallel parts: each captures and compares on the CPU, and four of them fill the device's queue."""
+    """Number of parallel parts: each captures and compares on the CPU, and four fill the device's queue."""
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
@@ -211,7 +212,7 @@ def _command(part: Part, limit: float, dry: bool) -> list[str]:
 def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
     found = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // beside))}
     if part.tests:
-        found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the same with plugins and without
+        found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # so that installed plugins make no difference
     if dry and part.name.startswith("self_tests:") and launch.present():
         found[launch.INTERPRETED] = "1"
     return found
@@ -220,7 +221,7 @@ def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
 def observe(command: list[str], variables: dict[str, str], limit: float) -> dict[str, Any]:
     """Run a command for at most `limit` seconds; return the cells that it wrote and how it ended.
 
-    It finds the name of the file for its cells in the environment (`cells.FILE`).
+    The environment variable `cells.FILE` tells the command where to write its cells.
     """
     start = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name != launch.INTERPRETED}

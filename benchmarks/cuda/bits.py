@@ -1,4 +1,4 @@
-"""State roots of a training run on the CPU beside those on CUDA, kernel by kernel and in a CUDA graph."""
+"""Compares state roots of training on CUDA, kernel by kernel and in a CUDA graph, with the CPU's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocol.program.step import State
 
 
 def of(device: torch.device, name: str) -> Cells:
-    """Cells of one model: its run on the CPU, then the two on the device, each compared with the CPU's."""
+    """Cells of one model: its run on the CPU, then two runs on the device, each compared with the CPU's."""
     (model,) = (model for model in MODELS if model.name == name)
     steps = model.dry_steps if device.type == "cpu" else model.steps
 
@@ -75,7 +75,7 @@ def _run(
 def _first_difference(
     found: list[tuple[bytes, ...]], right: list[tuple[bytes, ...]], names: tuple[str, ...]
 ) -> dict[str, object] | None:
-    """The first step after which tensors differ, and which."""
+    """The first step after which tensors differ, and their names; None if there is none."""
     for number, (a, b) in enumerate(zip(found, right, strict=True), start=1):
         wrong = [name for name, x, y in zip(names, a, b, strict=True) if x != y]
         if wrong:

@@ -1,4 +1,4 @@
-"""A cell: one value with the seconds it took, or the error that came instead. Cells are lines of JSON in a file."""
+"""A cell: one value and the seconds it took, or an error. Cells are lines of JSON in a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Cells = Iterator[tuple[str, Callable[[], object]]]
 """Names of cells, and the functions that compute their values, which must be JSON-serialisable."""
 
 FILE = "ASSAY_CELLS"
-"""The environment's variable that names the file."""
+"""The environment variable that names the file."""
 TRACEBACK_LINES = 12
 
 
@@ -25,7 +25,7 @@ def write(name: str, line: Mapping[str, object]) -> None:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """The cells of a file; a last line that its writer did not finish is left out."""
+    """The cells of a file; an unfinished last line is ignored."""
     text = file.read_text() if file.is_file() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.cuda.child PART SECONDS [--dry]`: one part, cell by cell.
+"""`python -m benchmarks.cuda.child PART SECONDS [--dry]`: runs one part, cell by cell.
 
-A cell that raises is written down as an error and the next one runs. After SECONDS no further cell is begun.
+If a cell raises, its error is written and the next one runs. After SECONDS no further cell is started.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "times:tiles": ("tiles", "cells", ()),
     "times:lanes": ("lanes", "cells", ()),
 }
-"""Module, function and arguments of each part. Only the part itself imports the module, so that a failing import does
-not stop other parts."""
+"""Module, function and arguments of each part. A module is imported only by its part, so that a failing
+import does not affect other parts."""
 
 
 def cells_of(part: str, device: torch.device) -> Cells:
@@ -42,7 +42,7 @@ def cells_of(part: str, device: torch.device) -> Cells:
 
 
 class _Messages(logging.Handler):
-    """Keeps what is logged."""
+    """Keeps logged messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

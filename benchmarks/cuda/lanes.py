@@ -1,4 +1,4 @@
-"""On a CUDA device: emit, and absorb of eight messages, beside an inner step, each replayed from a CUDA graph."""
+"""On a CUDA device: emit, and absorb of eight messages, relative to an inner step, all from CUDA graphs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from protocol.program.library.function import hints
 
 
 def rows() -> list[Row]:
-    """Ratios for each density; none where there is no device."""
+    """Rows with the ratios for each density; empty without a device."""
     if not torch.cuda.is_available():
         return []
     return [row for density in DENSITIES for row in _rows(torch.device("cuda"), density)]
 
 
 def cells(device: torch.device) -> Cells:
-    """The same as cells; a dry run uses the smallest model."""
+    """The same rows as cells; a dry run uses the smallest model."""
     for density in DENSITIES:
         yield f"density {density}", partial(_as_json, device, density)
 
@@ -46,7 +46,7 @@ def _rows(device: torch.device, density: str) -> list[Row]:
 
 
 def _round(device: torch.device, density: str) -> dict[str, Action]:
-    """The three programs of a round, each on what comes before it in training; all tensors on the device."""
+    """The three programs of a round, each with inputs as in training; all tensors are on the device."""
     captured = captured_of(SIZES[SIZE] if device.type == "cuda" else TINY_GPT)
     job = lanes(captured, width=WIDTH, density=DENSITIES[density], inner_steps=1)
     found: dict[bytes, Kernel] = {}

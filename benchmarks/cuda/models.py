@@ -1,4 +1,4 @@
-"""What is trained on CUDA: the examples' models on random data, so that nothing but torch is needed to capture them."""
+"""The models trained on CUDA: those of the examples, on random data so that capture needs only torch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ IMAGES, LABELS = 512, 10
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and the steps after which its bits are compared."""
+    """A model, and the number of steps for which its bits are compared."""
 
     name: str
     build: Callable[[int], CapturedStep]
-    """From the number of steps that its rates are for to the captured step."""
+    """Makes the captured step, given the number of steps of the rate schedule."""
     steps: int = 8
     dry_steps: int = 3
-    """Where there is no CUDA device. From the third step on a device's executor tries to record a graph."""
+    """Steps in a dry run. A device executor tries to record a graph from the third step on."""
 
 
 def images() -> dict[str, Tensor]:
@@ -35,7 +35,7 @@ def images() -> dict[str, Tensor]:
 
 
 def _linear(steps: int) -> CapturedStep:
-    """One layer: the least that can be trained."""
+    """One layer, the smallest trainable model."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Linear(64, LABELS)
@@ -55,4 +55,4 @@ MODELS = (
     Model("gpt-0.9M", _gpt(gpt.Shape(4, 4, 128, 256), 8), dry_steps=1),
     Model("gpt-11M", _gpt(gpt.Shape(6, 6, 384, 256), 8), 5, dry_steps=1),
 )
-"""The last is for `bits` alone: a step of it takes a second on a CPU without the compiled kernels."""
+"""Only `bits` uses the last one, whose step takes a second on a CPU without the compiled kernels."""

@@ -1,7 +1,7 @@
-"""Build what setup.py compiles, beside its sources, without installing: `python -m benchmarks.cuda.native`.
+"""`python -m benchmarks.cuda.native`: builds the libraries of setup.py next to their sources.
 
-Needs setuptools, which torch declares, and a C++ compiler. Where a library is missing afterwards, float64 products and
-hashlib serve, with the same bits.
+Nothing is installed. Needs setuptools, which torch declares, and a C++ compiler. If a library is missing,
+float64 products or hashlib are used instead, with the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIBRARIES = ("protocol/numerics/kernels/_native", "protocol/commitments/_native"
 
 
 def main() -> None:
-    """Build both libraries unless they are there; a cell for each."""
+    """Build both libraries unless they exist; write a cell for each."""
     before = {library: is_there(library) for library in LIBRARIES}
     said = "" if all(before.values()) else build()
     for library, there in before.items():
@@ -28,12 +28,12 @@ def main() -> None:
 
 
 def is_there(library: str, root: Path = ROOT) -> bool:
-    """Whether a library for this Python lies beside its sources."""
+    """Whether a library for this Python is next to its sources."""
     return any(Path(root, library + suffix).is_file() for suffix in EXTENSION_SUFFIXES)
 
 
 def build(root: Path = ROOT) -> str:
-    """Compile and link in the checkout `root`; what was said."""
+    """Compile and link in the checkout `root`; returns the output."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "setup.py", "build_ext", "--inplace", "--build-temp", folder],

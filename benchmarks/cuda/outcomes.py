@@ -1,6 +1,6 @@
-"""A pytest plugin, `-p benchmarks.cuda.outcomes`: a cell for each test.
+"""A pytest plugin, `-p benchmarks.cuda.outcomes`: writes a cell for each test.
 
-Written as each test ends, so that what has run is known where the time runs out.
+A cell is written as soon as its test ends, so that results remain if the time runs out.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import pytest
 from benchmarks.cuda.cells import write
 
 LINES = 30
-"""Of the report of a test that failed."""
+"""Lines of a failed test's report that are kept."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write the outcome of a test, or of a part around it that did not pass."""
+    """Write the outcome of a test, or of a set-up or tear-down that did not pass."""
     if report.when == "call" or not report.passed:
         line: dict[str, object] = {"outcome": report.outcome}
         line["seconds"] = round(report.duration, 3)
@@ -26,6 +26,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Write down a file that cannot be collected."""
+    """Write a cell for a file that cannot be collected."""
     if report.failed:
         write(report.nodeid, {"outcome": "error", "report": report.longreprtext.splitlines()[-LINES:]})

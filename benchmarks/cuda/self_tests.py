@@ -1,4 +1,4 @@
-"""What each kernel's self-test finds on the device; dry, Triton interprets the kernels on the CPU."""
+"""Results of each kernel's self-test on the device; in a dry run Triton interprets kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ FEW = ProductCall(
     Layout(Order.TERMS, True, False),
     *(False, (True, False), False, 1),
 )
-"""One call of each kind of operand for the interpreter, which takes seconds for each tile."""
+"""A call with both kinds of operands for the interpreter, which takes seconds per tile."""
 MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 
 def products(device: torch.device, name: str) -> Cells:
-    """Cells of a product kernel: what is wrong for each pair of widths, null for nothing."""
+    """Cells of a product kernel: the failure for each pair of widths, or null."""
     dry = device.type == "cpu"
     kernel = (DRY if dry else KERNELS)[name]
     yield "available", partial(kernel.available, device)
@@ -62,7 +62,7 @@ def products(device: torch.device, name: str) -> Cells:
 
 
 def functions(device: torch.device) -> Cells:
-    """Whether the device checks itself, and whether each function has its digest."""
+    """Cells of the device's self-check and of each function's digest."""
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
     for name, run in fused_self_test.TESTS.items():
@@ -77,7 +77,7 @@ def _digest_wrong(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], 
 
 
 def roots(device: torch.device) -> Cells:
-    """Whether tensor roots made on the device are those of the commitments."""
+    """Cells that compare tensor roots computed on the device with those of the commitments."""
     for count in COUNTS[: 2 if device.type == "cpu" else None]:
         yield f"{count} elements", partial(_wrong, partial(_root_wrong, device, count))
 
@@ -94,7 +94,7 @@ def _wrong(find: Callable[[], str | None]) -> dict[str, str | None]:
 
 
 def registers() -> list[dict[str, object]]:
-    """Registers, spills and shared memory of every kernel that this process has compiled, by Triton's own caches."""
+    """Registers, spills and shared memory of every kernel compiled in this process, from Triton's caches."""
     found: list[dict[str, object]] = []
     for module in MODULES:
         for name, function in vars(launch.code(module)).items():
@@ -107,7 +107,7 @@ def registers() -> list[dict[str, object]]:
 
 
 class _Placed:
-    """Functions whose operands are moved to the device first: self-tests make them on the CPU."""
+    """Functions that first move their operands to the device: self-tests make them on the CPU."""
 
     def __init__(self, functions: CudaFused, device: torch.device) -> None:
         self._functions, self._device = functions, device

@@ -1,4 +1,4 @@
-"""Tiles of the Triton product beside the one that it takes: a GPT's whole step with each."""
+"""Compares tile sizes of the Triton product: a GPT's whole step with each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TILES = (
     ((128, 64), (64, 128)),
     ((128, 128), (128, 128)),
 )
-"""Rows and columns for 13 by 13 bits, and for more; the first is taken."""
+"""Pairs of tiles, in rows and columns: for 13 x 13 bits and for more. The first pair is the one in use."""
 
 
 def cells(device: torch.device) -> Cells:
-    """Milliseconds of a step in a CUDA graph with each pair of tiles, and whether its bits are the first one's."""
+    """Milliseconds of a step in a CUDA graph by pair of tiles, and whether its bits equal the first's."""
     if device.type != "cuda":
         yield "tiles", (lambda: "left out: Triton's interpreter says nothing about speed")
         return

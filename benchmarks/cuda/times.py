@@ -1,8 +1,10 @@
-"""On a CUDA device: exact products beside float32's three ways, and a GPT's step beside plain torch's.
+"""On a CUDA device: compares exact products with float32, TF32 and bf16, and a GPT's exact step with plain
+torch.
 
-Reports ratios, and speed in TFLOP/s of the float product, 2 M N K. Without a device there are no rows. A round ends
-when the device is done, so queueing work does not look fast. Products of both sides are replayed from a CUDA graph, so
-kernel launches are not measured. On the CPU the sizes are minimal: that tests the code and measures nothing.
+Reports ratios, and the speed in TFLOP/s, counting 2 M N K operations of the float product. Without a device
+there are no rows. A round ends when the device is done, so that queued work does not look fast. Products of
+both sides are replayed from a CUDA graph, so kernel launches are not measured. On the CPU the sizes are
+minimal, which only tests the code.
 """
 
 from __future__ import annotations
@@ -46,18 +48,18 @@ ROUNDS, STEP_ROUNDS = 7, 21
 QUEUED = 10
 WARM = 4
 PROFILED, LONGEST = 3, 40
-"""Steps that a profile is the mean of, and kernels that it names."""
+"""Number of profiled steps, and of kernels that a profile lists."""
 PRECISIONS = {"highest": "float32 (highest)", "high": "TF32", "bf16": "bf16 autocast"}
 LARGE = "86M"
 SIZES = {**SHAPES_OF_CPUS, LARGE: gpt.Shape(12, 12, 768, 1024, dropout=0.0)}
-"""The last has the blocks of GPT-2 small: plain steps of smaller ones wait for Python."""
+"""The last has the blocks of GPT-2 small, because Python limits the plain steps of smaller models."""
 SIZE = "11M"
 GOALS = {SIZE: "0.35x"}
-"""Exact step / plain float32 (`highest`) step on an H200."""
+"""Goal for the ratio of an exact step to a plain float32 (`highest`) step on an H200."""
 
 
 def rows() -> list[Row]:
-    """Steps with and without a CUDA graph, then products, each kernel beside float32."""
+    """Rows of steps with and without a CUDA graph, then of products, each kernel compared with float."""
     if not torch.cuda.is_available():
         return []
     device = torch.device("cuda")
@@ -66,7 +68,7 @@ def rows() -> list[Row]:
 
 
 def step_cells(device: torch.device, size: str = SIZE) -> Cells:
-    """A GPT's step: the kernels that it takes, milliseconds of each way, then ratios."""
+    """Cells of a GPT's step: the kernels in use, milliseconds of each variant, then ratios."""
     yield "kernels", (lambda: {f"{px} x {py}": kernel_for(device, px, py).name for px, py in PAIRS})
     for name in PRECISIONS:
         plain = partial(_plain_step, device, name, size)
@@ -78,12 +80,12 @@ def step_cells(device: torch.device, size: str = SIZE) -> Cells:
 
 
 def product_cells(device: torch.device) -> Cells:
-    """Products of every kernel, shape and pair of widths."""
+    """Cells of the products of every kernel, shape and pair of widths."""
     yield from _as_json(_product_rows(device))
 
 
 def profile_cells(device: torch.device, size: str = SIZE) -> Cells:
-    """Which kernels a step spends its time in."""
+    """Cells with the kernels in which a step spends its time."""
     yield "exact, kernel by kernel", partial(_profile, device, partial(exact_step, device, False, size))
     yield "exact, in a CUDA graph", partial(_profile, device, partial(exact_step, device, True, size))
     yield "plain float32 (highest)", partial(_profile, device, partial(_plain_step, device, "highest", size))
@@ -98,7 +100,7 @@ def _product_rows(device: torch.device) -> Measurements:
     for shape in SHAPES if device.type == "cuda" else TINY:
         for px, py in PAIRS:
             for kernel in KERNELS:
-                # On CUDA `int8` is the code of `int8-mm`.
+                # On CUDA, `int8` runs the same code as `int8-mm`.
                 if kernel.available(device) and not (kernel.name == "int8" and device.type == "cuda"):
                     name = f"{kernel.name}: {px} x {py} bits, {shape[0]}, {'x'.join(map(str, shape[1:]))}"
                     yield name, partial(_product_row, device, kernel, shape, px, py)
@@ -138,7 +140,7 @@ def _step_ratios(device: torch.device, graph: bool, how: str, size: str) -> list
 
 
 def _step_ms(device: torch.device, make: Callable[[], Action], size: str) -> dict[str, object]:
-    """Median milliseconds of a step that is waited for, and its middle half."""
+    """Median milliseconds of a completed step, and the middle half."""
     run = done(device, make())
     for _ in range(WARM):
         run()
@@ -147,7 +149,7 @@ def _step_ms(device: torch.device, make: Callable[[], Action], size: str) -> dic
 
 
 def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str, object]]:
-    """Microseconds per step of the kernels that take longest."""
+    """Microseconds per step of the slowest kernels."""
     run = done(device, make())
     for _ in range(WARM):
         run()
@@ -168,7 +170,7 @@ def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str,
 
 
 def exact_step(device: torch.device, graph: bool, size: str = SIZE) -> Exact:
-    """A GPT's exact step, warm."""
+    """A GPT's exact step, warmed up."""
     step = _captured(_shape(device, size))
     work = Work(1, step.step_program, step.fixed, kernels(step.step_program.program, step.hints))
     run = Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1), step.step_program)
@@ -231,7 +233,7 @@ def _plain_step(device: torch.device, precision: str, size: str) -> Callable[[],
 
 
 def speed(device: torch.device, what: str, action: Action, operations: int) -> Row:
-    """TFLOP/s, of the float product whose place it takes."""
+    """A row with the speed in TFLOP/s, counting the operations of the equivalent float product."""
     run = done(device, recorded(device, action))
     run()
     found, spread = middle([QUEUED * operations / seconds(run) / 1e12 for _ in range(ROUNDS)])
@@ -239,7 +241,7 @@ def speed(device: torch.device, what: str, action: Action, operations: int) -> R
 
 
 def recorded(device: torch.device, action: Action) -> Action:
-    """`QUEUED` actions, on a CUDA device replayed from a graph."""
+    """An action that runs `action` `QUEUED` times; on a CUDA device by replaying a graph."""
     if device.type != "cuda":
         return lambda: [action() for _ in range(QUEUED)]
     action()  # compiled and tested
@@ -266,7 +268,7 @@ def _product(x: Tensor, y: Tensor, precision: str) -> Tensor:
 
 @contextmanager
 def _precision(name: str) -> Iterator[None]:
-    """float32 products as `torch.set_float32_matmul_precision` has them; bf16 leaves them unchanged."""
+    """Set torch's float32 matmul precision in the context; "highest" for bf16."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if name == "bf16" else name)
     try:
@@ -276,7 +278,7 @@ def _precision(name: str) -> Iterator[None]:
 
 
 def done(device: torch.device, action: Action) -> Action:
-    """The action, and the wait until the device has done it."""
+    """The action, followed by waiting until the device is done."""
 
     def run() -> None:
         action()

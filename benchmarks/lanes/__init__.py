@@ -1,6 +1,7 @@
-"""Whether lanes train well: held-out loss beside one lane alone and beside all-reduce, for many ways to exchange.
+"""Studies how well lanes train: held-out loss compared with one lane alone and all-reduce, for many exchange
+rules.
 
-`make lanes-study` plays what is not played yet, writes docs/lanes.json and docs/lanes.md, and says what is left; with
-`--page` only the page. All that lanes do is done by their programs (`protocol.lanes`); other rules of exchange, for
+`make lanes-study` runs what is missing and writes docs/lanes.json and docs/lanes.md, which says what is left;
+with `--page` it only writes the page. Lanes run their programs (`protocol.lanes`). Other exchange rules, for
 comparison, are plain torch.
 """

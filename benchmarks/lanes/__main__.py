@@ -1,4 +1,4 @@
-"""Play the runs that are not played yet, one a core; write numbers and page."""
+"""Run the missing trainings, one per core; write numbers and page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEASURED = DOCS / "lanes.json"
 
 
 def main() -> None:
-    """Measure what is asked for, write numbers, figure and page."""
+    """Measure as the options say; write numbers, figure and page."""
     parser = argparse.ArgumentParser(prog="benchmarks.lanes", description=__doc__)
     parser.add_argument("--page", action="store_true", help="only write the page from the measured numbers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (all cores)")
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
-    """Add what is missing to `kept`, written after each run: the study goes on where it was stopped."""
+    """Run what is missing in `kept` and write it after each run, so that a stopped study can resume."""
     wanted = [run for run in missing(kept) if size in (None, run.size)]
     print(f"{len(kept['runs'])} runs played, {len(wanted)} to play", flush=True)
     # Torch's threads do not survive a fork.
@@ -52,7 +52,7 @@ def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
 
 
 def missing(kept: dict[str, Any]) -> list[Run]:
-    """Runs of the plan that are not played, as many as the budget has room for."""
+    """Runs of the plan that are missing, as far as the budget allows."""
     hours = sum(row["seconds"] for row in kept["runs"]) / 3600
     known = {run for run, _ in outcomes(kept)}
     left = [run for run in runs() if run not in known]
@@ -60,7 +60,7 @@ def missing(kept: dict[str, Any]) -> list[Run]:
 
 
 def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
-    """What is measured."""
+    """The runs measured so far, with their outcomes."""
     for row in kept["runs"]:
         yield (
             Run(**{name: row[name] for name in Run.__dataclass_fields__ if name in row}),
@@ -69,7 +69,7 @@ def outcomes(kept: dict[str, Any]) -> Iterator[tuple[Run, Outcome]]:
 
 
 def write(kept: dict[str, Any]) -> None:
-    """The page and its figure."""
+    """Write the page and its figure."""
     found = dict(outcomes(kept))
     losses_by_traffic(found, DOCS / "figures" / "lanes.svg")
     measured = json.loads(shaped.MEASURED.read_text()) if shaped.MEASURED.exists() else None

@@ -1,4 +1,4 @@
-"""docs/lanes.md, from the measured runs."""
+"""Writes docs/lanes.md from the measured runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchmarks.lanes.training import Outcome
 from protocol.lanes.splitting import MOST_EXPONENT
 
 LINKS = (10, 100, 1_000)
-"""Mbit/s of each machine."""
+"""Link rates of the comparison at equal time, in Mbit/s."""
 
 HEAD = """# Lanes: several machines train one model
 
@@ -149,7 +149,7 @@ def page(
     rows: Sequence[Mapping[str, Any]],
     shaped: Mapping[str, Any] | None = None,
 ) -> str:
-    """The whole page. `shaped` is what `benchmarks.lanes.shaped` has measured."""
+    """The whole page. `shaped` holds the measurements of `benchmarks.lanes.shaped`."""
     study = STUDY.format(steps=STEPS, digits=DIGITS_STEPS)
     parts = [HEAD, _recommendation(found), study, *(_size(size, found) for size in (*SHAPES, DIGITS))]
     parts += [_faults(found), _times(found), _budget(found, left, rows), PLAN, _shaped(shaped)]
@@ -157,7 +157,7 @@ def page(
 
 
 def _recommendation(found: Mapping[Run, Outcome]) -> str:
-    """What follows from the runs; nothing where one of them is missing."""
+    """The recommendation that follows from the runs; empty if one of them is missing."""
 
     def losses(run: Run) -> list[float]:
         return [outcome.loss for one, outcome in found.items() if replace(one, seed=1) == run]
@@ -259,8 +259,10 @@ def _fault(run: Run) -> str:
 
 
 def _times(found: Mapping[Run, Outcome]) -> str:
-    """What each way reaches in the time that the recommended lanes take, by links: arithmetic from measured steps and
-    sizes, and losses on the way."""
+    """The loss that each method reaches in the time of the recommended lanes, by link rate.
+
+    Computed from measured step times, message sizes and losses during training.
+    """
     known = {run: outcome for run, outcome in found.items() if run.size == CURVES and not run.fault}
     first = {run: outcome for run, outcome in known.items() if run.seed == 1}
     lanes = next((pair for pair in first.items() if pair[0] == RECOMMENDED), None)
@@ -292,13 +294,13 @@ def _times(found: Mapping[Run, Outcome]) -> str:
 
 
 def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
-    """Seconds of a whole run on machines with links of so many Mbit/s."""
+    """Seconds of a whole run on machines with links of `link` Mbit/s."""
     computing = outcome.step_seconds / (run.width if run.rule == "all-reduce" else 1)
     return run.steps * computing + outcome.received * 8 / (link * 1e6)
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The least loss that one of these runs has after so many seconds, and the steps it has made."""
+    """The least loss of these runs after `seconds`, and the number of steps made by then."""
     found = [(math.inf, 0)]
     for run, outcome in runs:
         within = seconds / seconds_of(run, outcome, link) * run.steps
@@ -325,7 +327,7 @@ def _budget(found: Mapping[Run, Outcome], left: Sequence[Run], rows: Sequence[Ma
 
 
 def _shaped(shaped: Mapping[str, Any] | None) -> str:
-    """What rounds took over shaped links, beside the arithmetic."""
+    """The measured rounds over shaped links, compared with the predictions."""
     if shaped is None:
         return ""
     lines = [

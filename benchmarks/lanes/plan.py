@@ -1,4 +1,4 @@
-"""The runs of the study, in the order in which they are worth playing."""
+"""The runs of the study, most useful first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SHAPES = {
     "5M": Shape(layers=6, heads=8, width=256, context=128, dropout=0.0),
 }
 STEPS = 1_000
-"""Inner steps of a lane, and steps of all-reduce."""
+"""Inner steps of each lane, and steps of all-reduce."""
 DIGITS, DIGITS_STEPS = "digits CNN", 300
-"""The ResNet on digits, and its steps."""
+"""The name of the ResNet on digits, and its number of steps."""
 CURVES = "0.9M"
-"""The size whose losses are recorded during training, to be compared at equal time."""
+"""The size whose losses are recorded during training, for the comparison at equal time."""
 GARBAGE = "garbage for ten rounds"
 TIGHT = -5
 """A maximum exponent that fits the changes of a training round: five steps at a rate of 0.003."""
@@ -27,8 +27,11 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 @dataclass(frozen=True)
 class Run:
-    """One training. `rule` says what is exchanged every `inner` steps: `lanes` one of `block` numbers by the programs,
-    `mean` and `nesterov` the float32 differences, `alone` nothing, `all-reduce` the gradients of every step."""
+    """One training. `rule` says what is exchanged every `inner` steps.
+
+    `lanes`: one of `block` numbers, by the programs; `mean` and `nesterov`: float32 differences; `alone`:
+    nothing; `all-reduce`: the gradients of every step.
+    """
 
     size: str
     rule: str
@@ -44,7 +47,7 @@ class Run:
     steps: int = STEPS
 
     def text(self) -> str:
-        """In words, without size and seed."""
+        """The run in words, without size and seed."""
         if self.rule in ("alone", "all-reduce"):
             what = "one lane alone" if self.rule == "alone" else f"all-reduce, {self.width} machines"
             return ", ".join([what, *self._steps()])
@@ -63,11 +66,11 @@ class Run:
 
 
 RECOMMENDED = Run(CURVES, "lanes", width=4, inner=5, block=8)
-"""What docs/lanes.md recommends, of the size whose losses are compared at equal time."""
+"""The schedule that docs/lanes.md recommends, for the size whose losses are compared at equal time."""
 
 
 def runs() -> list[Run]:
-    """All of them, each once."""
+    """All runs, without duplicates."""
     return list(
         dict.fromkeys(
             (
@@ -85,7 +88,7 @@ def runs() -> list[Run]:
 
 
 def _screen() -> Iterator[Run]:
-    """A seed of the smallest model."""
+    """The screening runs: the smallest model with one seed."""
     lanes = Run("0.1M", "lanes", width=4)
     yield Run("0.1M", "alone")
     yield from (Run("0.1M", "all-reduce", width=width) for width in (4, 2, 8))
@@ -101,13 +104,16 @@ def _screen() -> Iterator[Run]:
 
 
 def _rates() -> Iterator[Run]:
-    """An outer rate above 1: the mean of few differences may be too short a step."""
+    """An outer rate above 1, because the mean of a few differences may be too short a step."""
     yield Run("0.1M", "lanes", width=4, inner=5, rate=1.5)
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """The screen's best settings for each traffic, on a larger model; and runs of one lane (links of 10 Mbit/s) and of
-    all-reduce (links of 100) that take as long as four lanes at 1/8."""
+    """The best screened settings for each traffic, on a larger model.
+
+    Also runs that take as long as four lanes at 1/8: one lane alone (links of 10 Mbit/s) and all-reduce (100
+    Mbit/s).
+    """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone
     if seed == 1:
@@ -118,13 +124,13 @@ def _confirmed(seed: int) -> Iterator[Run]:
 
 
 def _digits() -> Iterator[Run]:
-    """Another kind of model and optimiser, once."""
+    """Another kind of model and optimiser, with one seed."""
     yield Run(DIGITS, "alone", steps=DIGITS_STEPS)
     yield Run(DIGITS, "lanes", width=4, inner=5, block=8, steps=DIGITS_STEPS)
 
 
 def _large() -> Iterator[Run]:
-    """A larger model, once."""
+    """A larger model, with one seed."""
     yield Run("5M", "alone")
     yield Run("5M", "lanes", width=4, inner=5, block=8)
 

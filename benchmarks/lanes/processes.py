@@ -1,4 +1,4 @@
-"""Lanes of one job as processes on this machine: `solver lane`, each with its own home folder and port."""
+"""Runs a job's lanes as `solver lane` processes on this machine, each with its own home folder and port."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ Urls = Sequence[Sequence[str]]
 
 
 def account(lane: int) -> LocalAccount:
-    """Of a lane."""
+    """The development account of a lane."""
     return development_account(lane, DEVELOPMENT_CHAIN)
 
 
 def members_file(path: Path, urls: Urls, rows: Rows | None = None, mirrors: Sequence[str] = ()) -> Path:
-    """A file of members whose lanes have development accounts."""
+    """Write a members file whose lanes have development accounts."""
     accounts = [account(lane).address for lane in range(len(urls))]
     path.write_text(json.dumps(members_document(accounts, urls, mirrors, rows)))
     return path
 
 
 def four_times_slower() -> None:
-    """In a lane's process: every round is trained four times."""
+    """Slow down a lane: train every round four times. Called in the lane's process."""
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
@@ -58,7 +58,7 @@ def four_times_slower() -> None:
 
 @dataclass
 class Processes:
-    """The lanes of a job, whose folder is `folder`/job. Ended with the context."""
+    """The lanes of the job in the folder `folder`/job. Leaving the context kills them."""
 
     folder: Path
     job: LaneJob
@@ -98,7 +98,7 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane, and wait until it ends or, if `finished` counts, has the result: whether it ended."""
+        """Start a lane and wait until it ends or, with `finished`, has the result; says whether it ended."""
         process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
         until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))
         return process.poll() is not None
@@ -108,23 +108,23 @@ class Processes:
         return self.folder / f"home{lane}"
 
     def log(self, lane: int) -> Path:
-        """What a lane has written."""
+        """The log file of a lane."""
         return self.folder / f"lane{lane}.log"
 
     def kept(self, lane: int) -> Path:
-        """A lane's folder."""
+        """The folder of a lane's shelf."""
         return shelf_folder(self.home(lane), self.job, lane)
 
     def announced(self, number: int, lane: int) -> Announcement:
-        """What a lane has announced of a round."""
+        """A lane's announcement of a round."""
         return Announcement.parse((self.kept(lane) / announcement_name(number, lane)).read_bytes())
 
     def has_announced(self, number: int, lane: int) -> bool:
-        """Whether it has."""
+        """Whether a lane has announced a round."""
         return (self.kept(lane) / announcement_name(number, lane)).exists()
 
     def until_announced(self, number: int, lanes: Sequence[int]) -> None:
-        """Wait until lanes have announced a round, and said so. Raises `AssertionError` if one ends before."""
+        """Wait until lanes have announced and logged a round. Raises `AssertionError` if one ends before."""
         said = f'"round": {number},'
 
         def announced(lane: int) -> bool:

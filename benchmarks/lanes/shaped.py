@@ -1,8 +1,8 @@
-"""Rounds of lanes over shaped links, beside what the planner's arithmetic says of them.
+"""Measures rounds of lanes over shaped links, and compares them with the planner's predictions.
 
-A job of `solver lane` processes on this machine, each behind its own links, whose rates change from phase to phase:
-every case follows a phase without links. Computing times are taken from that phase, because lanes share the cores; so
-only the exchange is predicted.
+The lanes are `solver lane` processes on this machine, each behind its own links. Link rates change from phase
+to phase, and a phase with unlimited links precedes every case. That phase gives the computing times, because
+the lanes share the cores; only the exchange is predicted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MEASURED = ROOT / "docs" / "lanes-shaped.json"
 SIZE, WIDTH, INNER = "0.1M", 3, 5
 DENSITY = Fraction(1)
 ROUNDS = 6
-"""Rounds of a phase. The first does not count: its messages may pass while rates change or processes start."""
+"""Rounds per phase. The first does not count: rates may change or processes start while its messages pass."""
 BEYOND = 10_000.0
-"""Mbit/s of a link that is not shaped, for the arithmetic."""
+"""The rate of an unlimited link in the predictions, in Mbit/s."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Mbit/s down and up of every lane, None where links are not shaped; `slow` is a lane at a quarter of the speed."""
+    """Mbit/s down and up of every lane, None for unlimited links; lane `slow` has a quarter of the speed."""
 
     name: str
     down: Sequence[float] | None = None
@@ -67,7 +67,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """Of the rounds that count, the mean of their seconds, and for each what each lane computed in it."""
+    """Mean seconds of the counted rounds, and the seconds that each lane computed, by round and lane."""
 
     round: float
     computed: list[list[float]]
@@ -75,20 +75,20 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """A case beside the arithmetic: seconds of a round."""
+    """Predicted and measured seconds per round of a case."""
 
     name: str
     predicted: float
-    """From what lanes computed in the same case without links."""
+    """Predicted with the computing times of the preceding phase without links."""
     predicted_of_run: float
-    """From what they computed in this very run."""
+    """Predicted with the computing times of the same phase."""
     measured: float
     exchange: float
-    """Of `predicted`, what comes after computing."""
+    """The part of `predicted` after computing."""
 
 
 def measure() -> dict[str, Any]:
-    """All cases, as `MEASURED` keeps them."""
+    """Measure all cases; returns the contents of `MEASURED`."""
     groups = [(slow, [case for case in CASES if case.slow == slow]) for slow in (None, WIDTH - 1)]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -108,7 +108,7 @@ def measure() -> dict[str, Any]:
 
 
 def write() -> None:
-    """Measure, and keep what was found."""
+    """Measure and write the results."""
     MEASURED.write_text(json.dumps(measure(), indent=1) + "\n")
 
 
@@ -127,7 +127,7 @@ def _job(folder: Path, rounds: int) -> LaneJob:
 
 
 def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -> Iterator[Row]:
-    """Each case and a phase without links before it, with one lane at a quarter of the speed or none."""
+    """Run each case after a phase without links; `slow` is the lane at a quarter of the speed, if any."""
     here = folder / f"slow-{slow}"
     here.mkdir()
     (here / "job").symlink_to(folder / "job")
@@ -143,7 +143,7 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
                 members_file(here / f"members{lane}.json", seen),
                 "--log-json",
                 before=[four_times_slower] if lane == slow else [],
-                # All lanes share one address here; strangers would have one each.
+                # All lanes share one address here; in a real network each has its own.
                 environment={"ASSAY_PROXIES": "127.0.0.1"},
             )
         for number, case in enumerate(cases):
@@ -161,7 +161,7 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
 
 
 def _phase(lanes: Processes, first: int) -> Measured:
-    """Wait until a phase is over: what was measured in it."""
+    """Wait until a phase is over and return its measurements."""
     last = first + ROUNDS - 1
     lanes.until_announced(last, range(WIDTH))
     logs = [_trained(lanes.log(lane)) for lane in range(WIDTH)]
@@ -171,7 +171,7 @@ def _phase(lanes: Processes, first: int) -> Measured:
 
 
 def _trained(log: Path) -> dict[int, dict[str, float]]:
-    """By round, when it was announced (`at`, in seconds), and how long the lane computed."""
+    """By round: when it was announced (`at`, in seconds), and how long the lane computed."""
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     return {
         line["round"]: {

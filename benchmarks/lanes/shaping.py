@@ -1,4 +1,4 @@
-"""Simulates strangers' links on one machine: TCP proxies on loopback with rates, delay and loss, without root."""
+"""Simulates network links on one machine, without root: TCP proxies on loopback with rate, delay and loss."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Self
 from urllib.parse import urlsplit
 
 PIECE = 1 << 11
-"""Bytes passed on at a time: small like packets, because each piece waits for earlier ones on both links."""
+"""Bytes forwarded at a time: as small as packets, because each piece waits for earlier ones on both links."""
 ON_LINK, UNDER_WAY = 4, 1_024
-"""Pieces of a connection that wait for a link; that have passed its links and have not arrived."""
+"""The most pieces of a connection that wait for a link, and that have passed the links but not arrived."""
 BURST = 0.005
-"""Seconds that a link may catch up, because waiting tasks are woken late."""
+"""Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
 
 _Pieces = asyncio.Queue[tuple[float, bytes]]
 
 
 @dataclass
 class Link:
-    """One way of a machine's line: bits a second, which all that passes shares; None where it is not bounded."""
+    """One direction of a machine's link. All traffic shares its rate in Mbit/s; None means unlimited."""
 
     mbit: float | None = None
     free_at: float = field(default=0.0, init=False)
-    """Of the loop's clock: when what was sent so far has passed."""
+    """When everything sent so far has passed, on the event loop's clock."""
     passed: int = field(default=0, init=False)
-    """Bytes."""
+    """Bytes sent so far."""
 
     async def passing(self, count: int) -> None:
-        """Wait until so many bytes have passed, behind those that came before."""
+        """Wait until `count` bytes have passed, after all earlier bytes."""
         self.passed += count
         if self.mbit is None:
             return
@@ -44,8 +44,10 @@ class Link:
 
 @dataclass
 class Path:
-    """How answers of a server come: over its link up and the client's link down, `delay` seconds late, and with `loss`,
-    the chance that a piece is lost and the connection with it. What is changed counts for what comes later."""
+    """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds.
+
+    `loss` is the chance that a piece is lost, which breaks the connection. Changes apply to later pieces.
+    """
 
     links: Sequence[Link] = ()
     delay: float = 0.0
@@ -53,17 +55,17 @@ class Path:
 
 
 class Network:
-    """Proxies in a separate thread, until the context ends. Losses are drawn by `seed`."""
+    """Runs proxies in a separate thread until the context ends. `seed` determines the losses."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="network", daemon=True)
         self._started = threading.Event()
         self.cut = 0
-        """Connections that were lost."""
+        """Number of broken connections."""
 
     def address(self, upstream: str, path: Path) -> str:
-        """The address that leads to a server at `upstream` (http://host:port) by a path."""
+        """Start a proxy to the server at `upstream` (http://host:port) over a path; returns its address."""
         return asyncio.run_coroutine_threadsafe(self._serve(upstream, path), self._loop).result()
 
     def __enter__(self) -> Self:
@@ -124,7 +126,7 @@ class Network:
             self._open.discard(writer)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: Path) -> None:
-        """Pass everything on. Links and the delay work on different pieces at the same time, as a line does."""
+        """Forward everything. Links and delay handle different pieces concurrently, as in a real network."""
         queues = [_Pieces(ON_LINK) for _ in path.links] + [_Pieces(UNDER_WAY)]
         stages = [
             asyncio.create_task(self._link(link, source, to, writer))
@@ -144,7 +146,7 @@ class Network:
             await asyncio.gather(*stages)
 
     async def _link(self, link: Link, source: _Pieces, to: _Pieces, writer: asyncio.StreamWriter) -> None:
-        """Over a link, until an empty piece comes; nothing more for a client that has gone."""
+        """Pass pieces over a link until an empty one comes; drops them once the client has disconnected."""
         while piece := (await source.get())[1]:
             if not writer.is_closing():
                 await link.passing(len(piece))
@@ -152,7 +154,7 @@ class Network:
         await to.put((0.0, b""))
 
     async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, path: Path) -> None:
-        """To the client, so much after the last link."""
+        """Write pieces to the client, each `path.delay` after its last link."""
         loop = asyncio.get_running_loop()
         while (due := await source.get())[1]:
             if not writer.is_closing():

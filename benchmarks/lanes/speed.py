@@ -1,4 +1,4 @@
-"""What a round costs: emit, and absorb of eight messages, beside one inner step, on one thread, in processor time."""
+"""Measures emit, and absorb of eight messages, relative to one inner step: processor time on one thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
 
 
 def rows() -> list[Row]:
-    """Ratios for each density, and the bytes of a message."""
+    """Rows with the ratios and message bytes for each density, and the oracle's ratio."""
     step = captured("11M")
     with one_thread():
         return [
@@ -26,7 +26,7 @@ def rows() -> list[Row]:
 
 
 def _oracle(step: CapturedStep) -> list[Row]:
-    """A round of a whole job in one process beside as many steps of as many machines alone."""
+    """The time of a round of a whole job in one process, relative to the same number of plain steps."""
     width, inner = 4, 5
     job = lanes(step, width=width, density=1 / 8, inner_steps=inner)
     interpreter, of = job.interpreter(), seeds(1, width)

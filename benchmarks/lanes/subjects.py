@@ -1,4 +1,4 @@
-"""What lanes are tried on: GPTs of three sizes on the standard library's source, a ResNet on digits."""
+"""The models of the study: GPTs of three sizes on the standard library's source, and a ResNet on digits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from examples import gpt
 
 
 def subject(size: str) -> Subject:
-    """The model of a size, with its data and how it is evaluated."""
+    """The model of a size, with its data and evaluation."""
     return resnet_subject() if size == DIGITS else _gpt(size)
 
 

@@ -20,16 +20,19 @@ from protocol.program.step import State
 from protocol.program.types import TensorType
 
 POINTS = 20
-"""Of a curve."""
+"""Number of points of a curve."""
 
 States = Iterator[tuple[int, Callable[[], State]]]
-"""Steps that are done, and what gives the trained state then."""
+"""Pairs of a number of steps and a function that gives the state trained by then."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Nats an item on held-out data, bytes that a lane receives in all, processor seconds, and of one inner step; of
-    some sizes the loss after so many steps of a lane."""
+    """`loss` is in nats per item on held-out data, `received` is bytes that each lane receives in total.
+
+    `seconds` is processor time, `step_seconds` that of one inner step. `curve` has (steps, loss) pairs for
+    some sizes.
+    """
 
     loss: float
     received: float
@@ -64,11 +67,11 @@ def play(run: Run) -> Outcome:
 
 
 def _received(run: Run, captured: CapturedStep) -> float:
-    """Bytes that each machine receives in all."""
+    """Bytes that each machine receives in the whole run."""
     parameters = sum(p.numel() for p in _parameters(captured, captured.initial).values())
     rounds = run.steps // run.inner
     if run.rule == "all-reduce":
-        # A ring of float32 receives each number twice but for the own part.
+        # In a float32 ring, a machine receives each number twice, except for its own part.
         return 8 * parameters * (run.width - 1) / run.width * run.steps
     each = _job(run, captured).message_bytes if run.rule == "lanes" else 4 * parameters
     return each * (run.width - 1) * rounds
@@ -117,7 +120,7 @@ def _membership(run: Run, rounds: int) -> Membership:
 
 
 def _garbage(types: Mapping[str, TensorType]) -> Sent:
-    """In rounds 20 to 29 the first lane's message holds the largest numbers of its types."""
+    """Replaces the first lane's message in rounds 20 to 29 with the largest numbers."""
 
     def sent(number: int, lane: int, message: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if lane != 0 or not 20 <= number < 30:
@@ -135,7 +138,7 @@ def _parameters(captured: CapturedStep, state: State) -> dict[str, Tensor]:
 
 
 def _averaged(run: Run, captured: CapturedStep) -> States:
-    """The mean of the lanes' differences in float32, by the outer rule of DiLoCo: SGD, or Nesterov's momentum."""
+    """Train with the float32 mean of the lanes' differences and DiLoCo's outer SGD or Nesterov momentum."""
     states: list[State] = [captured.initial_state(seed) for seed in seeds(run.seed, run.width)]
     base = _parameters(captured, states[0])
     velocity = {name: torch.zeros_like(x) for name, x in base.items()}

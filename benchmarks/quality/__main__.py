@@ -26,7 +26,7 @@ ARITHMETICS: dict[str, Callable[[Subject, int, int], Trained]] = {
 
 
 def main() -> None:
-    """Measure what is asked for, write numbers, figures and page."""
+    """Measure as the options say; write numbers, figures and page."""
     parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__)
     parser.add_argument("--page", action="store_true", help="only write the page from the measured numbers")
     parser.add_argument("--convolutions", action="store_true", help="only the bits of convolutions, resumed")
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def measure(steps: int) -> dict[str, Any]:
-    """All numbers of the page but the elementary functions' and those of convolutions."""
+    """All numbers of the page except those of elementary functions and convolutions."""
     subjects = [compare(subject, steps) for subject in (gpt_subject(), resnet_subject())]
     mean, deviation = bias.ordinary(13, 13)
     found = {
@@ -55,7 +55,7 @@ def measure(steps: int) -> dict[str, Any]:
 
 
 def compare(subject: Subject, steps: int) -> dict[str, Any]:
-    """A subject's runs by both arithmetics, one after the other for each seed."""
+    """Train a subject with both arithmetics, one after the other for each seed."""
     runs: dict[str, list[Trained]] = {name: [] for name in ARITHMETICS}
     for seed in SEEDS:
         for name, run in ARITHMETICS.items():
@@ -71,7 +71,7 @@ def compare(subject: Subject, steps: int) -> dict[str, Any]:
 
 
 def write() -> None:
-    """The page and its figures, from the numbers on disk."""
+    """Write the page and its figures from the numbers on disk."""
     measured = json.loads(MEASURED.read_text())
     for subject in measured["training"]:
         curves = {name: subject[name]["curves"] for name in ARITHMETICS}

@@ -1,7 +1,7 @@
-"""The cases of arithmetic.md section 4 where rounding small values to zero is a bias, and what the bits make of them.
+"""Measures the bias of rounding small values to zero, in the cases of arithmetic.md section 4, by bits.
 
-Norms hide a bias, so the signed sum of the errors is measured beside them. A value is small here when it is below
-2^-(p+1) of the largest of its row.
+Norms hide a bias, so the signed sum of the errors is measured too. A value is small if it is below 2^-(p+1)
+times the largest value of its row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 from protocol.numerics.contract import contract
 
 SINK = 0.94
-"""Probability that one key takes; the other keys share the rest."""
+"""The probability of one key; the other keys share the rest."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def errors(got: Tensor, true: Tensor) -> Errors:
 
 
 def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
-    """P V where all but one key are near 2^-16 of the largest probability, and the sink's own value is 0."""
+    """P V where one key, the sink, has value 0 and all others have about 2^-16 of its probability."""
     g = torch.Generator().manual_seed(0)
     tail = torch.softmax(torch.randn(32, keys - 1, generator=g) * 0.3, dim=-1) * (1 - SINK)
     p = torch.cat([torch.full((32, 1), SINK), tail], dim=1)
@@ -43,9 +43,10 @@ def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
 
 
 def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
-    """Signed error of rare words' gradients at the optimum of a unigram model, over the mass that pulls either way.
+    """Signed error of rare words' gradients near the optimum of a unigram model, relative to their positive
+    terms.
 
-    There the true gradient is nearly 0: 1/n from every token, -1 from the few where the word stands.
+    The true gradient is nearly 0: every token adds the word's probability, and each occurrence subtracts 1.
     """
     seen = torch.tensor([1, 2, 3])
     g = torch.Generator().manual_seed(1)
@@ -59,10 +60,10 @@ def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
 
 
 def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: int = 24) -> float:
-    """KL divergence in nats from the empirical distribution of words, Zipf's, to the one that a softmax learns.
+    """KL divergence in nats from the empirical word distribution, Zipf's, to the one that a softmax learns.
 
-    The gradient of a logit is the sum over tokens of probability - onehot, one contraction, as in an LM head. Its mean
-    says what the frequency would be, and half the way there is made in each step.
+    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head. The
+    mean gradient estimates the word's frequency, and each step covers half the distance to it.
     """
     frequency = 1.0 / torch.arange(1, words + 1, dtype=torch.float64)
     counts = torch.clamp((frequency / frequency.sum() * tokens).floor().long(), min=1)
@@ -80,7 +81,7 @@ def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: in
 
 
 def ordinary(px: int, py: int) -> tuple[float, float]:
-    """Mean and standard deviation of the error of products of normal values, in units of the products' own spread."""
+    """Mean and standard deviation of the errors of normal products, in units of the products' spread."""
     g = torch.Generator().manual_seed(2)
     x, w = torch.randn(128, 512, generator=g), torch.randn(96, 512, generator=g)
     error = (contract(x, w, px, py).double() - x.double() @ w.double().mT) / math.sqrt(512)

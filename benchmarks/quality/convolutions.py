@@ -1,12 +1,12 @@
-"""Which bits convolutions need: gradients beside float64, training beside float32, and time, by bits and by model.
+"""Measures which bits convolutions need: gradient errors against float64, training against float32, and time.
 
-Models are timm's, with random weights, on scikit-learn's digits enlarged to 32 x 32 and three equal colours. It needs
-`pip install timm torchvision` (torchvision in the build of the installed torch), which nothing else here does. Every
-figure is saved in build/convolutions/ once it is measured, so an interrupted run resumes and nothing is measured
-twice.
+Models are timm's with random weights, on scikit-learn's digits enlarged to 32 x 32 with three equal colours.
+This needs `pip install timm torchvision`, with torchvision built for the installed torch. Every figure is
+saved in build/convolutions/ once it is measured, so an interrupted run resumes and nothing is measured twice.
 
-16 x 16 is not a width of arithmetic.md: those rows are of a model in torch whose convolutions round their operands to
-16 bits as section 3 has it, in float64 for its gradients and in float32 for its training. It is not timed.
+16 x 16 is not a width of arithmetic.md. Those rows are of a torch model whose convolutions round their
+operands to 16 bits as section 3 defines it, in float64 for gradients and in float32 for training. It is not
+timed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TABLES: dict[str, tuple[tuple[int, int], ...]] = {
     "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
     "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
 }
-"""Bits forward, of the input's gradient and of the weight's."""
+"""Bits of the forward pass, of the input's gradient and of the weight's gradient."""
 EMULATED = "16 x 16, 16 x 16, 16 x 16"
 TIMED = ("13 x 13, 13 x 13, 20 x 13", "20 x 13, 20 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
 """The first is version 1 of the table in arithmetic.md section 4, the last version 2."""
@@ -53,16 +53,17 @@ BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and batches whose gradients are compared."""
 MATTERS = 1e-3
-"""Share of the whole gradient's norm; smaller tensors count only in the whole. Where a normalisation follows a scale,
-the true gradient is 0, and float32's is noise without direction."""
+"""Tensors below this share of the whole gradient's norm count only in the whole. If a normalisation follows a
+scale, the scale's true gradient is 0, and its float32 gradient is noise."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A model by its name in timm (none: `benchmarks.resnet`), and images in a batch for its gradients.
+    """A model by its name in timm (None means `benchmarks.resnet`), and the batch size for its gradients.
 
-    It is trained with each of the `seeds`, which takes minutes for each arithmetic; with `more` of them by float32 and
-    the default bits alone, because a seed's noise hides what four of them show.
+    It is trained with each of `seeds` in every arithmetic, which takes minutes for each. It is trained with
+    the seeds in `more` only in float32 and with the default bits, because four seeds do not average out the
+    noise.
     """
 
     name: str
@@ -72,11 +73,11 @@ class Network:
     more: tuple[int, ...] = ()
 
     def seeds_of(self, table: str) -> tuple[int, ...]:
-        """The seeds that it is trained with by an arithmetic of `TRAINED`."""
+        """The training seeds of an arithmetic of `TRAINED`."""
         return self.seeds + (self.more if table in ("float32", DEFAULT) else ())
 
     def make(self, seed: int) -> nn.Module:
-        """The same initial weights every time for a seed."""
+        """The model with the initial weights of a seed."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if self.model is None:
@@ -87,7 +88,7 @@ class Network:
             return made
 
     def subject(self) -> Subject:
-        """How it is trained."""
+        """The model with its data, optimiser and evaluation."""
         data, held_out = images()
 
         def evaluate(model: nn.Module) -> dict[str, float]:
@@ -120,7 +121,7 @@ NETWORKS = (
 
 
 def images() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Training and held-out digits: pixels f32 [N, 3, 32, 32] of mean 0 and deviation 1, labels."""
+    """Training and held-out digits: labels, and pixels f32 [N, 3, 32, 32] of mean 0 and deviation 1."""
 
     def enlarged(data: Mapping[str, Tensor]) -> dict[str, Tensor]:
         small = data["pixels"].reshape(-1, 1, 8, 8)
@@ -132,7 +133,7 @@ def images() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def measure() -> dict[str, Any]:
-    """All figures, those found before included."""
+    """All figures; those saved before are not measured again."""
     gradients = {
         network.name: {table: _errors(network, table) for table in (*TABLES, "float32")}
         for network in NETWORKS
@@ -153,7 +154,7 @@ def measure() -> dict[str, Any]:
 
 
 def _errors(network: Network, table: str) -> dict[str, float]:
-    """The worst over the batches."""
+    """The worst errors over the batches."""
     every = [
         _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
         for seed in BATCHES
@@ -178,7 +179,7 @@ def _bits(table: str) -> dict[str, tuple[int, int]]:
 
 
 def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was found under a name, now or before."""
+    """The saved result of a name; `find` computes it if there is none."""
     path = FOUND / f"{name.replace(' ', '-').replace(',', '')}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,10 +191,11 @@ def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def gradient_errors(network: Network, table: str, seed: int) -> dict[str, float]:
-    """Of the first step's loss and gradients against float64 on the same batch.
+    """Errors of the first step's loss and gradients against float64 on the same batch.
 
-    `loss` is relative; `gradient` is the norm of the difference over the norm of the whole gradient; `turned` is one
-    minus the least cosine, and `norm` the largest relative error of a norm, of the tensors that matter.
+    `loss` is relative. `gradient` is the norm of the difference divided by the norm of the whole gradient.
+    `turned` is one minus the least cosine, and `norm` the largest relative error of a norm, both over the
+    tensors above `MATTERS`.
     """
     subject = replace(network.subject(), batch=network.images)
     batch = drawn(subject, seed, 0)
@@ -221,7 +223,7 @@ def gradient_errors(network: Network, table: str, seed: int) -> dict[str, float]
 
 
 def _backward(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[float, dict[str, Tensor]]:
-    """Loss and gradients in float64, by plain torch in the model's own type."""
+    """Loss and gradients of plain torch in the model's dtype; the gradients are returned in float64."""
     model.train()
     dtype = next(model.parameters()).dtype
     loss = resnet.objective(model, {"pixels": batch["pixels"].to(dtype), "labels": batch["labels"]})
@@ -234,7 +236,7 @@ def _gradient(p: Tensor) -> Tensor:
 
 
 def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[float, dict[str, Tensor]]:
-    """By the captured step: after the first one, the momentum of SGD is the gradient."""
+    """Loss and gradients of the captured step: after the first step, SGD's momentum is the gradient."""
     model = network.make(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
     step = capture(
@@ -253,8 +255,11 @@ def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[f
 
 
 def ratio(table: str, rounds: int = 7) -> dict[str, Any]:
-    """The processor's time of a step of the ResNet-18 of `benchmarks.resnet` over that of a plain one, on one thread:
-    the median and the middle half. Wall time on two threads is a row of `make bench`; other work disturbs this less.
+    """Processor time of an exact step of `benchmarks.resnet`'s ResNet-18 relative to a plain step, on one
+    thread.
+
+    Gives the median and the quartiles. `make bench` has the wall time on two threads, which other work on the
+    machine disturbs more.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

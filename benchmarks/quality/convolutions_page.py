@@ -1,4 +1,4 @@
-"""The section of docs/numerics.md on the bits of convolutions, as a function of what was measured."""
+"""The section of docs/numerics.md on the bits of convolutions, generated from the measurements."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ def convolutions_section(measured: Measured) -> Iterator[str]:
     """Three tables: gradients, training, time."""
     yield "## Which bits convolutions take\n"
     yield f"{measured['date']}, commit {measured['commit']}, {measured['hardware']}; by"
-    yield "`python -m benchmarks.quality --convolutions`, with timm and torchvision installed. Random weights, digits"
-    yield "enlarged to 32 x 32. A row names the bits forward, of the input's gradient and of the weight's (G first).\n"
-    yield "Nearly all of the error comes from the forward pass. Its rounding decides for some elements on which side of"
-    yield "0 a ReLU's operand falls, and each of those turns a whole term of the gradient on or off: their number grows"
-    yield "with the rounding, the gradient's error with its square root. So 20 bits forward give much, and"
-    yield "the gradients' own bits give little. ConvNeXt has no kinks, and needs no more than 13.\n"
+    yield "`python -m benchmarks.quality --convolutions`, with timm and torchvision installed. Weights are"
+    yield "random, the data are digits enlarged to 32 x 32. A row names the bits of the forward pass, of the"
+    yield "input's gradient and of the weight's gradient (G first).\n"
+    yield "Nearly all of the error comes from the forward pass. For some elements its rounding decides on which"
+    yield "side of 0 a ReLU's operand falls. Each of them turns a whole term of the gradient on or off. Their"
+    yield "number grows with the rounding, the gradient's error with its square root. So 20 bits forward help"
+    yield "much, and more bits for the gradients help little. ConvNeXt has no kinks and needs no more than 13"
+    yield "bits.\n"
     yield from _gradients(measured["gradients"])
     yield from _training(measured["trained"], measured["steps"])
     yield from _times(measured["times"])
 
 
 def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
-    yield f"Against float64 on the same batch, the worst of {len(BATCHES)} batches: the loss, relative; the norm of the"
-    yield "gradient's difference over its own; the least cosine and the largest error of a norm of any tensor with"
-    yield f"{MATTERS:.1%} of the whole norm or more.\n"
+    yield f"All are compared with float64 on the same batch; the worst of {len(BATCHES)} batches counts. The"
+    yield "columns are the relative error of the loss; the norm of the gradient's difference over the"
+    yield f"gradient's norm; and, over all tensors with {MATTERS:.1%} of the whole norm or more, the least cosine"
+    yield "and the largest error of a norm.\n"
     yield "| model | bits | loss | gradient | least cosine | norm |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
@@ -40,15 +43,16 @@ def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
                 f"{1 - found['turned']:.6f} | {found['norm']:.2%} |"
             )
     yield ""
-    yield "16 x 16 is no width of the arithmetic: those rows are of a model in float64 whose convolutions round their"
-    yield "operands so. It would take the same three products of i16 as 20 x 20.\n"
+    yield "The arithmetic has no width of 16 x 16: those rows are of a model in float64 whose convolutions"
+    yield "round their operands to 16 bits. It would take the same three products of i16 as 20 x 20.\n"
 
 
 def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: int) -> Iterator[str]:
     if not networks:
         return
-    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates by every row of a model;"
-    yield "means over the seeds from 1 on, and the least and the most. A held-out image is 0.0034 of the accuracy:\n"
+    yield f"Training, {steps} steps of 32 digits. All rows of a model have the same initial weights, batches and"
+    yield "rates. A cell has the mean over the seeds, which count from 1, and in brackets the least and the"
+    yield "most. A held-out image is 0.0034 of the accuracy:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
@@ -80,9 +84,9 @@ def _spread(found: Sequence[float]) -> str:
 
 
 def _times(times: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
-    yield "The processor's time of a step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) over that of a plain"
-    yield "float32 step, side by side on one thread, on a machine busy with other work; median and middle half. Wall"
-    yield "time on two threads is in [performance](performance.md).\n"
+    yield "Processor time of a step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) over that of a plain"
+    yield "float32 step, side by side on one thread, on a machine busy with other work: median and middle half."
+    yield "Wall time on two threads is in [performance](performance.md).\n"
     yield "| bits | exact / plain | middle half |"
     yield "|---|---|---|"
     for table, found in times.items():

@@ -1,4 +1,4 @@
-"""docs/numerics.md as a function of what was measured; no number is written by hand."""
+"""Generates docs/numerics.md from the measurements; no number is written by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
 
 
 def noise_ratios(subject: Measured) -> dict[str, float]:
-    """By figure: the difference of the means of both arithmetics, in standard deviations of a seed in float32."""
+    """By figure: the difference of both means, in units of float32's standard deviation over the seeds."""
     return {
         figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))
         / stdev(subject["float32"][figure])
@@ -37,8 +37,8 @@ def noise_ratios(subject: Measured) -> dict[str, float]:
 
 def _training(subjects: Sequence[Measured]) -> Iterator[str]:
     yield "## Training: exact beside plain float32\n"
-    yield "The same initial weights, batches, rates and clipping; both columns are mean ± standard deviation over the"
-    yield "seeds, and the noise of a seed is the standard deviation in float32.\n"
+    yield "Both trainings have the same initial weights, batches, rates and clipping. The columns are mean ±"
+    yield "standard deviation over the seeds. The noise of a seed is the standard deviation in float32.\n"
     yield "| model | steps | seeds | figure | exact | float32 | difference of the means / noise of a seed |"
     yield "|---|---|---|---|---|---|---|"
     for subject in subjects:
@@ -56,7 +56,8 @@ def _training(subjects: Sequence[Measured]) -> Iterator[str]:
 
 def _bias(bias: Measured) -> Iterator[str]:
     yield "## Why the bits follow a rule\n"
-    yield "Values below 2^-(p+1) of their row's largest round to zero, which no average removes. Signed errors:\n"
+    yield "At p bits, values below 2^-(p+1) of their row's largest round to zero. No average removes that"
+    yield "error. Signed errors:\n"
     yield "| case | 13 x 13 | as the rule has it |"
     yield "|---|---|---|"
     sink, words = bias["sink"], bias["tail words"]
@@ -66,15 +67,14 @@ def _bias(bias: Measured) -> Iterator[str]:
     yield f"| unigram distribution learnt from 65,536 tokens, KL in nats | {kl['13']:.1e} | {kl['rule']:.1e} |"
     ordinary = bias["ordinary"]
     yield ""
-    yield (
-        f"Ordinary products, 512 normal terms, 13 x 13: mean error {ordinary['mean']:.1e}, standard deviation "
-        f"{ordinary['deviation']:.1e}, both in units of the products' own spread.\n"
-    )
+    yield f"Ordinary products, 512 normal terms, 13 x 13: mean error {ordinary['mean']:.1e}, standard deviation"
+    yield f"{ordinary['deviation']:.1e}, both in units of the products' own spread.\n"
 
 
 def _elementary(functions: Mapping[str, Measured]) -> Iterator[str]:
     yield "## Elementary functions: the worst of all 2^32 inputs\n"
-    yield "Against float64, worst cases against mpmath. `sin` and `cos` are NaN beyond 2^15. Inputs as bits.\n"
+    yield "All inputs are compared with float64, the worst cases with mpmath. `sin` and `cos` are NaN beyond"
+    yield "2^15. The worst inputs are given as bits.\n"
     yield "| function | worst error, ulp | at | measured |"
     yield "|---|---|---|---|"
     for name, found in functions.items():

@@ -1,4 +1,4 @@
-"""Loss curves as SVG, the same bytes for the same numbers."""
+"""Plots loss curves as SVG. The files are deterministic."""
 
 from __future__ import annotations
 

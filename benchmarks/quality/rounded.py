@@ -1,6 +1,6 @@
-"""Convolutions of any bits, emulated: torch with operands rounded as arithmetic.md section 3 rounds them.
+"""Emulates convolutions of any bits: torch with operands rounded as in arithmetic.md section 3.
 
-The groups of one exponent are those of `protocol.program.library.convolution`.
+Elements share exponents in the same groups as in `protocol.program.library.convolution`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SAMPLE, CHANNEL, ROW = (1, 2, 3), (0, 2, 3), (1, 2, 3)
 
 
 def rounded(model: nn.Module, table: Sequence[Bits]) -> nn.Module:
-    """The model with bits `table` forward, of the input's gradient and of the weight's in its convolutions."""
+    """The model with rounded convolutions: bits of the forward pass, input gradient and weight gradient."""
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             module.forward = _forward(module, table)  # type: ignore[method-assign]
@@ -57,7 +57,7 @@ class _Convolution(torch.autograd.Function):
 
 
 def _round(x: Tensor, axes: tuple[int, ...], p: int) -> Tensor:
-    """m_p(x) 2^(e-p) with one exponent for all along `axes`."""
+    """m_p(x) 2^(e-p) with one exponent for all elements along `axes`."""
     largest = x.abs().amax(axes, keepdim=True).clamp(min=2.0**-96)
     scale = torch.exp2((p - torch.frexp(largest).exponent).to(x.dtype))
     return (x * scale).round() / scale

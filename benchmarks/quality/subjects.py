@@ -1,4 +1,4 @@
-"""What is trained for docs/numerics.md: a small GPT on the standard library's source, a small ResNet on digits."""
+"""The models for docs/numerics.md: a small GPT on the standard library's source, a small ResNet on digits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from benchmarks.quality.training import Subject
 from examples import gpt, resnet
 
 GPT_SHAPE = gpt.Shape(layers=2, heads=2, width=64, context=64, dropout=0.0)
-"""Without dropout: its random bits would differ between the two, noise that neither arithmetic is the cause of."""
+"""Without dropout, whose random bits would differ between the two arithmetics and add unrelated noise."""
 
 
 def gpt_subject() -> Subject:
-    """120,576 parameters, 1,024 tokens a step."""
+    """A GPT with 120,576 parameters, trained on 1,024 tokens per step."""
     training, held_out = gpt.split(GPT_SHAPE.context)
 
     def evaluate(model: nn.Module) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The same training run twice: by a captured exact step, and by plain eager float32 torch on the same batches."""
+"""Runs a training twice on the same batches: with a captured exact step, and with eager float32 torch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from protocol.program.step import State, metrics
 
 Tensors = Mapping[str, Tensor]
 EVERY = 10
-"""Steps between two points of a curve; a point is the mean of the losses since the last."""
+"""Steps between two points of a curve; a point is the mean loss since the previous point."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and how it is trained. `evaluate` gives figures of a trained model on held-out data."""
+    """A model and its training. `evaluate` returns figures of a trained model on held-out data."""
 
     name: str
     make_model: Callable[[int], nn.Module]
@@ -34,7 +34,7 @@ class Subject:
     evaluate: Callable[[nn.Module], dict[str, float]]
     clip_norm: float | None = None
     bits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Rows of the table of contractions that differ (`capture`)."""
+    """Rows that differ from the default table of contractions (see `capture`)."""
 
     def captured(self, seed: int, steps: int) -> CapturedStep:
         """The exact step, from the initial weights of `seed`."""
@@ -64,14 +64,14 @@ class Trained:
 
     @classmethod
     def of(cls, losses: list[float], held_out: dict[str, float]) -> Trained:
-        """From the loss of every step."""
+        """Make a result from the losses of all steps."""
         curve = [sum(losses[k : k + EVERY]) / EVERY for k in range(0, len(losses), EVERY)]
         last = losses[-max(1, len(losses) // 10) :]
         return cls(curve, sum(last) / len(last), held_out)
 
 
 def exact(subject: Subject, seed: int, steps: int) -> Trained:
-    """By the captured step."""
+    """Train with the captured step."""
     step = subject.captured(seed, steps)
     state: State = step.initial_state(seed)
     losses = []
@@ -85,7 +85,7 @@ def exact(subject: Subject, seed: int, steps: int) -> Trained:
 
 
 def plain(subject: Subject, seed: int, steps: int) -> Trained:
-    """By eager float32 torch, on the batches that the exact step draws."""
+    """Train with eager float32 torch, on the batches that the exact step draws."""
     model = subject.make_model(seed).train()
     optimizer = subject.make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: subject.factor(step, steps))
@@ -105,7 +105,7 @@ def plain(subject: Subject, seed: int, steps: int) -> Trained:
 
 
 def drawn(subject: Subject, seed: int, step: int) -> dict[str, Tensor]:
-    """The batch of a step, drawn as the program draws it."""
+    """The batch that the program draws in a step."""
     rows = len(next(iter(subject.training.values())))
     key = torch.tensor([seed & 0xFFFFFFFF, seed >> 32], dtype=torch.int32)
     attributes = {"batch": subject.batch, "rows": rows, "stream": BATCH_STREAM}

@@ -1,1 +1,1 @@
-"""What running nodes take over many tasks: memory, files, threads, disk, and questions to the chain."""
+"""Measures what nodes use over many tasks: memory, files, threads, disk, and requests to the chain."""

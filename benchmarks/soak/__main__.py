@@ -1,8 +1,8 @@
-"""Play a hundred tasks with fifty accounts of verifiers in five processes, and see what the nodes' memory, files,
-threads, disk and questions to the chain come to. Ends with 1 if a criterion fails.
+"""Play a hundred tasks with fifty verifier accounts in five processes, and measure the nodes' memory, files,
+threads, disk and requests to the chain. Exits with 1 if a criterion fails.
 
-About two hours on two cores. Stopped by Ctrl-C, it goes on where it was when it is called again: with the same chain,
-home folders and samples, but new processes, whose memory is judged apart. A soak that was killed starts over.
+Takes about two hours on two cores. After Ctrl-C, the next call resumes with the same chain, home folders and
+samples. The processes are new, so their memory is judged separately. A soak that was killed starts over.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLAN: Final = "plan.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play what is left, judge and print; the exit code."""
+    """Play the remaining tasks, evaluate the criteria and print them; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help="for home folders, logs, samples and the chain"
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
-    """The samples of a soak that is played to its end, in one session or in several."""
+    """Play a soak to its end, in one or several sessions, and return its samples."""
     _open(folder, plan, fresh)
     found = Samples.read(folder / "samples.jsonl")
     if len(found.samples) == plan.tasks and len(found.idle) > 1:
@@ -80,9 +80,9 @@ def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
 
 
 def _open(folder: Path, plan: Plan, fresh: bool) -> None:
-    """A folder in which this plan can be gone on with, or begun."""
+    """Prepare a folder in which this plan can be resumed or begun."""
     kept = folder / PLAN
-    # The chain's file is there only where all processes were ended in order, so it is as new as the home folders.
+    # The chain's file exists only after an orderly shutdown, so it is as recent as the home folders.
     stopped = (folder / CHAIN).is_file()
     same = stopped and kept.is_file() and json.loads(kept.read_text()) == plan.data()
     if same and not fresh:

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.soak.cheat`: a solver whose every segment ends with one flipped bit, for one task.
+"""`python -m benchmarks.soak.cheat`: a solver for one task that flips one bit at the end of every segment.
 
-The node is the production party's; only the machine that its steps run on is false. It ends when its stake is lost.
+It is the production node with a cheating executor. It ends when its stake is slashed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def run(options: dict[str, object]) -> ExitCode:
-    """Raises StakeSlashed."""
+    """Run the cheat until it is slashed. Raises StakeSlashed."""
     home = Home.find()
     flags = {
         "rpc": options["rpc"],
@@ -61,7 +61,7 @@ def run(options: dict[str, object]) -> ExitCode:
 
 
 def false(work: Work) -> Executor:
-    """What runs the steps."""
+    """The executor that cheats."""
     return Cheating(work.program, work.fixed, ALL)
 
 

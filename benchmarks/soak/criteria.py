@@ -1,4 +1,4 @@
-"""What a soak must hold to, from its samples. Pure."""
+"""The criteria of a soak, computed from its samples. Pure."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from benchmarks.soak.samples import Party, Sample, Samples
 
 MIB: Final = 1 << 20
 PER: Final = 10
-"""Tasks that growth is given for."""
+"""Growth is given per this many tasks."""
 GROWTH: Final = 1.0
-"""MiB of resident memory for `PER` tasks."""
+"""The most MiB by which resident memory may grow per `PER` tasks."""
 ROOM: Final = 0.5
-"""Files, and threads, for `PER` tasks: they do not grow, but sockets that are kept open come and go."""
+"""The most files, or threads, added per `PER` tasks: not 0, because the number of open sockets fluctuates."""
 CALLS: Final = 2.0
-"""Questions to the chain a block by a process that has nothing to do."""
+"""The most requests to the chain per block by an idle process."""
 LEAST: Final = 12
-"""Samples after the first third of a session without which its slopes say nothing."""
+"""A session's slopes are evaluated only with this many samples after its first third."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One bound, and the process that comes nearest to it, or breaks it."""
+    """One bound, and the process with the largest value."""
 
     what: str
     party: str
@@ -33,18 +33,18 @@ class Criterion:
 
     @property
     def passed(self) -> bool:
-        """Whether it holds."""
+        """Whether the value is within the limit."""
         return self.value <= self.limit
 
     @property
     def line(self) -> str:
-        """For people."""
+        """The criterion as a line of text."""
         verdict = "held" if self.passed else "FAILED"
         return f"{self.what}: {self.value:.2f} of at most {self.limit:g} ({self.party}): {verdict}"
 
 
 def criteria(found: Samples) -> list[Criterion]:
-    """All that can be evaluated: slopes of sessions that are long enough, and each idle stretch."""
+    """All criteria that can be evaluated: slopes of long enough sessions, and each idle stretch."""
     return [*_slopes(found), *_calls(found)]
 
 
@@ -53,7 +53,7 @@ def _slopes(found: Samples) -> Iterator[Criterion]:
         samples = settled(found.samples, session)
         if len(samples) < LEAST:
             continue
-        # MiB of memory, numbers of the others.
+        # Memory is in MiB, the others are counts.
         for what, of, limit in (
             ("resident memory, MiB", lambda party: party.resident / MIB, GROWTH),
             ("open files", lambda party: party.files, ROOM),
@@ -74,13 +74,13 @@ def _calls(found: Samples) -> Iterator[Criterion]:
 
 
 def settled(samples: Sequence[Sample], session: int) -> list[Sample]:
-    """Those of a session after its first third."""
+    """The samples of a session after its first third."""
     own = [sample for sample in samples if sample.session == session]
     return own[len(own) // 3 :]
 
 
 def slope(samples: Sequence[Sample], name: str, of: Callable[[Party], float]) -> float:
-    """Of a process, for each finished task: the least-squares line's."""
+    """A process's growth per finished task: the slope of the least-squares line."""
     xs = [float(sample.finished) for sample in samples]
     ys = [float(of(sample.parties[name])) for sample in samples]
     x, y = fmean(xs), fmean(ys)
@@ -89,7 +89,7 @@ def slope(samples: Sequence[Sample], name: str, of: Callable[[Party], float]) ->
 
 
 def per_task(samples: Sequence[Sample], name: str, of: Callable[[Party], int]) -> float:
-    """What a process's files grow by for each task, from the first sample to the last, over all sessions."""
+    """A process's growth per finished task, from the first sample to the last, over all sessions."""
     first, last = samples[0], samples[-1]
     tasks = last.finished - first.finished
     return (of(last.parties[name]) - of(first.parties[name])) / tasks if tasks else 0.0

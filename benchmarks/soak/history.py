@@ -1,8 +1,8 @@
-"""A chain with a past: many tasks that are over, made within seconds.
+"""Makes many past tasks on a chain within seconds.
 
-Half of them found no bid and were refunded; half were trained, submitted, never drawn, and closed after their stall
-period. Nobody computes anything: a run is two roots. The node signs for its development accounts, so that a block takes
-many transactions.
+Half of the tasks received no bid and were refunded. Half were submitted, never drawn, and closed after their
+stall period. Nothing is trained: a run is two made-up roots. The development node signs for its accounts, so
+that a block takes many transactions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.task import Terms
 
 GAS: Final = 1_000_000
-"""Of the most expensive of these calls, `post`, with a margin."""
+"""The gas limit: enough for `post`, the most expensive of these calls, with a margin."""
 TOGETHER: Final = 25
-"""Transactions in a block of 30,000,000 gas."""
+"""Transactions per block, whose gas limit is 30,000,000."""
 ROOTS: Final = [sha256(b"state %d" % number).digest() for number in range(2)]
 TREE: Final = segment_tree(ROOTS)
 TAKES_NOTHING: Final = Offer(speed=1, state_bytes=1, lock=1, fee=2**112 - 1, seat_fee=2**112 - 1, period=1)
@@ -71,8 +71,10 @@ TERMS: Final = Terms(
 
 
 class History:
-    """Makes tasks of one submitter, and of a solver that has no rival. Both are development accounts; nobody else sends
-    from them meanwhile. `signature_of` gives the beacon's rounds.
+    """Makes tasks of one submitter and one solver. Both are development accounts that nobody else may use
+    meanwhile.
+
+    `signature_of` gives the signatures of the beacon's rounds.
     """
 
     def __init__(self, chain: Devnet, submitter: Client, solver: Client, signature_of: SignatureOf) -> None:
@@ -87,7 +89,7 @@ class History:
         return self._submitter.deployment
 
     def make(self, count: int) -> range:
-        """So many tasks that are over; their numbers. On a chain that makes a block for each transaction."""
+        """Make `count` past tasks and return their numbers. The chain must mine a block per transaction."""
         first = self._submitter.market.tasks() + 1
         tasks = range(first, first + count)
         if not count:
@@ -104,7 +106,7 @@ class History:
         return tasks
 
     def _prepare(self, count: int) -> None:
-        """Somebody who could be drawn, for no task is taken without; tokens; and a fresh round."""
+        """Register a verifier, without which no task is taken; mint tokens; show a fresh beacon round."""
         submitter, solver = self._submitter, self._solver
         for client, each in ((submitter, TERMS.budget + 10 * TOKEN), (solver, TERMS.stake + TOKEN)):
             client.token.mint(client.address, (count + 10) * each)
@@ -140,7 +142,7 @@ class History:
         return replace(TERMS, bundle_hash=sha256(b"bundle %d" % task).digest())
 
     def _send(self, client: Client, function: str, calls: Sequence[Sequence[Any]]) -> None:
-        """Calls of the market from one account, a block for `TOGETHER` of them."""
+        """Send calls to the market from one account, `TOGETHER` per block."""
         rpc, market = self._chain.connection, client.market
         for first in range(0, len(calls), TOGETHER):
             nonce = rpc.transaction_count(client.address)

@@ -1,4 +1,4 @@
-"""What a soak plays, and what its tasks ask for."""
+"""The plan of a soak and the terms of its tasks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from examples.demo.tasks import PERIODS
 from protocol.chain.parameters import TOKEN
 
 SUBMITTER, SOLVER, CHEAT, FIRST_VERIFIER = range(4)
-"""Indices of development accounts. The submitter has deployed the contracts too."""
+"""Indices of development accounts. The submitter also deploys the contracts."""
 SEGMENTS: Final = 4
 STAKE: Final = 200
-"""Tokens that a solver has at stake in a task."""
+"""Tokens that a solver stakes in a task."""
 VERIFIER_STAKE: Final = 20
-"""Two of the deployment's units: they cover a seat's lock."""
+"""Tokens that a verifier stakes: two of the deployment's units, which cover a seat's lock."""
 TERMS: Final[dict[str, Any]] = {
     **PERIODS,
     "segments": SEGMENTS,
@@ -36,14 +36,15 @@ TERMS: Final[dict[str, Any]] = {
     "seat_lock": 15 * TOKEN,
     "bond": 20 * TOKEN,
 }
-"""Three seats, half of which are looked at. Of the periods none is waited for."""
+"""Three seats, half of which are looked at. No period is waited for: the clock is moved."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`tasks` by one honest solver, `window` of them at a time; every `cheat_every`th is trained by a cheat instead,
-    which is found out in a game. `processes` verifiers have `accounts` each. Before the first task and after the last
-    one the parties are left alone for `idle_blocks`.
+    """`tasks` tasks, at most `window` at a time, trained by one honest solver.
+
+    A cheat trains one task in `cheat_every`, and is caught in a game. `processes` verifiers have `accounts`
+    accounts each. Before the first task and after the last one the parties are idle for `idle_blocks`.
     """
 
     tasks: int = 100
@@ -54,7 +55,7 @@ class Plan:
     idle_blocks: int = 30
 
     def is_false(self, task: int) -> bool:
-        """Whether a cheat trains it: the first after half of `cheat_every`."""
+        """Whether a cheat trains a task: the one in the middle of every `cheat_every`."""
         return task % self.cheat_every == self.cheat_every // 2
 
     @property
@@ -64,7 +65,7 @@ class Plan:
 
     @property
     def verifiers(self) -> dict[str, range]:
-        """Accounts by the name of their process."""
+        """Account indices by process name."""
         first = FIRST_VERIFIER
         return {
             f"verifier-{number + 1}": range(
@@ -75,9 +76,9 @@ class Plan:
 
     @property
     def parties(self) -> list[str]:
-        """Names of the processes that are measured."""
+        """Names of the measured processes."""
         return ["solver", *self.verifiers]
 
     def data(self) -> dict[str, int]:
-        """For a file."""
+        """The plan as a dictionary, for a file."""
         return asdict(self)

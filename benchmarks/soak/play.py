@@ -1,4 +1,4 @@
-"""Playing tasks from their posts to their last releases, some at a time, on a clock that moves when everybody waits."""
+"""Plays several tasks at a time, from post to last release. Moves the clock when all parties wait."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from protocol.chain.client import Client
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 
 PATIENCE: Final = 900.0
-"""Seconds in which some task must have got further: the machine may be busy with other things."""
+"""Seconds within which some task must progress; long, as the machine may be busy."""
 TOGETHER: Final = 300
-"""Seconds between deadlines that are passed at once; the periods of one task are longer."""
+"""Deadlines at most this many seconds apart are passed together; a task's periods are longer."""
 LOOK: Final = 0.3
 WORK: Final[int | None] = None
-"""Somebody has something to do before the next deadline."""
+"""Marks a task in which some party has work to do before the next deadline."""
 ENDS: Final = {False: TaskStatus.SETTLED, True: TaskStatus.SLASHED}
-"""How a task has to end, by whether a cheat trains it."""
+"""The status with which a task must end, by whether a cheat trains it."""
 
 
 class Play:
-    """`done` is told each task's number and status once it is over and its seats are released. `finished` are those of
-    an earlier session.
+    """Calls `done` with a task's number and status once it is over and its seats are released.
+
+    `finished` are the tasks that earlier sessions have finished.
     """
 
     def __init__(self, stage: Stage, finished: Iterable[int], done: Callable[[int, str], None]) -> None:
@@ -33,14 +34,14 @@ class Play:
         self._done = done
 
     def run(self) -> None:
-        """All tasks of the plan. Raises TimeoutError, StageError, RuntimeError for a task that ends in another way."""
+        """Play all tasks. Raises TimeoutError, StageError, and RuntimeError for a task with a wrong end."""
         stage, plan, market = self._stage, self._stage.plan, self._client.market
         moved = time.monotonic()
         last: tuple[tuple[TaskView, int | None], ...] = ()
         while len(self._finished) < plan.tasks:
             posted = market.tasks()
             under_way = [task for task in range(1, posted + 1) if task not in self._finished]
-            # One after the other: a solver with a standing bid ignores other tasks until bidding is over.
+            # Post one at a time: a solver with a standing bid ignores other tasks until bidding is over.
             bidding = any(status is TaskStatus.BIDDING for status in market.statuses(under_way))
             if posted < plan.tasks and len(under_way) < plan.window and not bidding:
                 under_way.append(stage.post())
@@ -67,7 +68,7 @@ class Play:
         return {f"cheat-{task}" for task in self._finished}
 
     def _send_cheats(self, views: Iterable[TaskView]) -> None:
-        """One cheat at a time: all have one account."""
+        """Start a cheat if none is running; cheats share one account."""
         false = [view for view in views if self._stage.plan.is_false(view.task) and not view.status.is_over]
         running = any(self._stage.is_running(name) for name in self._past_cheats())
         if false and not running:
@@ -86,7 +87,7 @@ class Play:
         return all(place.is_empty or place.released for place in places)
 
     def _pass_time(self, waits: list[int | None], now: int) -> None:
-        """Move the clock beyond the next deadline if nobody has anything to do before it."""
+        """Move the clock past the next deadline if no party has work before it."""
         due = [until for until in waits if until is not None]
         if not due or len(due) < len(waits) or min(due) < now:
             return
@@ -94,7 +95,7 @@ class Play:
 
 
 def waits_until(client: Client, view: TaskView, false: bool) -> int | None:
-    """The last second before which nothing will happen to a task; WORK if somebody has something to do."""
+    """The deadline until which nothing happens to a task; WORK if some party has work to do."""
     if view.status is TaskStatus.BIDDING:
         return WORK if view.bidder == NOBODY else view.bids_until
     if view.status is not TaskStatus.SUBMITTED or false:

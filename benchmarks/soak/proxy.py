@@ -1,7 +1,7 @@
-"""A counting proxy before a chain's node: which questions a party asks, by method.
+"""A proxy in front of a chain's node that counts each party's requests by method.
 
-It passes bytes on and reads no more of them than it must, so that a busy party is not slowed down: a question is
-counted by its method's name in the request's body, so that each question of a batch counts.
+It forwards bytes and parses only what it needs, so as not to slow down a busy party. It counts the method
+names in a request's body, so each request of a batch counts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ END: Final = b"\r\n\r\n"
 
 
 class Proxies:
-    """A proxy for each name, all on their own thread until closed; each listens on its own port."""
+    """A proxy for each name, each on its own port. One thread runs all of them until they are closed."""
 
     def __init__(self, upstream: str, names: list[str]) -> None:
         parts = urlsplit(upstream)
@@ -38,7 +38,7 @@ class Proxies:
         )
 
     def counts(self) -> dict[str, Counter[str]]:
-        """Questions by party and method, so far."""
+        """Requests so far, by party and method."""
         return {name: Counter(counted) for name, counted in self._counts.items()}
 
     def __enter__(self) -> Self:
@@ -81,7 +81,7 @@ class Proxies:
                     writer.write(await _message(up_reader))
                     await writer.drain()
             except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-                pass  # one side has hung up, or the proxy is closed
+                pass  # one side has disconnected, or the proxy is closed
             finally:
                 writer.close()
                 up_writer.close()
@@ -90,7 +90,7 @@ class Proxies:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """A request or a response of HTTP, whole. Raises IncompleteReadError at the connection's end."""
+    """Read a whole HTTP request or response. Raises IncompleteReadError at the end of the connection."""
     head = await reader.readuntil(END)
     length = LENGTH.search(head)
     if length is None:

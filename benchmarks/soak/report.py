@@ -1,4 +1,4 @@
-"""What a soak leaves in the documents: docs/soak.json, its figure, and its rows in docs/performance.md."""
+"""Writes a soak's results: docs/soak.json, its figure, and its rows in docs/performance.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PANELS: Final[tuple[tuple[str, Callable[[Party], float]], ...]] = (
 
 
 def summary(plan: Plan, found: Samples) -> dict[str, Any]:
-    """What docs/soak.json keeps, but for where it was measured."""
+    """The contents of docs/soak.json, except the machine."""
     bounds = criteria(found)
     return {
         "plan": plan.data(),
@@ -43,7 +43,7 @@ def summary(plan: Plan, found: Samples) -> dict[str, Any]:
 
 
 def record(measured_at: Mapping[str, str], plan: Plan, found: Samples) -> None:
-    """Write all three."""
+    """Write docs/soak.json, the figure and the rows."""
     DATA.write_text(json.dumps({**measured_at, **summary(plan, found)}, indent=None) + "\n")
     plot(found.samples, FIGURE)
     made = [asdict(row) for row in rows(plan, found)]
@@ -51,7 +51,7 @@ def record(measured_at: Mapping[str, str], plan: Plan, found: Samples) -> None:
 
 
 def rows(plan: Plan, found: Samples) -> list[Row]:
-    """Those of the performance table: the criteria, then sizes."""
+    """Rows of the performance table: the criteria, then sizes."""
     played = (
         f"{len(found.samples)} tasks, {plan.processes * plan.accounts} accounts in {plan.processes} processes, "
         f"{found.session} session{'s' if found.session > 1 else ''}"
@@ -91,12 +91,12 @@ def _verdict(one: Criterion) -> str:
 
 
 def _last_samples(found: Samples) -> list[Sample]:
-    """The last one of each session."""
+    """The last sample of each session."""
     return list({sample.session: sample for sample in found.samples}.values())
 
 
 def plot(samples: Sequence[Sample], path: Path) -> None:
-    """Each process over the tasks, one panel a quantity; the same bytes for the same numbers."""
+    """Plot each process over the tasks, one panel per quantity. The file is deterministic."""
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(8.6, 6.2), layout="constrained")
     panels = figure.subplots(2, 2)

@@ -1,6 +1,7 @@
-"""What was measured, a line of a file for each finished task and each idle stretch, written as it is found.
+"""A soak's measurements: a file with one line for each finished task and each idle stretch, written
+immediately.
 
-A session is one run of the stage: its processes start again, so memory is compared within a session alone.
+A session is one run of the stage. Its processes are new, so memory is compared only within a session.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ PATIENCE: Final = 300.0
 
 @dataclass(frozen=True)
 class Party:
-    """One process after a task. Sizes are in bytes: `database` is the party's, `journal` those of its accounts, `disk`
-    all that is in its home folder, results that it holds too. `seconds` of processor time since its start.
+    """One process after a task. Sizes are in bytes, `seconds` is processor time since the start.
+
+    `database` is the party's database, `journal` its accounts' journals, `disk` the whole home folder
+    including stored results.
     """
 
     resident: int
@@ -39,8 +42,9 @@ class Party:
 
 @dataclass(frozen=True)
 class Sample:
-    """After the task was finished as the `finished`th, `seconds` after its session's start. `chain` are the resident
-    bytes of the development chain's node.
+    """Measurements after a task, the `finished`th to end, `seconds` after the session's start.
+
+    `chain` is the resident memory of the development chain's node, in bytes.
     """
 
     session: int
@@ -55,7 +59,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Idle:
-    """So many `blocks` in which nobody had anything to do, with `past` tasks: questions by party and method."""
+    """Requests by party and method in `blocks` idle blocks, on a chain with `past` tasks."""
 
     session: int
     past: int
@@ -65,7 +69,7 @@ class Idle:
 
 @dataclass
 class Samples:
-    """Those of a file, in their order."""
+    """The samples and idle stretches of a file, in order."""
 
     path: Path
     samples: list[Sample] = field(default_factory=list)
@@ -73,7 +77,7 @@ class Samples:
 
     @classmethod
     def read(cls, path: Path) -> Samples:
-        """Of earlier sessions; none without a file."""
+        """Read the samples of earlier sessions; empty if there is no file."""
         found = cls(path)
         for line in path.read_text().splitlines() if path.is_file() else ():
             found._add(json.loads(line))
@@ -81,7 +85,7 @@ class Samples:
 
     @property
     def session(self) -> int:
-        """The newest; 0 before the first."""
+        """The number of the newest session; 0 before the first."""
         sessions = [one.session for one in self.samples] + [one.session for one in self.idle]
         return max(sessions, default=0)
 
@@ -91,7 +95,7 @@ class Samples:
         return [sample.task for sample in self.samples]
 
     def write(self, one: Sample | Idle) -> None:
-        """Add to the file."""
+        """Append one entry to the file."""
         with self.path.open("a") as file:
             file.write(json.dumps(asdict(one)) + "\n")
         self._add(asdict(one))
@@ -105,7 +109,7 @@ class Samples:
 
 
 def sample(stage: Stage, session: int, seconds: float, task: int, status: str, finished: int) -> Sample:
-    """All parties as they are now."""
+    """Measure all parties."""
     return Sample(
         session,
         task,
@@ -128,7 +132,7 @@ def _party(stage: Stage, name: str) -> Party:
 
 
 def idle(stage: Stage, session: int, past: int) -> Idle:
-    """Wait until nobody sends anything any more, then count questions over some blocks. Raises TimeoutError."""
+    """Wait until no party sends transactions, then count requests over some blocks. Raises TimeoutError."""
     connection, blocks = stage.chain.connection, stage.plan.idle_blocks
     deadline = time.monotonic() + PATIENCE
     while _sent(stage, QUIET):
@@ -144,7 +148,7 @@ def idle(stage: Stage, session: int, past: int) -> Idle:
 
 
 def _sent(stage: Stage, blocks: int) -> bool:
-    """Whether the newest blocks have a transaction."""
+    """Whether the newest `blocks` blocks have a transaction."""
     newest = stage.chain.connection.block().number
     return any(
         stage.chain.connection.raw_block(number)["transactions"]

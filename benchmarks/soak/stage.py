@@ -1,7 +1,9 @@
-"""The stage of a soak: a development chain, one solver, verifiers of many accounts each, a cheat now and then.
+"""The stage of a soak: a development chain, one solver, verifiers with many accounts each, and occasional
+cheats.
 
-Every party is a process that `solver run` or `verifier watch` started, with its own home folder and a counting proxy
-before the node. What a stopped soak leaves in its folder, the chain's state too, the next one goes on with.
+Every party is a `solver run` or `verifier watch` process with its own home folder and a counting proxy in
+front of the chain's node. A stopped soak leaves everything in its folder, including the chain's state, and
+the next call resumes it.
 """
 
 from __future__ import annotations
@@ -38,19 +40,19 @@ from sim.replay.training import HALF, Training
 
 ROOT: Final = Path(__file__).parents[2]
 CHAIN: Final = "chain.json"
-"""The chain, after its node has ended."""
+"""The file with the chain's state after its node has ended."""
 STATES: Final = 64
-"""Blocks whose states the chain's node keeps: nobody asks for older ones, and each is as large as all contracts."""
+"""Blocks whose states the node keeps. Nothing requests older ones, and each is as large as all contracts."""
 PATIENCE: Final = 600.0
-"""Seconds for all processes to start beside each other."""
+"""Seconds within which all processes must have started, concurrently."""
 RECENT: Final = 16
-"""Blocks among which is the newest that a chain had when its node was ended."""
+"""The newest blocks after a restart, which include the last one before it."""
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)
 
 
 class Stage:
-    """Set up by entering the context; left, all processes have ended, and the chain is in its file."""
+    """A context: entering it starts the stage; leaving it ends all processes and saves the chain."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
@@ -82,14 +84,14 @@ class Stage:
         return self.folder / "home" / name
 
     def post(self) -> int:
-        """Post the next task; its number. A cheat's process is started for those that are trained falsely."""
+        """Post the next task and return its number."""
         number = self.client.market.tasks() + 1
         task = post(self.client, self._terms(number), self._relays.signature, TERMS["verifiers"])
         assert task == number, "nobody else posts here"
         return task
 
     def send_cheat(self, task: int) -> None:
-        """Start the cheat of a task, unless it runs."""
+        """Start the cheat of a task, unless it was started before."""
         name = f"cheat-{task}"
         if name in self.children:
             return
@@ -134,8 +136,10 @@ class Stage:
         return self
 
     def _keep_time(self) -> None:
-        """A chain that is gone on with had its clock moved; its node begins with the machine's, and makes blocks by it
-        before it can be told.
+        """Set the clock of a resumed chain.
+
+        The chain's clock was moved in earlier sessions, but its restarted node uses the machine's time, also
+        for the blocks that it makes before this call.
         """
         connection = self.chain.connection
         newest = connection.block().number
@@ -182,7 +186,7 @@ class Stage:
             time.sleep(0.3)
 
     def _terms(self, number: int) -> Terms:
-        """Of a task whose program, hence also its bundle, no other task has."""
+        """Terms of a task whose program, and therefore bundle, is unique."""
         training, folder = Training(TERMS["segments"], HALF + number), self.folder / "bundles" / str(number)
         program = training.program
         state = tuple(

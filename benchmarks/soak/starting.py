@@ -1,7 +1,8 @@
-"""Starting beside a long past: from a process's start to the line that it follows the chain, or a command's end.
+"""Start times on a chain with many past tasks: until a node logs that it follows the chain, or until a
+command ends.
 
-The first start of a home folder finds all past tasks new; the second one has noted them. What a start on a chain
-without a past takes stands beside it: imports, the check of the machine's arithmetic, and the registration.
+In the first start with a home folder all past tasks are new; in the second they are recorded. A start on an
+empty chain is given for comparison: imports, the check of the machine's arithmetic, and the registration.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ GOAL: Final = "2 s"
 STATUS_GOAL: Final = "1 s"
 RUNS: Final = 3
 FOLLOWS: Final = "following"
-"""The event of a node's log."""
+"""The log event that ends the measurement of a node."""
 SENDING: Final = Sending(poll=0.01)
 TOKENS: Final = 10_000 * TOKEN
 NODES: Final = {
@@ -50,14 +51,14 @@ STATUS: Final = (("assay", "status"), ("assay", "status", "--past"))
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds on the clock, and of processor time."""
+    """Wall-clock and processor time of a start, in seconds."""
 
     wall: float
     processor: float
 
 
 class Ground:
-    """A chain with the contracts, on which nodes of new accounts start."""
+    """A chain with deployed contracts, on which nodes with new accounts start."""
 
     def __init__(self, devnet: Devnet, relay: str, folder: Path, stack: ExitStack) -> None:
         self._devnet = devnet
@@ -75,7 +76,7 @@ class Ground:
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:
-        """The first and the second start of a node, each pair in a home folder and from its own account."""
+        """The first and second start of a node; each pair has its own home folder and account."""
         found = []
         for _ in range(runs):
             with self._newcomer() as (account, home):
@@ -84,11 +85,11 @@ class Ground:
         return found
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on, whether anybody sends or not."""
+        """From now on, make blocks at this interval, also empty ones."""
         self._devnet.make_blocks_every(seconds)
 
     def ends(self, command: Sequence[str], runs: int) -> list[Start]:
-        """A command from its start to its end."""
+        """Time a command from its start to its end, `runs` times."""
         return [self._run(command) for _ in range(runs)]
 
     @contextmanager
@@ -103,7 +104,7 @@ class Ground:
 
     @contextmanager
     def idle(self, command: Sequence[str]) -> Iterator[int]:
-        """A node of a new account that follows the chain, on which there is nothing to do: its process id."""
+        """Run an idle node of a new account that follows the chain; yields its process id."""
         with self._newcomer() as (account, home), self._following(command, account, home) as pid:
             yield pid
 
@@ -114,7 +115,7 @@ class Ground:
 
     @contextmanager
     def _following(self, command: Sequence[str], account: int, home: Path) -> Iterator[int]:
-        """A node that has looked at all there is; its process id. It is stopped in the end."""
+        """Run a node and wait until it has caught up with the chain; yields its process id."""
         process = subprocess.Popen(
             [*self._whole(command), "--dev-account", str(account)],
             env=self._environment(home),
@@ -155,7 +156,7 @@ class Ground:
 
 @contextmanager
 def ground() -> Iterator[Ground]:
-    """A fresh one."""
+    """A fresh ground."""
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-starts-")))
@@ -165,7 +166,7 @@ def ground() -> Iterator[Ground]:
 
 
 def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
-    """Seconds of each start: medians."""
+    """Rows with the median seconds of each start."""
     with ground() as stage:
         alone = {name: stage.starts(command, runs) for name, command in NODES.items()}
         stage.history.make(past)
@@ -181,7 +182,7 @@ def rows(past: int = PAST, runs: int = RUNS) -> list[Row]:
 
 
 def status_rows(past: int = PAST, runs: int = 2 * RUNS) -> list[Row]:
-    """Seconds of `assay status`, from the process's start to its end: medians."""
+    """Rows with the median seconds of `assay status`, from the process's start to its end."""
     with ground() as stage:
         without = {command: stage.ends(command, runs) for command in STATUS}
         stage.history.make(past)

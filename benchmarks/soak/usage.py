@@ -1,4 +1,4 @@
-"""What a process takes, as the kernel says it under /proc."""
+"""The resources that a process uses, read from /proc."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Usage:
-    """Of one process. `resident` is in bytes; `anonymous` is what of it is backed by no file, so without the pages of
-    libraries, which come in as they are used for the first time. `seconds` are of processor time.
+    """Resources of one process: `resident` and `anonymous` in bytes, `seconds` of processor time.
+
+    `anonymous` is resident memory without a backing file. It excludes pages of libraries, which are loaded on
+    first use.
     """
 
     resident: int
@@ -26,11 +28,12 @@ class Usage:
 
 
 def usage_of(pid: int) -> Usage:
-    """Raises OSError for a process that is gone."""
+    """The resources of a process. Raises OSError if it has ended."""
     folder = Path("/proc") / str(pid)
     lines = (line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     status = {name: value.split() for name, value in lines}
-    # utime and stime, fields 14 and 15; the name in field 2 may have spaces and ends with the last parenthesis.
+    # utime and stime are fields 14 and 15; field 2, the name, may have spaces and ends with the last
+    # parenthesis.
     fields = (folder / "stat").read_text().rpartition(")")[2].split()
     return Usage(
         resident=int(status["VmRSS"][0]) * 1024,
@@ -52,8 +55,10 @@ def folder_bytes(folder: Path) -> int:
 
 
 def database_bytes(folder: Path) -> int:
-    """Of the SQLite databases in a folder's folders, with what is not written back from their logs yet; without the
-    logs, whose size says when they were last emptied.
+    """The size of the SQLite databases in a folder's subfolders, in bytes.
+
+    It includes pages that are still in the write-ahead logs, but not the size of these logs, which depends on
+    when they were last truncated.
     """
     total = 0
     for path in folder.glob("*/*.sqlite"):

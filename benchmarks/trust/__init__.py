@@ -1,1 +1,1 @@
-"""The price of trust on a development chain: real parties play tasks, every transaction and lock is counted."""
+"""Measures the price of trust: real nodes play tasks on a development chain; gas and locks are counted."""

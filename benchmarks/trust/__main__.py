@@ -1,6 +1,6 @@
-"""Play tasks until some were looked at, and keep what trust in them cost in docs/trust.json.
+"""Play tasks until enough looks have occurred, and write the measured price of trust to docs/trust.json.
 
-About five minutes on two cores. `python -m sim.economics_page` shows it in docs/economics.md.
+Takes about five minutes on two cores. `python -m sim.economics_page` shows the result in docs/economics.md.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from protocol.chain.parameters import TOKEN
 from sim.trust_table import GOAL, MEASURED, SEGMENTS
 
 TASKS: Final = 5
-"""That are played with the terms' own look chance."""
+"""Tasks that are played with the terms' look chance."""
 LOOKED: Final = 3
-"""Looks that there are at least. Where those tasks have fewer, more are played with `OFTEN`, for with the terms' own
-chance of 8 % it would take thirteen tasks. What a look is paid and takes does not depend on the chance.
+"""The least number of looks. If those tasks have fewer, more tasks are played with the look chance `OFTEN`,
+because the terms' chance of 8 % would need thirteen tasks. A look's fee and duration do not depend on the
+chance.
 """
 OFTEN: Final = 5_000
 MOST: Final = 20
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def measure() -> dict[str, Any]:
-    """Raises RuntimeError if `MOST` tasks have too few looks."""
+    """Play and measure. Raises RuntimeError if `MOST` tasks have too few looks."""
     records: list[Record] = []
     with market() as playing:
         life, chain = Life(playing), Chain(playing)
@@ -55,12 +56,12 @@ def measure() -> dict[str, Any]:
 
 
 def rows() -> list[Row]:
-    """The price of trust as it was measured, and its parts beside what the table of docs/economics.md counts."""
+    """Measure the price of trust; rows with its parts and the values of the table in docs/economics.md."""
     return table(measure())
 
 
 def table(found: Mapping[str, Any]) -> list[Row]:
-    """The rows of what was measured."""
+    """The rows of a measurement."""
     task = f"a task of {BUDGET:,} tokens, {SEGMENTS} segments, look chance {amounts().look_chance / 100:g} %"
     played = f"{found['tasks']} tasks played by real nodes, {found['looks']} looks"
     made = []

@@ -1,4 +1,4 @@
-"""One task from its post to the last release, on the chain's clock: what takes days there takes seconds here."""
+"""Plays one task from its post to the last release. The chain's clock is moved, so that days take seconds."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sim.replay.training import STEPS, Training
 from sim.trust_table import DAY, HOUR, ROLLUP, SEGMENTS
 
 BUDGET: Final = 1_000
-"""Tokens."""
+"""The task's budget in tokens."""
 TRAINING_DAYS: Final = 3
 _QUARTERS: Final = 4
 _SPARE: Final = 600
-"""Seconds before a deadline at which what is due is done."""
+"""How many seconds before its deadline the training ends."""
 
 
 @dataclass(frozen=True)
 class Lived:
-    """A task that was settled: its number, its looks, and the blocks from its post to its end, both included."""
+    """A settled task: its number, its number of looks, and its first and last block, both included."""
 
     number: int
     looks: int
@@ -37,19 +37,19 @@ class Lived:
 
 
 def amounts() -> Amounts:
-    """The recommended ones."""
+    """The recommended amounts."""
     return derive(ROLLUP.setting(BUDGET, TRAINING_DAYS), RULES)
 
 
 class Life:
-    """Plays tasks on a market, one after the other."""
+    """Plays tasks on a market, one after another."""
 
     def __init__(self, market: Market) -> None:
         self._market = market
         self._audit, self._tasks = market.submitter.audit, market.submitter.market
 
     def play(self, look_chance: int | None = None) -> Lived:
-        """One task, which must be settled; `look_chance` takes the place of the terms'. Raises TimeoutError."""
+        """Play one task until it is settled; `look_chance` overrides the terms. Raises TimeoutError."""
         market = self._market
         first = market.devnet.connection.block().number + 1
         pocket = market.solver.token.balance_of(market.solver.address)
@@ -69,7 +69,7 @@ class Life:
         return Lived(task, len(self._audit.looks(task)), first, last)
 
     def _train(self, task: int) -> None:
-        """Bidding, and training that takes the whole period: a quarter of the steps in a quarter of the time."""
+        """Bidding, then training over the whole period: one quarter of the steps per quarter of the time."""
         market = self._market
 
         def view() -> TaskView:
@@ -87,18 +87,18 @@ class Life:
         until(lambda: view().status is TaskStatus.SUBMITTED, "the submission")
 
     def _has(self, task: int, segments: int) -> bool:
-        """Whether that many segments are committed."""
+        """Whether this many segments are committed."""
         return self._tasks.task(task).size > segments
 
     def _seats(self, task: int) -> None:
-        """The first draw, and replays that take half of their time."""
+        """The first draw, and the seats' replays, which take half of the attest period."""
         self._draw(task)
         until(lambda: self._audit.audit(task).drawn_at > 0, "the draw of the seats")
         self._attest(self._audit.audit(task).drawn_at)
         until(lambda: all(seat.attested for seat in self._audit.seats(task)), "all seats' attestations")
 
     def _level(self, task: int) -> None:
-        """The draw of looks that is asked for, and what it picks."""
+        """One draw of looks, and the looks that it picks."""
         self._market.replaying.let(0)
         self._draw(task)
         until(lambda: not self._audit.audit(task).pending, "a draw of looks")
@@ -111,17 +111,17 @@ class Life:
         until(lambda: not self._audit.audit(task).looking, "all looks' attestations")
 
     def _draw(self, task: int) -> None:
-        """Let the time of the draw's round come."""
+        """Move the clock to the time of the draw's beacon round."""
         until(lambda: self._audit.audit(task).pending or self._audit.audit(task).audited, "a pending draw")
         self._market.skip_to(self._market.deployment.beacon.time_of(self._audit.audit(task).round))
 
     def _attest(self, since: int) -> None:
-        """Half a day later all replays are done."""
+        """Let all replays finish half a day after `since`."""
         self._market.skip_to(since + DAY // 2)
         self._market.replaying.let(None)
 
     def _terms(self, look_chance: int | None) -> Terms:
-        """What `assay submit` asks for, of a program that is small."""
+        """The terms that `assay submit` would use, for a small program."""
         training, made = Training(SEGMENTS), amounts()
         program = training.program
         state = tuple(

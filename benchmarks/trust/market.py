@@ -1,8 +1,8 @@
-"""A chain with the recommended deployment of a rollup, and a submitter, a solver and verifiers that are the project's.
+"""A chain with the recommended deployment for a rollup, and real nodes: a submitter, a solver and verifiers.
 
-The parties are the nodes that `solver run` and `verifier watch` start, in threads of this process. What they train and
-replay is a program of two small tensors, so their work takes no time; `Gate` holds it back while the chain's clock is
-moved over the hours and days that real work takes.
+The solver and verifiers are the nodes of `solver run` and `verifier watch`, in threads of this process. They
+train and replay a program with two small tensors, so the work takes no time. `Gate` holds it back while the
+chain's clock is moved over the hours and days that real work takes.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ SUBMITTER: Final = "dev:0"
 SOLVER: Final = "dev:1"
 VERIFIERS: Final = tuple(f"dev:{index}" for index in range(10, 20))
 IDLE: Final = tuple(f"dev:{index}" for index in range(20, 45))
-"""Registered with one unit, which no seat of such a task takes: the market asks for V + J registrations, and the jury
-that they could be drawn into is never asked for.
+"""Registered with one unit, too little for a seat of these tasks. They are needed because the market requires
+V + J registrations. They could be drawn into a jury, but no jury is called.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0
@@ -56,14 +56,14 @@ _TOKENS: Final = 200_000 * TOKEN
 
 
 class Gate:
-    """Holds work back: steps of a task after `limit` wait, None lets all pass."""
+    """Holds work back: a task's steps after `limit` wait. With None no step waits."""
 
     def __init__(self) -> None:
         self._limit: int | None = None
         self._changed = Condition()
 
     def let(self, limit: int | None) -> None:
-        """Steps up to this number may be done."""
+        """Allow steps up to this number; None allows all."""
         with self._changed:
             self._limit = limit
             self._changed.notify_all()
@@ -73,7 +73,7 @@ class Gate:
         return _Held(work, self)
 
     def wait(self, step: int) -> None:
-        """Until a step may be done."""
+        """Wait until a step is allowed."""
         with self._changed:
             self._changed.wait_for(lambda: self._limit is None or step <= self._limit)
 
@@ -84,7 +84,7 @@ class _Held(HonestExecutor):
         self._gate = gate
 
     def step(self, state: State, number: int, /) -> State:
-        """The next state, when the gate lets it be computed."""
+        """The next state; waits until the gate allows the step."""
         self._gate.wait(number)
         return super().step(state, number)
 
@@ -116,7 +116,7 @@ class Market:
 
     @property
     def clients(self) -> Sequence[Client]:
-        """The submitter's, the solver's and the verifiers'."""
+        """The clients of the submitter, the solver and the verifiers."""
         return (self.submitter, self.solver, *self.verifiers)
 
     def names(self) -> dict[str, str]:
@@ -125,11 +125,11 @@ class Market:
         return {client.address: kind for client, kind in zip(self.clients, kinds, strict=True)}
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's clock go to a time, if it is not later yet."""
+        """Move the chain's clock to a time, unless that time has passed."""
         self.devnet.skip(max(0, time - self.submitter.now()))
 
     def nodes(self, relay: str, stop: Stop) -> list[SolverNode | VerifierNode]:
-        """The solver's, and one of all verifiers' accounts."""
+        """The solver's node, and one node with all verifier accounts."""
         shared = {"port": 0, "poll": 0.2, "bundles": (self.bundles.parent.as_uri(),), "relays": (relay,)}
         solver = SolverSettings.model_validate({**shared, "stake": 40_000, "min_eligible": len(VERIFIERS)})
         verifier = VerifierSettings.model_validate({**shared, "stake": 1_000})
@@ -149,7 +149,7 @@ class Market:
 
 
 def until(what: Callable[[], bool], name: str) -> None:
-    """Wait for something. Raises TimeoutError."""
+    """Wait until `what` returns true. Raises TimeoutError."""
     deadline = monotonic() + PATIENCE
     while not what():
         if monotonic() > deadline:
@@ -161,7 +161,7 @@ def until(what: Callable[[], bool], name: str) -> None:
 
 @contextmanager
 def market() -> Iterator[Market]:
-    """A fresh chain whose parties run: all verifiers are registered, and the solver has announced itself."""
+    """A fresh chain with running parties: all verifiers are registered, and the solver is announced."""
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-trust-")))

@@ -1,7 +1,8 @@
-"""The price of trust from what was measured, in the parts of docs/economics.md's table, beside that table's row.
+"""The measured price of trust, in the parts of the table in docs/economics.md, with that table's row for
+comparison.
 
-Prices are the table's: of gas, of the coin and of capital. So is the share of the time in which a verifier's capital
-has a seat. How many looks are expected follows from the terms; their fees, and how long they bind whom, are measured.
+The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The expected
+number of looks follows from the terms. Fees and lock times are measured.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from protocol.tasks.task import RATE_OF_ALL
 from sim.trust_table import PARTS, ROLLUP
 
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
-"""Paid by draw fees, no matter who draws."""
+"""Calls that draw fees pay for, whichever party draws."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
-"""Of looks, and of what they look at."""
+"""Calls that a look causes, by the looker and by the seat that is looked at."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
-"""A verifier's or the solver's first calls: its tokens stay in the vault for further tasks."""
+"""Calls that a party makes only once; its tokens stay in the vault for later tasks."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Part:
 
     @property
     def ratio(self) -> float:
-        """Measured over counted."""
+        """The measured value divided by the table's."""
         return self.measured / self.table
 
 
 @dataclass(frozen=True)
 class Duty:
-    """Gas that a task takes from somebody, on average, and what the table counts for it."""
+    """The mean gas of one kind of work, measured and as the table counts it."""
 
     name: str
     measured: float
@@ -54,7 +55,7 @@ class Duty:
 
 
 def parts(records: Sequence[Record]) -> list[Part]:
-    """All parts, and their sum."""
+    """All parts of the price, and their sum."""
     made, setting = amounts(), ROLLUP.setting(BUDGET, TRAINING_DAYS)
     looked, draws = (
         expected_looks(made.look_chance, made.slots),
@@ -83,7 +84,7 @@ def parts(records: Sequence[Record]) -> list[Part]:
 
 
 def duties(records: Sequence[Record]) -> list[Duty]:
-    """What gas was for: the task itself, its seats, its looks, its draws. A verifier's other calls are its seats'."""
+    """Mean gas per task, seat, look and draw. A verifier's remaining calls count as its seats'."""
 
     def per(calls: Callable[[str, str], bool], each: int) -> float:
         found = (
@@ -114,7 +115,7 @@ def duties(records: Sequence[Record]) -> list[Duty]:
 
 
 def _uncounted(records: Sequence[Record]) -> float:
-    """Gas of a task beyond what the fees of seats and looks count."""
+    """A task's gas that the fees of seats and looks do not cover."""
     made = amounts()
     looked = float(expected_looks(made.look_chance, made.slots))
     task, seat, look, _ = (duty.measured for duty in duties(records))
@@ -122,12 +123,12 @@ def _uncounted(records: Sequence[Record]) -> float:
 
 
 def audit_days(records: Sequence[Record]) -> float:
-    """From the submission to the settlement, on average."""
+    """Mean days from the submission to the settlement."""
     return _expected(records, lambda record: record.seconds) / 86_400
 
 
 def _expected(records: Sequence[Record], what: Callable[[Record], float]) -> float:
-    """The mean over tasks with looks and without, of which the terms' chance says how many there are."""
+    """The mean over tasks with and without looks, weighted by their probabilities under the terms."""
     made = amounts()
     none = float((1 - Fraction(made.look_chance, RATE_OF_ALL)) ** made.slots)
     plain = mean(what(record) for record in records if not record.looks)
@@ -140,7 +141,7 @@ def _capital(token_seconds: float) -> float:
 
 
 def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
-    """What docs/trust.json keeps; `first` is the gas of what was sent before the first task."""
+    """The contents of docs/trust.json; `first` is the gas used before the first task."""
     return {
         "tasks": len(records),
         "looks": sum(record.looks for record in records),
@@ -155,7 +156,7 @@ def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
 
 
 def _calls(records: Sequence[Record]) -> dict[str, dict[str, list[float]]]:
-    """How often each party made each call in a task on average, and the mean gas."""
+    """By party and call: the mean number of calls per task, and their mean gas."""
     found: dict[str, dict[str, list[int]]] = {}
     for record in records:
         for party, made in record.gas.items():

@@ -1,4 +1,4 @@
-"""What a task took, read from the chain: gas of every transaction, every payment, and how long tokens were locked."""
+"""Reads a task's costs from the chain: gas per transaction, payments, and how long tokens were locked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from protocol.chain.receipts import Event, Receipt
 from protocol.dispute.looks import is_look
 
 Gas = dict[str, dict[str, list[int]]]
-"""Gas of each transaction, by kind of party and by call; a call that was refused is marked."""
+"""Gas of each transaction, by kind of party and by call; reverted calls are marked."""
 REFUSED: Final = " (refused)"
 
 
 @dataclass(frozen=True)
 class Call:
-    """One transaction. `numbers` are the first two words of its arguments: task and seat, where it has them."""
+    """One transaction. `numbers` are the first two words of its arguments, often task and seat."""
 
     party: str
     function: str
@@ -31,31 +31,31 @@ class Call:
     time: int
     receipt: Receipt
     events: tuple[Event, ...]
-    """The vault's."""
+    """Events of the vault."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One task. Payments are token units; what was locked is in token units times seconds."""
+    """One task. Payments are in token units, locks in token units times seconds."""
 
     looks: int
     seconds: int
-    """From the submission to the settlement."""
+    """Seconds from the submission to the settlement."""
     gas: Gas
     seat_fees: list[int]
     look_fees: list[int]
     draw_fees: list[int]
     escrow: int
-    """Without the budget, which is paid for the training."""
+    """The submitter's lock without the budget, which pays for the training."""
     delay_penalty: int
     stake: int
     seats: list[int]
-    """How long each seat bound its account, in seconds: from its draw to its release."""
+    """Seconds from each seat's draw to its release; `lookers` has the same for looks."""
     lookers: list[int]
 
 
 class Chain:
-    """Reads the blocks of a market."""
+    """Reads the blocks of a market's chain."""
 
     def __init__(self, market: Market) -> None:
         self._connection = market.devnet.connection
@@ -68,11 +68,11 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of what the parties have sent by now, to take part at all."""
+        """The gas of the parties' transactions so far, which are needed to take part."""
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
     def calls(self, first: int, last: int) -> Iterator[Call]:
-        """All transactions of the parties in these blocks, in their order."""
+        """All transactions of the parties in these blocks, in order."""
         for number in range(first, last + 1):
             block = self._connection.request("eth_getBlockByNumber", hex(number), True)
             for sent in block["transactions"]:
@@ -90,7 +90,7 @@ class Chain:
         return Call(party, function, words, time, receipt, tuple(events))
 
     def record(self, lived: Lived, budget: int) -> Record:
-        """Of one task, whose budget is in token units."""
+        """The record of one task; `budget` is in token units."""
         calls = list(self.calls(lived.first_block, lived.last_block))
         done = {call.function: call for call in calls if call.receipt.success}
         locks = _locked(calls)
@@ -112,7 +112,7 @@ class Chain:
 
 
 def gas_of(calls: list[Call]) -> Gas:
-    """By party and call; attestations of looks apart."""
+    """Gas by party and call; attestations and releases of looks are separate."""
     found: Gas = defaultdict(lambda: defaultdict(list))
     for call in calls:
         name = call.function
@@ -133,7 +133,7 @@ def _selectors(contract: Contract) -> dict[bytes, str]:
 
 
 def _paid(calls: list[Call], function: str) -> list[int]:
-    """What locks paid in calls of a function, in order: a settlement pays the seats, then the solver."""
+    """Payments from locks in calls of a function, in order. A settlement pays the seats, then the solver."""
     return [
         event.arguments["amount"]
         for call in calls
@@ -144,7 +144,7 @@ def _paid(calls: list[Call], function: str) -> list[int]:
 
 
 def _locked(calls: list[Call]) -> Counter[str]:
-    """Amounts times seconds of what was locked, by the function that locked it."""
+    """Locked amounts times seconds, by the function that locked them."""
     maker: dict[int, str] = {}
     found: Counter[str] = Counter()
     for call in calls:
@@ -161,7 +161,7 @@ def _locked(calls: list[Call]) -> Counter[str]:
 
 
 def _bound(calls: list[Call]) -> dict[int, int]:
-    """Seconds from the draw to the release, by seat."""
+    """Seconds from a seat's draw to its release, by seat."""
     drawn, since, until = 0, {}, {}
     for call in calls:
         seat = call.numbers[1]

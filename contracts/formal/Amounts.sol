@@ -4,13 +4,13 @@ pragma solidity 0.8.37;
 import {Fees} from "../src/libraries/Fees.sol";
 import {Pool} from "../src/libraries/Pool.sol";
 
-/// @title What Halmos proves of fees and slots, for all amounts that terms can have.
-/// @notice Products of two unknowns are beyond the solver, so one factor is a number: the corners of what terms allow. A property returns
-/// where its inputs cannot be met: amounts are below 2^94.
+/// @title Halmos proofs about fees and slots, for all amounts that terms can have.
+/// @notice The solver cannot handle products of two unknowns, so one factor is a constant, at the extremes of
+/// what terms allow. A property returns early for inputs that cannot occur: amounts are below 2^94.
 contract AmountsProofs {
     uint256 private constant MOST = 1 << 94;
 
-    /// @dev The escrow is what it may have to pay: the price, each seat, each look, each draw.
+    /// @dev The escrow covers everything it may have to pay: the price, each seat, each look, each draw.
     function check_escrow_coversEveryClaim(uint128 budget, uint128 price, uint128 fee, uint128 drawFee)
         public
         pure
@@ -23,7 +23,7 @@ contract AmountsProofs {
         assert(escrow >= price + 32 * Fees.ofSeat(fee, 64) + 8 * uint256(drawFee));
     }
 
-    /// @dev The slots of the levels that are chosen are counted without overflow, at the four highest levels.
+    /// @dev The slots of the chosen levels are counted without overflow, at the four highest levels.
     function check_choose_countsEverySlot(uint16 a, uint16 b, uint16 c, uint16 d, uint128 unit, uint128 least)
         public
         pure

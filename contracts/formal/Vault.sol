@@ -4,8 +4,10 @@ pragma solidity 0.8.37;
 import {StakeVault} from "../src/StakeVault.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title What Halmos proves of the vault's bookkeeping, for all amounts: what is taken from a lock is what its receiver gets.
-/// @notice The contract is its own token, its vault's deployer and all six modules, for proofs need code at these addresses, no more.
+/// @title Halmos proofs about the vault's bookkeeping, for all amounts: the receiver gets exactly what is
+/// taken from a lock.
+/// @notice The contract acts as the token, the vault's deployer and all six modules: the proofs only need
+/// code at these addresses.
 contract VaultProofs {
     address private constant OWNER = address(0xA11CE);
     address private constant OTHER = address(0xB0B);
@@ -32,7 +34,7 @@ contract VaultProofs {
 
     // ------------------------------------------------------------------ properties
 
-    /// @dev A lock holds what its owner has less, and a release gives back as much, at most all of it.
+    /// @dev A lock holds exactly what its owner lost, and a release returns that much, at most all of it.
     function check_release_conserves(uint96 deposit, uint96 amount, uint256 released) public {
         uint256 lock = _locked(deposit, amount);
         uint256 taken = vault.release(lock, released);
@@ -40,7 +42,7 @@ contract VaultProofs {
         assert(vault.free(address(this)) + _remaining(lock) == deposit);
     }
 
-    /// @dev Two payments take no more than the lock holds, and what they take is the receiver's.
+    /// @dev Two payments take no more than the lock holds, and the receiver gets exactly what they take.
     function check_pay_twice_conserves(uint96 deposit, uint96 amount, uint256 first, uint256 second) public {
         uint256 lock = _locked(deposit, amount);
         uint256 taken = vault.pay(lock, OTHER, first);
@@ -50,7 +52,7 @@ contract VaultProofs {
         assert(vault.free(address(this)) + _remaining(lock) + taken == deposit);
     }
 
-    /// @dev What is burned is nobody's, and counted.
+    /// @dev Burned tokens are credited to nobody, and counted.
     function check_burn_conserves(uint96 deposit, uint96 amount, uint256 burned) public {
         uint256 lock = _locked(deposit, amount);
         uint256 taken = vault.burn(lock, burned);
@@ -59,7 +61,7 @@ contract VaultProofs {
         assert(vault.free(address(this)) + _remaining(lock) + taken == deposit);
     }
 
-    /// @dev Half of a penalty, rounded down, is the receiver's, and the rest burns.
+    /// @dev Half of a penalty, rounded down, goes to the receiver, and the rest burns.
     function check_half_burnsTheRest(uint96 deposit, uint96 amount) public {
         uint256 lock = _locked(deposit, amount);
         uint256 paid = vault.pay(lock, OTHER, uint256(amount) / 2);
@@ -68,7 +70,8 @@ contract VaultProofs {
         assert(burned - paid <= 1 && vault.burned() == burned && _remaining(lock) == 0);
     }
 
-    /// @dev A conviction pays reward and restitution out of the stake and empties the escrow but for what is kept.
+    /// @dev A conviction pays reward and restitution out of the stake, and empties the escrow except for what
+    /// is kept.
     function check_slash_conserves(
         uint96 deposit,
         uint96 stake,
@@ -89,7 +92,7 @@ contract VaultProofs {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Deposits, and locks a part: a call that reverts proves nothing and is left out.
+    /// @dev Deposits, and locks a part. A call that reverts proves nothing and is ignored.
     function _locked(uint96 deposit, uint96 amount) private returns (uint256) {
         vault.deposit(deposit);
         return vault.lock(address(this), amount);

@@ -9,7 +9,8 @@ import {Instructions} from "./libraries/Instructions.sol";
 import {Instruction, Opcode, OperandChunk} from "./types/Instruction.sol";
 
 /// @title Arbiter of arithmetic version 1.
-/// @notice Dispatch only: the families of primitives live in ArbiterMovement, ArbiterElements and ArbiterReductions.
+/// @notice Only dispatches: the families of primitives are in ArbiterMovement, ArbiterElements and
+/// ArbiterReductions.
 contract Arbiter is IArbiter {
     /// @inheritdoc IArbiter
     function arithmetic() external pure override returns (uint16) {

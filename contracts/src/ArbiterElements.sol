@@ -12,7 +12,8 @@ import {Words} from "./libraries/Words.sol";
 import {Instruction, OperandChunk, TypeCode} from "./types/Instruction.sol";
 import {Opcode} from "./types/Instruction.sol";
 
-/// @title One element of a single-element primitive: encoding.md section 3, opcodes 0x02xx to 0x0604 and `philox`.
+/// @title One element of a single-element primitive: encoding.md section 3, opcodes 0x02xx to 0x0604 and
+/// `philox`.
 /// @notice Operands broadcast as in numpy.
 library ArbiterElements {
     /// @notice The opcode is not defined for operands of element code `code`.
@@ -20,7 +21,7 @@ library ArbiterElements {
     /// @notice No cast from element code `from` to `to`.
     error CastUndefined(uint8 from, uint8 to);
 
-    /// @notice Opcodes 0x02xx but `scale`: arithmetic on one type.
+    /// @notice Opcodes 0x02xx except `scale`: arithmetic on one type.
     function arithmetic(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure
@@ -80,8 +81,8 @@ library ArbiterElements {
         return result ? 1 : 0;
     }
 
-    /// @notice `select`: the second operand where the first is true, otherwise the third. Only the operand that is
-    /// taken is read.
+    /// @notice `select`: the second operand where the first is true, otherwise the third. Reads only the
+    /// selected operand.
     function select(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure
@@ -101,7 +102,7 @@ library ArbiterElements {
         if (code == TypeCode.F32 || code == TypeCode.U8) revert CodeUnsupported(opcode, code);
         uint64 a = operand(ins, 0, index, chunks);
         uint64 b = operand(ins, 1, index, chunks);
-        // Words are zero-extended, so these three stay inside the width.
+        // Words are zero-extended, so these three results stay within the width.
         if (opcode == Opcode.AND) return a & b;
         if (opcode == Opcode.OR) return a | b;
         if (opcode == Opcode.XOR) return a ^ b;
@@ -129,7 +130,7 @@ library ArbiterElements {
         if (source == target) revert CastUndefined(source, target);
         uint64 x = operand(ins, 0, index, chunks);
         if (source == TypeCode.F32) {
-            // The float's zeros are the two words with nothing but a sign; NaN counts as not zero.
+            // Both float zeros (sign bit only, or no bit set) are false; NaN counts as nonzero.
             if (target == TypeCode.BOOL) return Float32.isZero(uint32(x)) ? 0 : 1;
             if (target == TypeCode.I32) return uint32(Float32.toI32(uint32(x)));
             revert CastUndefined(source, target);
@@ -139,7 +140,7 @@ library ArbiterElements {
         return target == TypeCode.F32 ? Float32.fromInteger(value) : Words.fromInteger(target, value);
     }
 
-    /// @notice `bits`: the same 32 bits under the other type.
+    /// @notice `bits`: the same 32 bits reinterpreted as the other type.
     function bits(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure
@@ -162,7 +163,7 @@ library ArbiterElements {
             ins.opcode == Opcode.QUANTISE ? uint32(Fixed.quantise(x, e, p)) : uint64(Fixed.toFixed(x, e, p));
     }
 
-    /// @notice `round_scaled`: an exact integer back to f32, with one or two exponents.
+    /// @notice `round_scaled`: converts an exact integer back to f32, with one or two exponents.
     function roundScaled(
         Instruction memory ins,
         bytes calldata attributes,
@@ -188,7 +189,7 @@ library ArbiterElements {
         return Philox.element(uint64(index), key0, key1, step, BigEndian.u32At(attributes, 0));
     }
 
-    /// @notice Element of operand number k that broadcasting puts at `index` of the result.
+    /// @notice Element of operand number k that broadcasting maps to `index` of the result.
     function operand(Instruction memory ins, uint256 k, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure

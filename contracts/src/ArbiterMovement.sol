@@ -9,12 +9,12 @@ import {Instruction, OperandChunk, TensorType} from "./types/Instruction.sol";
 
 /// @title One element of a primitive that moves elements: encoding.md section 3, opcodes 0x0002 and 0x01xx.
 library ArbiterMovement {
-    /// @notice A `strided` instruction points at flat index `index`, before its operand.
+    /// @notice A `strided` instruction reads flat index `index`, before the start of its operand.
     error StridedOutside(int256 index);
-    /// @notice Axis `axis` is outside of rank `rank`.
+    /// @notice Axis `axis` is out of range for rank `rank`.
     error AxisOutside(uint256 axis, uint256 rank);
 
-    /// @notice `constant`: the literal, everywhere.
+    /// @notice `constant`: the literal, in every element.
     function constantOf(Instruction memory ins, bytes calldata attributes) internal pure returns (uint64) {
         return _literal(ins, attributes, 0);
     }
@@ -38,7 +38,7 @@ library ArbiterMovement {
         return Chunks.load(ins, 0, uint256(source), chunks);
     }
 
-    /// @notice `concat`: the operand whose stretch of the axis holds the element.
+    /// @notice `concat`: the element from the operand whose part of the axis holds it.
     function concat(
         Instruction memory ins,
         bytes calldata attributes,
@@ -61,7 +61,7 @@ library ArbiterMovement {
         return Chunks.load(ins, piece, (outer * extent + along) * inner + index % inner, chunks);
     }
 
-    /// @notice `pad`: x shifted by `low` along each axis, the literal outside of it.
+    /// @notice `pad`: x shifted by `low` along each axis, and the literal outside x.
     function pad(
         Instruction memory ins,
         bytes calldata attributes,
@@ -83,7 +83,7 @@ library ArbiterMovement {
         return Chunks.load(ins, 0, source, chunks);
     }
 
-    /// @notice `gather`: x[index[n], c], zero bits where the index is outside of x's first axis.
+    /// @notice `gather`: x[index[n], c]; zero bits where the index is outside x's first axis.
     function gather(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure
@@ -104,7 +104,7 @@ library ArbiterMovement {
         return Shapes.dimension(t, axis);
     }
 
-    /// @dev The canonical literal of the result's type that stands at byte `offset` of the attributes.
+    /// @dev The canonical literal of the result's type at byte `offset` of the attributes.
     function _literal(Instruction memory ins, bytes calldata attributes, uint256 offset)
         private
         pure

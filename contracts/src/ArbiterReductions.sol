@@ -8,7 +8,7 @@ import {Instructions} from "./libraries/Instructions.sol";
 import {Shapes} from "./libraries/Shapes.sol";
 import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
 
-/// @title One block of a reduction, and the folding of blocks: encoding.md section 3, "Rows" and "Block results".
+/// @title One block of a reduction, and folding blocks: encoding.md section 3, "Rows" and "Block results".
 library ArbiterReductions {
     /// @notice A row of `rowBytes` bytes neither divides a chunk nor is a whole number of chunks.
     error RowUnaligned(uint256 rowBytes);
@@ -23,7 +23,8 @@ library ArbiterReductions {
             || opcode == Opcode.PREFIX_SUM;
     }
 
-    /// @notice Blocks of each row of a reduction: of its last operand, whose elements are reduced.
+    /// @notice Number of blocks in each row of a reduction, taken from its last operand, whose elements are
+    /// reduced.
     function blockCount(Instruction memory ins) internal pure returns (uint32) {
         uint256 operands = ins.operands.length;
         uint256 rowBytes = _rowBytes(Chunks.typeOf(ins, operands == 0 ? 0 : operands - 1));
@@ -56,7 +57,7 @@ library ArbiterReductions {
         }
     }
 
-    /// @notice One word from the words of consecutive blocks.
+    /// @notice Folds the words of consecutive blocks into one word.
     function fold(uint16 opcode, uint64[] calldata words) internal pure returns (uint64 word) {
         if (words.length == 0) revert NoBlocks();
         word = words[0];
@@ -65,7 +66,7 @@ library ArbiterReductions {
         }
     }
 
-    /// @dev An earlier and a later word.
+    /// @dev Combines an earlier and a later word.
     function _combine(uint16 opcode, uint64 a, uint64 b) private pure returns (uint64) {
         if (opcode == Opcode.MAX) return Float32.max(uint32(a), uint32(b));
         if (opcode == Opcode.ARGMAX) return Fixed.displaces(uint32(b >> 32), uint32(a >> 32)) ? b : a;
@@ -94,7 +95,8 @@ library ArbiterReductions {
         }
     }
 
-    /// @dev out[..., r] = sum of x[..., k] over all k with index[k] = r. The index has one row for all rows of x.
+    /// @dev out[..., r] = sum of x[..., k] over all k with index[k] = r. All rows of x share the one row of
+    /// the index.
     function _scatterSum(
         Instruction memory ins,
         uint256 index,
@@ -103,7 +105,7 @@ library ArbiterReductions {
     ) private pure returns (uint64) {
         uint256 rows = _lastDimension(ins.results[0]);
         bytes calldata x = _block(ins, 1, index / rows, blockIndex, chunks);
-        // A block of x has half as many bytes of indices, so two blocks share a chunk of them.
+        // A block of x needs half as many bytes of indices, so two blocks share a chunk of the index.
         uint256 size = x.length / 2;
         uint256 place = blockIndex * size % Instructions.CHUNK_BYTES;
         uint256 chunk = blockIndex * size / Instructions.CHUNK_BYTES;
@@ -111,7 +113,7 @@ library ArbiterReductions {
         return uint64(Fixed.scatterBlock(indices, x, uint32(index % rows)));
     }
 
-    /// @dev out[..., j] = sum of x[..., k] over k = 0 ... j. A block behind j is 0 and reads nothing.
+    /// @dev out[..., j] = sum of x[..., k] over k = 0 ... j. A block after j is 0 and reads nothing.
     function _prefixSum(
         Instruction memory ins,
         uint256 index,
@@ -126,7 +128,8 @@ library ArbiterReductions {
         return uint64(Fixed.sumBlock(end - begin < x.length ? x[:end - begin] : x));
     }
 
-    /// @dev Bytes of block `blockIndex` of row `row` of an operand: a whole chunk, or a short row within one.
+    /// @dev Bytes of block `blockIndex` of row `row` of an operand: a whole chunk, or a short row within a
+    /// chunk.
     function _block(
         Instruction memory ins,
         uint256 operand,
@@ -137,8 +140,8 @@ library ArbiterReductions {
         TensorType memory t = Chunks.typeOf(ins, operand);
         uint256 rowBytes = _rowBytes(t);
         uint256 size = rowBytes < Instructions.CHUNK_BYTES ? rowBytes : Instructions.CHUNK_BYTES;
-        // unchecked: rows and blocks number fewer than 2^40, rows have at most 2^40 bytes. A row that the operand does not
-        // have is in no chunk of it.
+        // unchecked: there are fewer than 2^40 rows and blocks, and a row has at most 2^40 bytes. A row that
+        // the operand does not have lies in none of its chunks.
         unchecked {
             uint256 begin = row * rowBytes + blockIndex * size;
             uint256 place = begin % Instructions.CHUNK_BYTES;

@@ -16,13 +16,13 @@ import {Refusals} from "./libraries/Refusals.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Audit, Seat} from "./types/Seats.sol";
 
-/// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations (audit.md
-/// sections 1 to 7).
+/// @title AuditBoard: registered verifiers, draws of seats, looks and juries by the beacon, attestations
+/// (audit.md sections 1 to 7).
 contract AuditBoard is JuryVotes {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
 
-    /// @dev Draws of a level of looks, before those that are silent are given up.
+    /// @dev Draws of a level of looks before silent looks are given up.
     uint256 private constant LOOK_TRIES = 3;
 
     uint32 private immutable STALL_PERIOD;
@@ -62,7 +62,7 @@ contract AuditBoard is JuryVotes {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Refusals.DrawPending(task);
-        // All that have an account and are not attested were in the last draw.
+        // Every seat or look that has an account and is not attested was in the last draw.
         if (block.timestamp <= audit.until) revert Refusals.TooEarly(audit.until, block.timestamp);
         if (audit.claimant != 0) revert Refusals.JuryOpen(task);
         if (audit.level == 0) _redrawSeats(task, audit, terms);
@@ -117,7 +117,8 @@ contract AuditBoard is JuryVotes {
         (cell, account) = _seat(task, seat);
         if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Refusals.NotAttested(task, seat);
         Audit storage audit = _audits[task];
-        // From then on salts are revealed. A seat that knows what is picked would lose half of its lock where it owes all.
+        // Salts are revealed from then on. A seat that knows what was picked could then give up half of its
+        // lock here to avoid losing all of it.
         bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
         if (over || audit.pickedAt != 0) revert Refusals.LooksDrawn(task);
         _seats[task].set(seat, 0);
@@ -147,7 +148,7 @@ contract AuditBoard is JuryVotes {
     function release(TaskId task, uint256 seat) external {
         _requireOver(task);
         (uint256 cell, address account) = _seat(task, seat);
-        // An account that was caught is suspended, as one that was silent is.
+        // An account that was caught is suspended, like one that was silent.
         if (cell == 0 || cell & (Cells.RELEASED | Cells.CAUGHT) != 0) {
             revert Refusals.NothingToRelease(task, seat);
         }
@@ -170,7 +171,7 @@ contract AuditBoard is JuryVotes {
     /// @inheritdoc IAuditBoard
     function auditOf(TaskId task) external view returns (Audit memory audit) {
         audit = _audits[task];
-        // A task that is drawn has terms.
+        // A task that has been drawn has terms.
         if (audit.drawnAt != 0) audit.audited = _isAudited(task, _termsOf(task).verifiers);
     }
 
@@ -243,7 +244,7 @@ contract AuditBoard is JuryVotes {
     function stallsFrom(TaskId task) external view returns (uint64) {
         Audit storage audit = _audits[task];
         if (audit.attested == _termsOf(task).verifiers) revert Refusals.NotStalled(task);
-        // A jury that is drawn has its own end.
+        // A drawn jury has its own deadline.
         if (audit.claimant != 0 && !audit.pending) revert Refusals.JuryOpen(task);
         uint256 since = audit.drawnAt == 0 || audit.claimant != 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
         return uint64(since < audit.informedAt ? audit.informedAt : since);
@@ -287,7 +288,7 @@ contract AuditBoard is JuryVotes {
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
         _requireNumber(task, audit, MAX_DRAWS);
         uint32 seats;
-        // Left by an informed seat, which is empty since then.
+        // The draw fee left by an informed seat, which has been empty since.
         uint48 purse = audit.purse;
         if (purse != 0) audit.purse = 0;
         for (uint256 i; i < terms.verifiers; ++i) {
@@ -307,7 +308,7 @@ contract AuditBoard is JuryVotes {
         _ask(task, audit, 0, seats, purse);
     }
 
-    /// @dev Every look that is awaited has an account, for one that nobody was found for is given up.
+    /// @dev Every awaited look has an account, because a look for which nobody was found is given up.
     function _redrawLooks(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
         uint32 slots = audit.looking;
         if (slots == 0) revert Refusals.NothingToRedraw(task);

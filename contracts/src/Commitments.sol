@@ -13,9 +13,10 @@ import {Parameters} from "./types/Parameters.sol";
 import {Seat} from "./types/Seats.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title Commitments: before a game its bond, and after a conviction what it owes to seats (dispute.md section 6,
+/// @title Commitments: bonds before a game, and payments to seats after a conviction (dispute.md section 6,
 /// audit.md section 8).
-/// @dev Every claim names what it rests on, so none loops over seats, games or commitments; terms make the stake cover all of them.
+/// @dev Every claim names its evidence, so no claim loops over seats, games or commitments. The terms make
+/// the stake cover all of them.
 contract Commitments is ICommitments {
     /// @notice A commitment that is not opened.
     struct Commitment {
@@ -24,27 +25,27 @@ contract Commitments is ICommitments {
         uint48 task;
         /// Last second to open it.
         uint40 until;
-        /// The block that holds it.
+        /// The block in which it was made.
         uint40 madeIn;
     }
 
-    /// @notice What was paid on a task's conviction: a bit for each seat and each look.
+    /// @notice Payments made after a task's conviction: a bit for each seat and each look.
     struct Paid {
         uint256 costs;
         uint256 fees;
     }
 
-    /// @notice Stands for the seat of an account that has none.
+    /// @notice Seat number of an account that has no seat.
     uint8 private constant NO_SEAT = type(uint8).max;
-    /// @notice Seats below this are seats, others are looks (libraries/Cells.sol).
+    /// @notice Numbers below this are seats, others are looks (libraries/Cells.sol).
     uint8 private constant FIRST_LOOK = 32;
     /// @notice Segment of a commitment made before the segment is known.
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
-    /// @notice Segment of a game, and of a conviction, that selected none.
+    /// @notice Segment of a game or conviction that selected none.
     SegmentIndex private constant NO_SEGMENT = SegmentIndex.wrap(0);
-    /// @dev Bonds of a task that cost one bond each: as many as its games that are played at once.
+    /// @dev Number of a task's bonds before doubling starts: the number of its games that are played at once.
     uint256 private constant SINGLE_BONDS = 16;
-    /// @dev A bond that was doubled so often is more than any lock holds.
+    /// @dev A bond doubled this often exceeds what any lock holds.
     uint256 private constant MOST_DOUBLINGS = 96;
 
     IStakeVault private immutable VAULT;
@@ -53,10 +54,10 @@ contract Commitments is ICommitments {
     uint32 private immutable OPENING_PERIOD;
     uint64 private immutable CLAIM_PERIOD;
 
-    /// @dev Per account, so that nobody can take another's commitment by copying it.
+    /// @dev Per account, so that nobody can use up another account's commitment by copying it.
     mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
-    /// @dev Accounts that have committed from a seat of the task. Their next bond may double; otherwise a seat could
-    /// make the bonds of others double.
+    /// @dev Accounts that have committed from a seat of the task. Their next bond may double; otherwise one
+    /// seat could make everyone else's bonds double.
     mapping(TaskId task => mapping(address account => bool)) private _single;
     mapping(TaskId task => Paid) private _paid;
 
@@ -67,7 +68,7 @@ contract Commitments is ICommitments {
         (VAULT, MARKET, BOARD) = (vault, market, board);
         Parameters memory parameters = market.parameters();
         OPENING_PERIOD = parameters.openingPeriod;
-        // Commitments of before the conviction are opened within the opening period.
+        // Commitments made before the conviction are opened within the opening period.
         CLAIM_PERIOD = uint64(parameters.openingPeriod) + parameters.stallPeriod;
     }
 
@@ -140,7 +141,7 @@ contract Commitments is ICommitments {
             && played.verdict != IDisputeGame.Verdict.ChallengerSilent
             && played.verdict != IDisputeGame.Verdict.Dropped
             && (played.segment == NO_SEGMENT || _has(task, seat, played.segment));
-        // A game that does not exist has no challenger, and neither has an empty seat.
+        // A game that does not exist has no challenger, and an empty seat has no account.
         if (!its || found.account == address(0)) revert Refusals.NotOfSeat(task, seat, game);
         _pay(task, seat, found, true);
     }
@@ -149,7 +150,7 @@ contract Commitments is ICommitments {
     function payFee(TaskId task, uint8 seat) external {
         SegmentIndex convicted = _conviction(task);
         Seat memory found = BOARD.seatOf(task, seat);
-        // A look has had its fee when it attested.
+        // A look received its fee when it attested.
         bool owed = found.attested && !found.caught && seat < FIRST_LOOK;
         if (!owed || (convicted != NO_SEGMENT && _has(task, seat, convicted))) {
             revert Refusals.NothingOwed(task, seat);
@@ -189,32 +190,33 @@ contract Commitments is ICommitments {
         return IDisputeGame(MARKET.game());
     }
 
-    /// @dev The convicted segment, in time for claims on the stake.
+    /// @dev The convicted segment; reverts once the time for claims on the stake is over.
     function _conviction(TaskId task) private view returns (SegmentIndex segment) {
         uint64 until = claimsUntil(task);
         if (block.timestamp > until) revert Refusals.TooLate(until, block.timestamp);
         (, segment) = _game().convictionOf(task);
     }
 
-    /// @dev A commitment that is opened in time, which uses it up.
+    /// @dev Opens a commitment in time and uses it up.
     function _opened(TaskId task, SegmentIndex segment, address challenger, bytes32 salt)
         private
         returns (bytes32 commitment, Commitment memory made)
     {
         commitment = keccak256(abi.encode(block.chainid, address(this), task, segment, challenger, salt));
         made = _commitments[challenger][commitment];
-        // The hash names a task, and so does its bond: otherwise a bond of a small task would challenge a large one.
+        // The task in the hash must be the task of the bond; otherwise a small task's bond could challenge a
+        // large task.
         if (made.until == 0 || made.task != TaskId.unwrap(task)) revert Refusals.NotCommitted(commitment);
         if (block.timestamp > made.until) revert Refusals.TooLate(made.until, block.timestamp);
         delete _commitments[challenger][commitment];
     }
 
-    /// @dev A seat, or a look. A juror has no claim on the stake: its number is nobody's here.
+    /// @dev A seat or look. A juror has no claim on the stake: its number yields an empty seat.
     function _seat(TaskId task, uint8 seat) private view returns (Seat memory found) {
         if (seat < Cells.FIRST_JUROR) found = BOARD.seatOf(task, seat);
     }
 
-    /// @dev The seat, which is the account's.
+    /// @dev The seat; reverts unless the account holds it.
     function _held(TaskId task, uint8 seat, address account) private view returns (Seat memory found) {
         found = _seat(task, seat);
         if (account != found.account) revert Refusals.NotAllowed(found.account, account);
@@ -229,7 +231,7 @@ contract Commitments is ICommitments {
         return false;
     }
 
-    /// @dev What the seat is owed of its fee and, if it spoke up, of a game's cost, and has not got.
+    /// @dev Pays what the seat is still owed: its fee and, if it spoke up, a game's cost.
     function _pay(TaskId task, uint8 seat, Seat memory found, bool spokeUp) private {
         Paid storage paid = _paid[task];
         uint256 bit = 1 << seat;

@@ -18,8 +18,8 @@ import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {InstructionOpening, Leaf} from "./types/Openings.sol";
 
 /// @title The game from a segment down to one element: dispute.md section 6.
-/// @notice Opening a game, the way down (segment, step, call), and its end by time. Claims, demands, splits and
-/// judgments have a file each under `dispute/`.
+/// @notice Opening a game, descending (segment, step, call), and ending it by timeout. Claims, demands,
+/// splits and judgments have a file each under `dispute/`.
 contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// @notice Segment of a commitment made before the segment is known.
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
@@ -66,7 +66,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         Leaf calldata afterwards
     ) external override {
         GameRecord storage record = _challengerMove(game, head, Phase.Segment);
-        // Its commitment named no segment: it has priority from now on.
+        // Its commitment named no segment: its priority starts now.
         _enterSegment(
             game,
             record,
@@ -107,7 +107,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         uint8 depth = record.depth + 1;
         if (depth > MAX_DEPTH) revert Refusals.TooDeep(MAX_DEPTH);
         bytes32 key = Proofs.calleeKey(_claimKey(record), call);
-        // Edges of the callee are opened in the caller's trace.
+        // Edges of the callee are opened in the caller's trace, so its size is kept.
         caller.size = leaves;
         (record.claim, record.depth) = (key, depth);
         _request(_taskOf(record), key, Kind.Trace, 0, program, 0);
@@ -173,7 +173,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.segment, view_.step) = (record.segment, record.step);
         (view_.segmentRoot, view_.segmentSize) = (record.segmentRoot, record.segmentSize);
         (view_.solverSpent, view_.challengerSpent) = (record.solverSpent, record.challengerSpent);
-        // Nobody has the turn in a closed game, and no clock runs in one that waits.
+        // In a closed game nobody is to move, and in a waiting game no clock runs.
         if (record.phase != Phase.Closed) {
             if (record.since == 0) view_.deadline = type(uint64).max;
             else (,, view_.deadline) = _turn(record);
@@ -198,8 +198,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
 
     // ------------------------------------------------------------------ steps of these moves
 
-    /// @dev Uses up the caller's commitment and numbers the game; the first one on a task opens the docket. The market
-    /// refuses a task that is over, has no checkpoint, or whose window is over.
+    /// @dev Uses up the caller's commitment and numbers the game; the first game on a task opens the docket.
+    /// The market refuses a task that is over, has no checkpoint, or whose window is closed.
     function _open(TaskId task, SegmentIndex segment, bytes32 salt)
         private
         returns (GameId id, GameRecord storage record, uint64 priority, ITaskMarket.Played memory played)
@@ -208,7 +208,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (lock, priority) = COMMITMENTS.open(task, segment, msg.sender, salt);
         played = MARKET.gameOpened(task);
         Docket storage docket = _dockets[task];
-        // Clocks of terms are at least one second.
+        // The terms' clock is at least one second.
         if (docket.clock == 0) {
             docket.clock = played.clock;
             (docket.segmentSteps, docket.stateTensors) = (played.segmentSteps, played.stateTensors);
@@ -220,9 +220,10 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         emit Challenged(id, task, msg.sender);
     }
 
-    /// @dev Goes into a segment of the tree (root, size): its step tree is due. Of the games in a segment the one with the
-    /// earliest commitment has priority, in one block the one that came first. Dismissed, it leaves its place to nobody who
-    /// comes while others go on: they were there before.
+    /// @dev Enters a segment of the tree (root, size); the solver must then post its step tree. Among the
+    /// games in a segment, the one with the earliest commitment has priority; within one block, the one that
+    /// came first. If that game is dismissed while others remain, no later game takes its priority, because
+    /// the others were there earlier.
     function _enterSegment(
         GameId id,
         GameRecord storage record,
@@ -249,7 +250,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         emit SegmentSelected(id, segment, before.value, afterwards.value);
     }
 
-    /// @dev Leaves number - 1 and number of a tree of states.
+    /// @dev Proves leaves `number` - 1 and `number` of a tree of states.
     function _requireBetween(
         bytes32 root,
         uint32 size,

@@ -7,10 +7,11 @@ import {HashToCurve} from "./libraries/HashToCurve.sol";
 import {Refusals} from "./libraries/Refusals.sol";
 import {MapHints} from "./types/Hints.sol";
 
-/// @title Checks rounds of a drand network of scheme `bls-bn254-unchained-on-g1`, such as the League of Entropy's evmnet.
+/// @title Checks rounds of a drand network of scheme `bls-bn254-unchained-on-g1`, such as the League of
+/// Entropy's evmnet.
 /// @notice A round's message is keccak256(round as u64, big-endian), hashed to BN254's G1 by RFC 9380's
-/// BN254G1_XMD:KECCAK-256_SVDW_RO_; its signature is that point times the key's secret. The precompiles of EIP-196 and EIP-197
-/// and SHA-256 are all that a chain must have.
+/// BN254G1_XMD:KECCAK-256_SVDW_RO_. Its signature is that point times the secret key. The chain only needs
+/// SHA-256 and the precompiles of EIP-196 and EIP-197.
 contract DrandBeacon is IBeacon {
     /// @inheritdoc IBeacon
     uint64 public immutable genesis;
@@ -24,7 +25,7 @@ contract DrandBeacon is IBeacon {
     uint256 private immutable _Y1;
     uint256 private immutable _Y0;
 
-    /// @notice Reverts for a key that is not a point of G2, and for a genesis or period of 0.
+    /// @notice Reverts if the key is not a point of G2, or if genesis or period is 0.
     constructor(uint256[4] memory key_, uint64 genesis_, uint64 period_) {
         if (!Bn254.isKey(key_)) revert Refusals.NotAKey(key_);
         if (genesis_ == 0) revert Refusals.Zero("genesis");

@@ -12,17 +12,17 @@ import {Words} from "./libraries/Words.sol";
 import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "./types/Openings.sol";
 
-/// @title Evidence: proves what the challenger opens of a program and of a trace, and has the arbiter compute
+/// @title Evidence: proves the challenger's openings of a program and a trace, and has the arbiter compute
 /// (dispute.md sections 4 and 5).
-/// @notice Stateless; it decides nothing, the game compares what it returns. It stands apart because of EIP-170's
-/// 24,576 bytes. Each function takes what the game's function of that name takes, with (program, trace root) of the
-/// frame in the place of (game, head), so that the game can pass on its calldata unchanged; unnamed parameters are the
-/// game's.
-/// @dev An offset in calldata may point anywhere, also at the two words that differ. So the game uses nothing of an
-/// opening that is proved here but what is returned from here.
+/// @notice Stateless. It decides nothing: the game compares what it returns. It is a separate contract
+/// because of EIP-170's limit of 24,576 bytes. Each function has the parameters of the game's function of
+/// that name, with (program, trace root) of the frame instead of (game, head), so that the game can forward
+/// its calldata unchanged. Unnamed parameters are used only by the game.
+/// @dev An offset in calldata may point anywhere, including at the two words that differ. So the game uses
+/// only values returned from here, never an opening that is proved here.
 contract Evidence {
-    /// @notice Edge k of a frame: the number of its instruction, its value in the frame's trace, the hash of the
-    /// call's bytes, and the leaf on the other side in the caller's trace (0 in a top frame, where there is not a
+    /// @notice Edge k of a frame: the number of its instruction, its value in the frame's trace, the hash of
+    /// the call's bytes, and the leaf on the other side in the caller's trace (0 in a top frame, which has no
     /// call).
     struct Edge {
         uint32 n;
@@ -32,7 +32,7 @@ contract Evidence {
         uint32 callerLeaf;
     }
 
-    /// @notice The leaf that other leaves of a trace of `leaves` leaves are proved beside.
+    /// @notice The leaf next to which other leaves of a trace of `leaves` leaves are proved.
     struct Anchor {
         uint32 leaves;
         uint32 leaf;
@@ -46,7 +46,8 @@ contract Evidence {
 
     // ------------------------------------------------------------------ on the way down
 
-    /// @notice Root and size of the trace tree; or root, size and number of bytes of the value at leaf `first` of the trace.
+    /// @notice For `Tree.Trace`, root and size of the trace tree. Otherwise root, size and byte count of the
+    /// value at leaf `first` of the trace.
     function demand(
         bytes32 program,
         bytes32 trace,
@@ -68,7 +69,7 @@ contract Evidence {
         return (opening.value.value, size, uint64(Instructions.byteCount(ins.results[0])));
     }
 
-    /// @notice The call's number, program and hash, and the leaves of the caller's trace.
+    /// @notice The call's number, program and hash, and the number of leaves of the caller's trace.
     function selectCall(bytes32 program, bytes32, InstructionOpening calldata call)
         external
         view
@@ -81,7 +82,8 @@ contract Evidence {
 
     // ------------------------------------------------------------------ edges
 
-    /// @notice The value of the frame's input k, and the leaf of the caller's trace that it comes from in the frame of `call`.
+    /// @notice The value of the frame's input k and, in the frame of `call`, the leaf of the caller's trace
+    /// that it comes from.
     function judgeInput(
         bytes32 program,
         bytes32 trace,
@@ -103,7 +105,8 @@ contract Evidence {
         }
     }
 
-    /// @notice The value of the frame's output k, and the leaf of the caller's trace that it is in the frame of `call`.
+    /// @notice The value of the frame's output k and, in the frame of `call`, the matching leaf of the
+    /// caller's trace.
     function judgeOutput(
         bytes32 program,
         bytes32 trace,
@@ -142,12 +145,13 @@ contract Evidence {
         (Instruction memory ins,) = _opened(program, instruction);
         uint32 leaves = instruction.program.leaves;
         claimedBits = _claimedBits(trace, leaves, ins, element, value, claimed);
-        // The arbiter refuses what is not a primitive and rows of several blocks.
+        // The arbiter refuses instructions that are not primitives, and rows of several blocks.
         OperandChunk[] memory opened = _operandChunks(Anchor(leaves, ins.first), value, ins, operands, chunks);
         return (instruction.n, claimedBits, ARBITER.element(instruction.data, element, opened));
     }
 
-    /// @notice The instruction's number and hash, the claimed bits of an element, and the blocks of its row.
+    /// @notice The instruction's number and hash, the claimed bits of an element, and the number of blocks of
+    /// its row.
     function selectElement(
         bytes32 program,
         bytes32 trace,
@@ -161,8 +165,8 @@ contract Evidence {
         return (instruction.n, keccak256(instruction.data), claimedBits, ARBITER.blocks(instruction.data));
     }
 
-    /// @notice The instruction's number and hash, and the word of the one block that a part of a split covers. The game checks
-    /// selection, words and part.
+    /// @notice The instruction's number and hash, and the word of the single block that a part of a split
+    /// covers. The game checks selection, words and part.
     function judgeBlock(
         bytes32 program,
         bytes32 trace,
@@ -175,7 +179,7 @@ contract Evidence {
     ) external view returns (uint32 n, bytes32 name, uint64 word) {
         (Instruction memory ins,) = _opened(program, instruction);
         OperandChunk[] memory opened;
-        // A block behind the place of a prefix sum reads nothing.
+        // A block after the element of a prefix sum reads nothing.
         if (chunks.length != 0) {
             uint8 operand = chunks[0].operand;
             Anchor memory anchor = Anchor(instruction.program.leaves, ins.leaves[operand]);
@@ -190,7 +194,7 @@ contract Evidence {
 
     // ------------------------------------------------------------------ openings
 
-    /// @dev An instruction of the program.
+    /// @dev Proves and decodes an instruction of the program.
     function _opened(bytes32 program, InstructionOpening calldata instruction)
         private
         view
@@ -200,7 +204,7 @@ contract Evidence {
         return Instructions.decode(instruction.data);
     }
 
-    /// @dev An instruction of the program with this opcode.
+    /// @dev Proves and decodes an instruction of the program with this opcode.
     function _openedAs(uint16 opcode, bytes32 program, InstructionOpening calldata instruction)
         private
         view
@@ -210,8 +214,8 @@ contract Evidence {
         if (ins.opcode != opcode) revert Refusals.WrongOpcode(opcode, ins.opcode);
     }
 
-    /// @dev The bits of an element exactly as they stand in the claimed chunk of the instruction's value, canonical or
-    /// not. `claimed.operand` means nothing.
+    /// @dev The bits of an element exactly as they are in the claimed chunk of the instruction's value,
+    /// canonical or not. `claimed.operand` is ignored.
     function _claimedBits(
         bytes32 trace,
         uint32 leaves,
@@ -231,8 +235,9 @@ contract Evidence {
         return Words.raw(t.code, data, place);
     }
 
-    /// @dev The chunks, each proved under its operand's value, and these beside the leaf `proved` of the trace, the
-    /// anchor. `operands` has one entry for each operand; those that no chunk refers to are not looked at and may be empty.
+    /// @dev The chunks, each proved under its operand's value. The operands are proved next to `proved`, the
+    /// anchor leaf of the trace. `operands` has one entry for each operand; entries that no chunk refers to
+    /// are not read and may be empty.
     function _operandChunks(
         Anchor memory anchor,
         Leaf calldata proved,

@@ -14,18 +14,20 @@ import {TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
 /// @title Juries: claims that data are withheld, and their verdicts (audit.md section 7).
-/// @dev The board draws jurors, takes their votes and punishes silent ones; the market charges the solver for a verdict.
+/// @dev The board draws jurors, takes their votes and punishes silent ones; the market charges the solver for
+/// a verdict.
 contract Juries is IJuries {
-    /// @dev Claims in a seat, of the latest registration that has claimed there.
+    /// @dev Number of claims made in a seat by the latest registration that claimed there.
     struct Counted {
         uint40 registration;
         uint8 claims;
     }
 
-    /// @dev Claims of one registration in a seat, beside one for each of its segments: of the result and of the constants, and of two
-    /// items that a jury could not decide on. The board's limit on draws keeps the count in its byte.
+    /// @dev Claims that one registration may make in a seat in addition to one for each of its segments: for
+    /// the result, for the constants, and for two items on which a jury could not decide. The board's limit
+    /// on draws keeps the count within its byte.
     uint256 private constant SPARE_CLAIMS = 4;
-    /// @dev Bits of a walk.
+    /// @dev Number of bits in a walk.
     uint256 private constant WALK = 32;
 
     IStakeVault private immutable VAULT;
@@ -52,7 +54,7 @@ contract Juries is IJuries {
         _requireAwaited(task, seat, uint256(terms.segmentsPerVerifier) + SPARE_CLAIMS);
         (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
         entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
-        // No other draw is asked for: all that have an account and are not attested were in the last one.
+        // No other draw is pending: all that have an account and are not attested were in the last one.
         BOARD.askJury(task, seat, terms.jurors, uint48(VAULT.lock(msg.sender, DRAW_FEE)));
         emit Claimed(task, seat, msg.sender, item);
     }
@@ -149,8 +151,8 @@ contract Juries is IJuries {
         if (entry.account == address(0)) revert Refusals.NoClaim(task);
     }
 
-    /// @dev The caller has the seat, or the look, is not attested and in time, and may claim there again, of `most`
-    /// times: it is counted.
+    /// @dev Requires that the caller holds the seat or look, is in time and has not attested, and has made
+    /// fewer than `most` claims there. Counts this claim.
     function _requireAwaited(TaskId task, uint256 seat, uint256 most) private {
         Seat memory found = BOARD.seatOf(task, seat);
         if (msg.sender != found.account) revert Refusals.NotAllowed(found.account, msg.sender);
@@ -162,22 +164,23 @@ contract Juries is IJuries {
         (counted.registration, counted.claims) = (found.registration, uint8(claims + 1));
     }
 
-    /// @dev The last second for votes, and the slots of the jury that is drawn.
+    /// @dev The last second for votes, and the yes and no slots of the drawn jury.
     function _votes(TaskId task) private view returns (uint64 until, uint256 yes, uint256 no) {
         uint256 claimant;
         bool pending;
         (claimant, pending, until, yes, no) = BOARD.juryOf(task);
-        // The draw lapsed.
+        // The jury's draw lapsed.
         if (claimant == 0) revert Refusals.NoClaim(task);
         if (pending) revert Refusals.DrawPending(task);
     }
 
-    /// @dev The number of the item that is the constants tree: the one behind the last state's.
+    /// @dev Item number of the constants tree: the one after the last state.
     function _constants(ITaskMarket.SeatTerms memory terms) private pure returns (uint256) {
         return uint256(terms.segments) + 1;
     }
 
-    /// @dev The tree whose leaves are the roots of the item's tensors. A state's root is known by its opening alone.
+    /// @dev The tree whose leaves are the roots of the item's tensors. The root of a state is known only from
+    /// its opening.
     function _treeOf(TaskId task, uint256 item, ITaskMarket.SeatTerms memory terms)
         private
         view
@@ -196,12 +199,13 @@ contract Juries is IJuries {
         }
     }
 
-    /// @dev More than half of the whole jury: neither silence nor an empty slot is a vote.
+    /// @dev More than half of the whole jury: silence and empty slots do not count as votes.
     function _isMost(uint256 slots, ITaskMarket.SeatTerms memory terms) private pure returns (bool) {
         return 2 * _count(slots) > terms.jurors;
     }
 
-    /// @dev Somebody voted yes, and would be paid for it: the claimant may have each such juror show that it has the item.
+    /// @dev Somebody voted yes and would be paid for it, so the claimant may make each such juror prove that
+    /// it has the item.
     function _isObjectable(uint256 yes, uint256 no, ITaskMarket.SeatTerms memory terms)
         private
         pure
@@ -210,7 +214,8 @@ contract Juries is IJuries {
         return yes != 0 && !_isMost(no, terms);
     }
 
-    /// @dev The chunk that the objection names is in the item, and under the salt in the digest. The walk's first bits are its turns.
+    /// @dev Requires that the chunk named by the objection is in the item and, under the salt, in the digest.
+    /// The walk's first bits are the chunk's turns.
     function _requireChunk(
         TaskId task,
         Claim storage entry,
@@ -223,7 +228,8 @@ contract Juries is IJuries {
         if (depth > WALK) revert Refusals.LimitReached(WALK, depth);
         uint256 turns = uint256(entry.walk) >> WALK - depth;
         (uint256 item, uint256 tensor) = (entry.item, entry.tensor);
-        // The salted leaf bounds the chunk's length; no node of a tree of chunks has the hash of a leaf.
+        // The salted leaf bounds the chunk's length, and no inner node of a tree of chunks has the hash of a
+        // leaf.
         bytes32 node = Digests.fold(Digests.leaf(salt, opening.chunk), turns, depth, opening.saltedPath);
         (bytes32 root, uint256 tensors) = _treeOf(task, item, terms);
         node = Rfc9162.rootFromLeaf(tensors, tensor, Rfc9162.leafHash32(node), opening.saltedTensor);
@@ -241,7 +247,8 @@ contract Juries is IJuries {
         Proofs.requireLeaf(root, uint64(tensors), uint64(tensor), opening.tensor);
     }
 
-    /// @dev These jurors lose their locks, which burn whole: an honest juror that was away for a move time is nobody's gain.
+    /// @dev These jurors lose their whole locks, which burn: nobody gains if an honest juror was away for a
+    /// move time.
     function _forfeit(TaskId task, uint256 slots) private {
         for (uint256 slot; slots >> slot != 0; ++slot) {
             if (slots >> slot & 1 == 0) continue;
@@ -251,7 +258,7 @@ contract Juries is IJuries {
         }
     }
 
-    /// @dev Each of these jurors has a share of the bond, and the rest burns.
+    /// @dev Pays each of these jurors a share of the bond; the rest burns.
     function _pay(TaskId task, uint256 bond, uint256 slots, uint256 share) private {
         for (uint256 slot; slots >> slot != 0; ++slot) {
             if (slots >> slot & 1 == 0) continue;

@@ -14,11 +14,11 @@ import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
-/// @title Looks: who may take a seat's lock for what its attestation shows (audit.md sections 5 and 6).
+/// @title Looks: who may take a seat's lock because of its attestation (audit.md sections 5 and 6).
 contract Looks is ILooks {
     uint256 private constant MAX_ACCUSATIONS = 5;
 
-    /// @dev Accusations of a task that are not over, and the last second of the latest answer.
+    /// @dev The number of a task's open accusations, and the last second of the latest answer.
     struct Open {
         uint32 count;
         uint40 until;
@@ -29,7 +29,7 @@ contract Looks is ILooks {
     IAuditBoard private immutable BOARD;
 
     /// @inheritdoc ILooks
-    /// @dev Per account, so that nobody can take another's commitment by copying it.
+    /// @dev Per account, so that nobody can use up another account's commitment by copying it.
     mapping(address informer => mapping(bytes32 commitment => uint256)) public committedIn;
     mapping(TaskId task => Open) private _open;
     mapping(TaskId task => mapping(uint256 look => Look)) private _looks;
@@ -78,7 +78,7 @@ contract Looks is ILooks {
         bytes32 salt =
             Digests.salt(address(BOARD), task, seat, BOARD.seatOf(task, seat).account, seed, secret);
         _requireAttested(task, seat, digest, salt);
-        // A seat's digest is over its segments and the result, a look's over its segment.
+        // A seat's digest covers its segments and the result, a look's covers its segment.
         (uint256 size, uint256 place) = level == 1
             ? (terms.segmentsPerVerifier + 1, slot % terms.segmentsPerVerifier)
             : (uint256(1), uint256(0));
@@ -112,7 +112,7 @@ contract Looks is ILooks {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Seat memory looker = BOARD.seatOf(task, look);
         if (msg.sender != looker.account) revert Refusals.NotAllowed(looker.account, msg.sender);
-        // Otherwise it could be silent, and another be paid for what it locks here.
+        // Otherwise it could stay silent, and another account would be paid for the bond locked here.
         if (!looker.attested) revert Refusals.NotAttested(task, look);
         Look storage entry = _looks[task][look];
         if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) {
@@ -174,7 +174,8 @@ contract Looks is ILooks {
         address account = _accountLookedAt(task, look, terms);
         if (msg.sender != account) revert Refusals.NotAllowed(account, msg.sender);
         IDisputeGame.Game memory played = _game().gameOf(game);
-        // A blind game has no segment, 0, until it has found one. A false segment makes those after it what no honest account computes.
+        // A blind game has no segment (0) until it has found one. After a false segment, no later segment is
+        // what an honest account computes.
         bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
             && played.phase != IDisputeGame.Phase.Closed
             && SegmentIndex.unwrap(played.segment) <= BOARD.segmentsOf(task, look)[0];
@@ -201,9 +202,10 @@ contract Looks is ILooks {
     function closeMoot(TaskId task, uint256 look) external {
         ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
         Look storage entry = _accused(task, look);
-        // A task with an open accusation is over by a conviction, or by a jury.
+        // A task with an open accusation can end only by a conviction or by a jury.
         if (terms.status == ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, terms.status);
-        // A conviction says that the solver's step tree was false. Where data are withheld nobody can say who is right.
+        // A conviction shows that the solver's step tree was false. If data are withheld, nobody can say who
+        // is right.
         address to = terms.status == ITaskMarket.Status.Slashed
             ? _accountLookedAt(task, look, terms)
             : BOARD.seatOf(task, look).account;
@@ -246,8 +248,9 @@ contract Looks is ILooks {
         if (given != due) revert Refusals.WrongAttestation(due, given);
     }
 
-    /// @dev The look has an account, and the time to reveal is not over, or is. Looks are drawn level by level, so the time counts from
-    /// the latest draw that picked any: it is never shorter for those before.
+    /// @dev Requires that the look has an account, and that the time to reveal is not over (if `running`) or
+    /// is over. Looks are drawn level by level. The time counts from the latest draw that picked any, so
+    /// earlier looks never get less time.
     /// @return The seed of the task's first draw.
     function _requireTime(TaskId task, uint256 look, uint256 moveTime, bool running)
         private
@@ -264,7 +267,7 @@ contract Looks is ILooks {
         return seed;
     }
 
-    /// @dev The seat, or look, that a look looks at.
+    /// @dev The seat or look that a look checks.
     function _lookedAt(uint256 level, uint256 slot, uint256 each) private pure returns (uint256) {
         return level == 1 ? slot / each : Cells.number(level - 1, slot);
     }
@@ -278,8 +281,8 @@ contract Looks is ILooks {
         return BOARD.seatOf(task, _lookedAt(level, slot, terms.segmentsPerVerifier)).account;
     }
 
-    /// @dev What the look looks at loses its lock, half of it to the look's account.
-    /// @param again Another look may have taken the lock: then there is nothing to lose.
+    /// @dev The seat or look being checked loses its lock; half goes to the look's account.
+    /// @param again Another look may already have taken the lock; then there is nothing left to lose.
     function _forfeit(TaskId task, uint256 look, ITaskMarket.SeatTerms memory terms, bool again)
         private
         returns (address account, address looker, uint256 paid)
@@ -292,7 +295,8 @@ contract Looks is ILooks {
         (account, paid) = BOARD.forfeit(task, seat, looker);
     }
 
-    /// @dev The chunk is in that place of the segment's step tree, and a digest has it: its leaf under the salt.
+    /// @dev Proves that the chunk is in that place of the segment's step tree and is one that a digest
+    /// includes. Returns its leaf under the salt.
     function _prove(
         TaskId task,
         SegmentIndex segment,
@@ -328,7 +332,7 @@ contract Looks is ILooks {
         entry.lock = uint48(VAULT.lock(msg.sender, terms.gameCost));
         Open storage open = _open[task];
         ++open.count;
-        // Every accusation of a task is answered within the same time, so the latest ends last.
+        // All accusations of a task have the same time to answer, so the latest ends last.
         open.until = uint40(until);
         emit Accused(task, look, accusation, until);
     }
@@ -342,7 +346,7 @@ contract Looks is ILooks {
         if (block.timestamp > entry.until) revert Refusals.TooLate(entry.until, block.timestamp);
     }
 
-    /// @dev Its bond goes to `to`.
+    /// @dev Closes the accusation; its bond goes to `to`.
     function _close(TaskId task, Look storage entry, address to) private {
         entry.accused = 0;
         --_open[task].count;

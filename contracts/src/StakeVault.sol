@@ -9,45 +9,49 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {Refusals} from "./libraries/Refusals.sol";
 
 /// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md section 1, audit.md section 8).
-/// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
-/// can refuse its own deposits and withdrawals but never a release, a payment or a slash.
+/// @dev Only `deposit` and `withdraw` call the token. The modules' calls only change the vault's own
+/// accounts, so a hostile token can refuse its own deposits and withdrawals but never block a release, a
+/// payment or a slash.
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice A lock; cleared when it is empty.
+    /// @notice A lock; deleted when it is empty.
     struct Lock {
         // ---- slot 0
         address owner;
-        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, looks or juries, 3 game or commitments.
+        /// 4 * remaining + the module that made the lock: 1 for the market; 2 for audit board, looks and
+        /// juries; 3 for game and commitments.
         uint96 held;
     }
 
-    /// @notice Most that one lock holds: 2^94 - 1, of a token with 18 decimals 19.8 billion.
+    /// @notice Most that one lock holds: 2^94 - 1, which is 19.8 billion of a token with 18 decimals.
     uint256 private constant MAX_LOCK = type(uint96).max >> 2;
 
     IERC20 private immutable TOKEN;
     address private immutable DEPLOYER;
 
     address[6] private _modules;
-    /// @dev Place of a module in `_modules`, counted from 1, 3 for the commitments and 2 for looks and juries too; 0 for everybody else.
+    /// @dev Number of the module, counted from 1; the commitments have the game's 3, looks and juries the
+    /// board's 2. 0 for any other account.
     mapping(address account => uint8) private _moduleNumber;
-    /// @dev Numbered from 1: number 0 means "no lock" to the modules.
+    /// @dev Numbered from 1: to the modules, number 0 means "no lock".
     mapping(uint256 id => Lock) private _locks;
-    /// @dev Number of the newest lock and the sum burned share a slot, which every lock writes.
+    /// @dev The number of the newest lock and the total burned share a slot, which every lock writes.
     uint64 private _newest;
     uint192 private _burned;
 
     /// @inheritdoc IStakeVault
     mapping(address account => uint256) public free;
 
-    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    /// @notice Only `deployer` may initialise; `msg.sender` may be a factory that anyone can use to create
+    /// this contract.
     constructor(IERC20 token_, address deployer) {
         if (address(token_).code.length == 0) revert Refusals.NoCode(address(token_));
         TOKEN = token_;
         DEPLOYER = deployer;
     }
 
-    /// @notice The deployer names the modules, once.
+    /// @notice Sets the modules. Deployer only, once.
     function initialise(
         address market,
         address board,
@@ -160,7 +164,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         return _burned;
     }
 
-    /// @notice Number of locks ever made; their ids are 1 ... locks().
+    /// @notice Number of locks ever made; ids are 1 ... locks().
     function locks() external view returns (uint256) {
         return _newest;
     }
@@ -172,7 +176,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         if (entry.owner == address(0) && (id == 0 || id > _newest)) revert Refusals.UnknownLock(id);
     }
 
-    /// @dev An empty lock is every module's: it gives nothing.
+    /// @dev Any module may use an empty lock, which pays nothing.
     function _ownLock(uint256 id) private view returns (Lock storage entry) {
         entry = _lockAt(id);
         uint8 module = _moduleNumber[msg.sender];
@@ -222,14 +226,14 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         _credit(id, to, taken);
     }
 
-    /// @dev What was taken from the lock is the account's.
+    /// @dev Credits the account with what was taken from the lock.
     function _credit(uint256 id, address to, uint256 taken) private {
         free[to] += taken;
         emit Paid(id, to, taken);
     }
 
-    /// @dev What was taken from the lock is nobody's. It was deposited, and no more than 2^94 of it is in each of 2^64 locks:
-    /// less than 2^192.
+    /// @dev Burns what was taken from the lock. Fewer than 2^64 locks each hold less than 2^94 tokens, so the
+    /// sum is below 2^192.
     function _destroy(uint256 id, uint256 taken) private {
         _burned += uint192(taken);
         emit Burned(id, taken);

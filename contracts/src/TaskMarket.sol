@@ -22,17 +22,18 @@ import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
 
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
-/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle`, `voidTask` or
-/// `stall` (before that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that
-/// pay, and its clocks end it. Bidding without a bid has one more, the submitter's `cancel`. The pauser stops new
-/// tasks and nothing else.
-/// @dev Calls only contracts of the same deployment, none of which calls back in here but as documented; so no guard.
+/// @notice Exits that anyone can trigger: Bidding by `assign`, Training by `expire`, Submitted by `settle`,
+/// `voidTask` or `stall` (before that the board's `draw` and `redraw`), Unpaid by `closeStalled`. An open
+/// game delays the exits that pay, and its clocks end it. Bidding without a bid has one more, the submitter's
+/// `cancel`. The pauser stops new tasks and nothing else.
+/// @dev Calls only contracts of the same deployment. None of them calls back except as documented, so there
+/// is no reentrancy guard.
 contract TaskMarket is Ends, Pausable {
     uint256 private constant MAX_URL_LENGTH = 256;
-    /// @dev Oldest round of the beacon under which tasks are taken, in seconds.
+    /// @dev Maximum age, in seconds, of the beacon's latest round when a task is posted.
     uint256 private constant BEACON_AGE = 1 days;
 
-    /// @dev A jury that finds that data are withheld takes one in so many of the stake.
+    /// @dev When a jury finds that data are withheld, 1 / JURY_SHARE of the stake is taken.
     uint256 private constant JURY_SHARE = TermsCheck.JURY_SHARE;
 
     IBeacon private immutable BEACON;
@@ -51,7 +52,8 @@ contract TaskMarket is Ends, Pausable {
         _;
     }
 
-    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    /// @notice Only `deployer` may initialise; `msg.sender` may be a factory that anyone can use to create
+    /// this contract.
     constructor(
         IStakeVault vault,
         IArbiter arbiter,
@@ -68,7 +70,8 @@ contract TaskMarket is Ends, Pausable {
         TermsCheck.checkParameters(parameters_);
     }
 
-    /// @notice The deployer names the audit board, the game, the commitments, the looks and the juries, once.
+    /// @notice Sets the audit board, the game, the commitments, the looks and the juries. Deployer only,
+    /// once.
     function initialise(
         IAuditBoard board_,
         address game_,
@@ -85,12 +88,12 @@ contract TaskMarket is Ends, Pausable {
         (board, game, commitments, looks, juries) = (board_, game_, commitments_, looks_, juries_);
     }
 
-    /// @notice The pauser: stops new tasks. Running tasks, games and funds are out of its reach.
+    /// @notice Pauser only: stops new tasks. Running tasks, games and funds are not affected.
     function pause() external only(PAUSER) {
         _pause();
     }
 
-    /// @notice The pauser: takes new tasks again.
+    /// @notice Pauser only: accepts new tasks again.
     function unpause() external only(PAUSER) {
         _unpause();
     }
@@ -108,7 +111,7 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     function post(Terms calldata terms) external whenNotPaused returns (TaskId task) {
         BOUNDS.check(terms, _parameters, ARITHMETIC);
-        // With fewer no jury could find that data are available.
+        // With fewer accounts no jury could find that data are available.
         uint256 least = terms.jurors == 0 ? 1 : uint256(terms.verifiers) + terms.jurors;
         uint256 registered = board.registered();
         if (registered < least) {
@@ -305,18 +308,18 @@ contract TaskMarket is Ends, Pausable {
         if (account.code.length == 0) revert Refusals.NoCode(account);
     }
 
-    /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
+    /// @dev Locks free tokens of the caller. Locks are numbered one by one, so 48 bits hold their numbers.
     function _lock(uint256 amount) private returns (uint48) {
         return uint48(VAULT.lock(msg.sender, amount));
     }
 
-    /// @dev Ends a task that nobody bid on.
+    /// @dev Ends a task on which nobody bid.
     function _refund(TaskId task, Task storage entry) private {
         entry.status = Status.Refunded;
         emit Refunded(task, _releaseAll(entry.escrow), 0);
     }
 
-    /// @dev The task, if the caller is its solver and in time.
+    /// @dev The task; reverts unless the caller is its solver and in time.
     function _training(TaskId task) private view returns (Task storage entry) {
         entry = _at(task, Status.Training);
         _only(entry.bidder);

@@ -6,7 +6,7 @@ import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
 
-/// @title TermsBounds: what a market takes (dispute.md section 2, "post").
+/// @title TermsBounds: which terms a market accepts (dispute.md section 2, "post").
 contract TermsBounds is ITermsBounds {
     /// @inheritdoc ITermsBounds
     function check(Terms calldata terms, Parameters calldata parameters, uint16 arithmetic) external pure {

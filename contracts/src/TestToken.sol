@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 
 /// @title TestToken
-/// @notice An ERC-20 that anyone may mint, for development chains and tests. Never deploy it where value is at stake.
+/// @notice An ERC-20 that anyone may mint, for development chains and tests. Never deploy it where real value
+/// is at stake.
 contract TestToken is ERC20 {
     constructor() ERC20("Assay Test Token", "TASSAY") {}
 

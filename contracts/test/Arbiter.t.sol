@@ -12,8 +12,8 @@ import {Opcode, OperandChunk, TypeCode} from "../src/types/Instruction.sol";
 import {Builder as B} from "./harness/Builder.sol";
 import {Production} from "./harness/Production.sol";
 
-/// @title The arbiter on hand-made instructions: movement, splits, hostile operands, ill-formed proofs. The numbers of
-/// all other primitives are replayed in vectors/Numerics.t.sol.
+/// @title The arbiter on hand-written instructions: movement, splits, hostile operands, ill-formed proofs.
+/// The numbers of all other primitives are replayed in vectors/Numerics.t.sol.
 contract ArbiterTest is Production {
     uint8 private constant F32 = TypeCode.F32;
     uint8 private constant U8 = TypeCode.U8;
@@ -45,7 +45,7 @@ contract ArbiterTest is Production {
         }
     }
 
-    /// @dev A type's eighth dimension is not in the word that holds the others.
+    /// @dev A type's eighth dimension is not in the same word as the others.
     function test_element_eightAxes_succeeds() public view {
         bytes memory dimensions = hex"0000000100000002000000010000000100000002000000010000000100000003";
         bytes memory eight = abi.encodePacked(I32, uint8(8), dimensions);
@@ -110,7 +110,7 @@ contract ArbiterTest is Production {
     }
 
     function test_element_gatherRows_succeeds() public view {
-        // Rows 2, -1, 3, 0 of [3, 2]: the middle two lie outside.
+        // Rows 2, -1, 3, 0 of [3, 2]: the middle two are out of range.
         bytes[] memory types = B.list(B.shape(U8, 3, 2), B.shape(I32, 4));
         bytes memory ins = B.instruction(Opcode.GATHER, types, B.shape(U8, 4, 2), "");
         OperandChunk[] memory x = B.chunks(B.list(hex"101112131415", hex"02000000ffffffff0300000000000000"));
@@ -180,7 +180,7 @@ contract ArbiterTest is Production {
     }
 
     function test_blockResult_ofTheThirdBlock_succeeds() public view {
-        // Row 1 of [2, 384] begins with chunk 3.
+        // Row 1 of [2, 384] starts at chunk 3.
         OperandChunk[] memory x = B.chunk(0, 5, B.repeated(hex"0200000000000000", 128));
         assertEq(arbiter.blockResult(_sum(384), 1, 2, x), 256);
     }
@@ -215,8 +215,8 @@ contract ArbiterTest is Production {
     }
 
     function test_blockResult_prefixSumStopsAtItsElement_succeeds() public view {
-        // x [2, 384] of twos: element 200 of row 1 is in its second block, chunk 4; the third block adds nothing and
-        // needs no chunk.
+        // x [2, 384] of twos: element 200 of row 1 is in its second block, chunk 4; the third block adds
+        // nothing and needs no chunk.
         bytes memory t = B.shape(I64, 2, 384);
         bytes memory ins = B.instruction(Opcode.PREFIX_SUM, B.list(t), t, "");
         bytes memory twos = B.repeated(hex"0200000000000000", 128);
@@ -227,7 +227,8 @@ contract ArbiterTest is Production {
     }
 
     function test_blockResult_scatterSumTakesHalfAChunkOfIndices_succeeds() public view {
-        // index [384], x [2, 384] to [2, 3]. Element (1, 2), block 2: chunk 5 of x, the first half of chunk 1 of index.
+        // index [384], x [2, 384] to [2, 3]. Element (1, 2), block 2: chunk 5 of x, the first half of chunk 1
+        // of index.
         bytes memory ins = B.instruction(
             Opcode.SCATTER_SUM,
             B.list(B.shape(I32, 384), B.shape(I64, 2, 384)),

@@ -6,9 +6,10 @@ import {Opcode, TypeCode} from "../src/types/Instruction.sol";
 import {Builder as B} from "./harness/Builder.sol";
 import {Production} from "./harness/Production.sol";
 
-/// @title Execution gas of the arbiter on full chunks, without the caller's encoding of them.
-/// @dev A judgment carries about 5 KiB of chunks and paths. At EIP-7623's floor of 40 gas a byte they cost 205k, at the
-/// standard price of 16 gas 82k: the difference is execution that comes free, more than all limits here.
+/// @title Execution gas of the arbiter on full chunks, excluding the caller's encoding of them.
+/// @dev A judgment carries about 5 KiB of chunks and paths. They cost 205k gas at EIP-7623's floor of 40 gas
+/// per byte, and 82k at the standard price of 16. The difference, which is more than any limit here, is
+/// execution that costs nothing extra.
 contract ArbiterGasTest is Production {
     IArbiter private arbiter;
 
@@ -69,7 +70,7 @@ contract ArbiterGasTest is Production {
         _below(name, limit);
     }
 
-    /// @dev The last call's gas.
+    /// @dev Checks the last call's gas.
     function _below(string memory name, uint256 limit) private {
         uint256 used = vm.lastCallGas().gasTotalUsed;
         emit log_named_uint(name, used);

@@ -1,6 +1,6 @@
-"""The demo: sixteen stories on its own development chain, told while they happen, and a report of what they cost.
+"""The demo: plays sixteen stories on a development chain, prints what happens, and reports the costs.
 
-`stories` lists the players, `stage` starts chain and parties, `event_lines` and `report` read the chain's events and
-receipts; all numbers in the report come from the chain. The parties are the production commands, and for the cheats
-`tests/adversaries`.
+`stories` lists the players. `stage` starts the chain and the parties. `event_lines` and `report` read the
+chain's events and receipts; all numbers in the report come from the chain. Honest parties are the production
+commands, cheats are those of `tests/adversaries`.
 """

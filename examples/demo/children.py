@@ -1,6 +1,6 @@
-"""The demo's processes: started with their own logs, ended by process id.
+"""Starts and ends the demo's processes, each with its own log.
 
-Each child is asked to stop (SIGTERM), and killed if it takes too long.
+A process is asked to stop with SIGTERM, and killed if it takes too long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.demo.errors import StageError
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 GRACE_SECONDS = 8.0
-"""Seconds for a party that is asked to stop: it finishes the transaction it waits for, a few blocks."""
+"""Seconds that a party has to stop: it finishes its pending transaction, which takes a few blocks."""
 
 
 class Running(Protocol):
@@ -36,11 +36,11 @@ class Running(Protocol):
 
 
 Start = Callable[[Sequence[str], Path, Mapping[str, str], Path], Running]
-"""Starts a command in a folder with an environment; appends its output to a log."""
+"""Starts a command in a folder with an environment, and appends its output to a log."""
 
 
 def started(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> Running:
-    """A process of a program and its arguments."""
+    """Start a program with its arguments."""
     with log.open("ab") as written:
         return subprocess.Popen(
             list(command),
@@ -48,14 +48,14 @@ def started(command: Sequence[str], folder: Path, environment: Mapping[str, str]
             stdin=subprocess.DEVNULL,
             stdout=written,
             stderr=subprocess.STDOUT,
-            # Ctrl-C in the terminal is for the demo, which then asks them to stop.
+            # Only the demo receives Ctrl-C of the terminal; it then asks its processes to stop.
             start_new_session=True,
             env=dict(environment),
         )
 
 
 class Children:
-    """Processes by name, all started in `folder`. Leaving the context ends them all."""
+    """Processes by name, all started in `folder`. Leaving the context ends all of them."""
 
     def __init__(
         self, logs: Path, environment: Mapping[str, str], folder: Path, start: Start = started
@@ -70,9 +70,9 @@ class Children:
     def start(
         self, name: str, command: Sequence[str], home: Path, settings: Mapping[str, str] = NOTHING
     ) -> Running:
-        """Start a process whose ASSAY_HOME is `home`; what it writes goes to `<name>.log`.
+        """Start a process whose ASSAY_HOME is `home`; its output goes to `<name>.log`.
 
-        `settings` are further environment variables.
+        `settings` are additional environment variables.
         """
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = {**self.environment(home), **settings}
@@ -85,7 +85,7 @@ class Children:
         return {**os.environ, **self._environment, "ASSAY_HOME": str(home)}
 
     def log(self, name: str) -> Path:
-        """Where a process writes."""
+        """The log file of a process."""
         return self._logs / f"{name}.log"
 
     def __contains__(self, name: str) -> bool:
@@ -93,24 +93,24 @@ class Children:
         return name in self._processes
 
     def pid(self, name: str) -> int:
-        """Process id of a process that was started."""
+        """The id of a started process."""
         return self._processes[name].pid
 
     def exit_code(self, name: str) -> int | None:
-        """How a process ended; None while it runs."""
+        """The exit code of a process; None while it runs."""
         return self._processes[name].poll()
 
     def has_written(self, name: str, words: str) -> bool:
-        """Whether a process has written some words."""
+        """Whether the log of a process contains some words."""
         return words in self.log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """The last line that a process wrote."""
+        """The last line in the log of a process."""
         lines = self.log(name).read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 
     def require_alive(self, may_end: Collection[str] = (), may_finish: Collection[str] = ()) -> None:
-        """Raises StageError if a process has ended, unless it is in `may_end`, or in `may_finish` with exit code 0."""
+        """Raise StageError if a process has ended, unless it `may_end`, or `may_finish` with exit code 0."""
         for name, process in self._processes.items():
             code = process.poll()
             finished = code == 0 and name in may_finish
@@ -123,7 +123,7 @@ class Children:
                 )
 
     def stop(self) -> None:
-        """End all that still run: first ask, then kill."""
+        """End all running processes: ask first, then kill."""
         running = [process for process in self._processes.values() if process.poll() is None]
         for process in running:
             process.terminate()

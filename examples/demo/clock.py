@@ -1,8 +1,8 @@
-"""The chain's clock: a second for each block, moved on when all stories only wait for deadlines.
+"""The chain's clock: one second per block, moved ahead when all stories only wait for deadlines.
 
-So the demo ends correctly on any machine: no deadline passes while somebody still has something to do before it, as
-read from the chain. The stories wait for the cheats to be found out, a seat to be informed on, and a false accuser to
-be stuck.
+The demo therefore ends correctly on any machine: according to the chain, no deadline passes while a party
+still has work to do before it. The clock is not moved until the cheats are caught, a seat is informed on, and
+a false accuser has no move left.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's refusal to judge a correct element, as the accuser logs it: it has no other move."""
+"""The contract's error for judging a correct element, as the accuser logs it; it then has no move left."""
 TOGETHER_SECONDS = 600
-"""Deadlines this close together are passed at once, such as those of all bids. The periods between a task's deadlines
-are longer.
+"""Deadlines this close together are passed at once, such as those of all bids. A task's own deadlines are
+further apart.
 """
 
 
 class Clock:
-    """Reads what each story waits for; `say` is told how far the clock was moved."""
+    """Reads what each story waits for; prints by `say` how far the clock is moved."""
 
     def __init__(self, stage: Stage, ledger: Ledger, say: Callable[[str], None]) -> None:
         self._stage = stage
@@ -33,11 +33,11 @@ class Clock:
         self._say = say
 
     def pass_idle_time(self, left: Sequence[Story]) -> None:
-        """Move the clock beyond the next deadline, if none of the stories that are `left` has anything to do before."""
+        """Move the clock past the next deadline, if none of the stories `left` has work to do before it."""
         now, waits = self._stage.client.now(), []
         for story in left:
             deadline = self._waits_until(story)
-            if deadline is None or deadline < now:  # somebody is at work, or has to call what is due now
+            if deadline is None or deadline < now:  # a party has work to do, or a call is due now
                 return
             waits.append(deadline)
         if waits:
@@ -48,7 +48,7 @@ class Clock:
             self._stage.chain.skip(seconds)
 
     def _waits_until(self, story: Story) -> int | None:
-        """The last second before which nothing will happen in a story; None if somebody has something to do."""
+        """The deadline until which nothing happens in a story; None if a party has work to do."""
         task = self._stage.client.market.task(self._stage.tasks[story.letter])
         if task.status is TaskStatus.BIDDING:
             return None if task.bidder == NOBODY else task.bids_until
@@ -61,13 +61,11 @@ class Clock:
         return self._first([self._audited(story, task), self._accused(story, task)])
 
     def _is_refused(self, story: Story) -> bool:
-        """Whether the solver of a run that the market refused has given up."""
+        """Whether the solver has ended after the market refused its run."""
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """Until the seats of an honest solver's task have attested, or were silent; then until it can no longer be
-        challenged.
-        """
+        """Waits for seats that will not attest, then for the end of the challenge period."""
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
         if not draws.drawn_at or draws.pending:
@@ -83,9 +81,7 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """Until a rubber stamp can no longer answer the look that has accused it; then until its task can no longer
-        be challenged.
-        """
+        """Waits for the end of a rubber stamp's time to answer the look, then of the challenge period."""
         if self._ledger.events("Unanswered", task=task.task):
             return task.challenge_until
         for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():
@@ -93,9 +89,7 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """Until a refused seat claims, and its jury votes; then until the verdict, and until the unpaid task is
-        closed.
-        """
+        """Waits for a refused seat's claim, the jury's votes, the verdict, and the end of the unpaid task."""
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
         audit, period = self._stage.client.audit, PERIODS["attest_period"]
@@ -116,7 +110,7 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """Until a false accuser loses by time, if it has no move left; without a game, the task's own limit."""
+        """Waits for the deadline of an accuser without a move, or for the end of the challenge period."""
         if story.accuser is None:
             return task.challenge_until
         for event in self._ledger.events("Challenged", task=task.task):
@@ -128,6 +122,6 @@ class Clock:
 
     @staticmethod
     def _first(times: Iterable[int | None]) -> int | None:
-        """The earliest; None if one of them is."""
+        """The earliest time; None if any is None."""
         found = list(times)
         return None if None in found else min(time for time in found if time is not None)

@@ -1,4 +1,4 @@
-"""`make demo`: play the stories, write `report.json`, print the costs and what went wrong."""
+"""`make demo`: plays the stories, writes `report.json`, and prints the costs and any failures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FOLDER = Path("build") / "demo"
 
 
 def demo(say: Callable[[str], None], folder: Path = FOLDER) -> tuple[ExitCode, dict[str, Any]]:
-    """Play in `folder`; the exit code (FINE only if every story ended as it must) and the report.
+    """Play in `folder`; returns the exit code (FINE only if every story ended as expected) and the report.
 
-    Raises StageError, ChainError. Call it in the main thread: it handles SIGTERM while it plays.
+    Raises StageError, ChainError. Call it in the main thread, because it handles SIGTERM.
     """
     with _terminable():
         report = play(folder.absolute(), say)
@@ -38,7 +38,7 @@ def demo(say: Callable[[str], None], folder: Path = FOLDER) -> tuple[ExitCode, d
 
 
 def costs(report: dict[str, Any]) -> Iterator[str]:
-    """A line for each game: how many transactions, and their gas."""
+    """A line for each game: its number of transactions, and their gas."""
     for run in report["runs"]:
         for game in (run, run.get("accusation", {})):
             if "gas" in game:
@@ -49,7 +49,7 @@ def costs(report: dict[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: the stage ends its processes before this one ends."""
+    """Treat SIGTERM like Ctrl-C, so that the stage ends its processes before this one ends."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

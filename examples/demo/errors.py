@@ -1,4 +1,4 @@
-"""The error of the demo. `protocol.errors` draws the tree of all errors."""
+"""The error of the demo. `protocol.errors` shows the tree of all errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One plain line for each thing that happens on the chain, by the letter of its story.
+"""Describes each event on the chain in one line of text.
 
-A pure function of acts and names; the caller prints.
+The lines depend only on acts and names; the caller prints them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.chain.receipts import Event
 from protocol.dispute.names import Names
 
 UNTOLD = frozenset(("Posted", "DrawAsked", "Contested", "Moot", "BlockSelected", "Dropped"))
-"""Events without a line here: stories are told without them."""
+"""Events without a line."""
 PRICED = frozenset(
     (
         "Revealed",
@@ -41,7 +41,7 @@ PRICED = frozenset(
 
 @dataclass(frozen=True)
 class Line:
-    """What happened to a task. `time` is the block's, in seconds since 1970."""
+    """An event of a task as text. `time` is the block's, in seconds since 1970."""
 
     time: int
     task: int
@@ -49,7 +49,7 @@ class Line:
 
 
 class EventLines:
-    """Turns acts into lines. `names` are those of each task's program, `who` names accounts."""
+    """Turns acts into lines. `names` has the names in each task's program, `who` the names of accounts."""
 
     def __init__(self, ledger: Ledger, names: Mapping[int, Names], who: Mapping[str, str]) -> None:
         self._ledger = ledger
@@ -58,7 +58,7 @@ class EventLines:
         self._words = Words(self)
 
     def lines(self, act: Act) -> Iterator[Line]:
-        """What an act means, event by event."""
+        """The lines of an act, one per event."""
         for event in act.events:
             task = self._task(event)
             text = None if task is None or event.name in UNTOLD else self._words.line(event)
@@ -68,29 +68,29 @@ class EventLines:
     # ------------------------------------------------------------------ what the words need
 
     def who(self, address: str) -> str:
-        """The name of an account; its address without one."""
+        """The name of an account, or its address if it has none."""
         return self._who.get(address.lower(), address)
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """Those of a seat or look."""
+        """The segments of a seat or look."""
         return self._ledger.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:
-        """q of a task's terms."""
+        """The number of segments per seat, q, in a task's terms."""
         return self._ledger.segments_per_seat(task)
 
     def names(self, event: Event) -> Names:
-        """Names for the task of a game's event."""
+        """The names in the program of an event's task."""
         task = self._task(event)
         assert task is not None, "a game that goes somewhere has been opened"
         return self._all_names[task]
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game went down through."""
+        """The call instructions that a game descended into."""
         return self._ledger.calls(game)
 
     def is_split(self, game: int) -> bool:
-        """Whether a game came down to blocks of one sum."""
+        """Whether a game descended to blocks of one sum."""
         return bool(self._ledger.events("Split", game=game))
 
     def _task(self, event: Event) -> int | None:

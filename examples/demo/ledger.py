@@ -1,6 +1,6 @@
-"""What happened on the chain: every transaction that left an event, decoded, with its gas.
+"""All transactions on the chain that emitted an event, decoded, with their gas.
 
-Read only from events, receipts, call data and views, so a report made from it contains nothing else.
+The ledger reads only events, receipts, call data and views, so these are the only sources of a report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.dispute.keys import priority_commitment, steps_key
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One mined transaction: who called what, what it cost, which events it left. `time` is its block's."""
+    """One mined transaction: sender, call, gas and emitted events. `time` is its block's."""
 
     transaction: str
     sender: str
@@ -33,7 +33,7 @@ class Act:
     events: tuple[Event, ...]
 
     def event(self, name: str) -> Event | None:
-        """The first event of a name."""
+        """The first event with a name, or None."""
         return next((event for event in self.events if event.name == name), None)
 
 
@@ -61,20 +61,20 @@ class Ledger:
             event
             for act in self.acts
             for event in act.events
-            # Games and juries both have a `Judged`: what is asked for tells them apart.
+            # Games and juries both emit `Judged`; the arguments distinguish them.
             if event.name == name and all(event.arguments.get(k) == v for k, v in arguments.items())
         ]
 
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a drawn task's seat, in its order: the contract's, which never change."""
+        """The segments of a seat after the draw, in its order. The contract never changes them."""
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:
-        """q of a task's terms."""
+        """The number of segments per seat, q, in a task's terms."""
         return self._client.market.terms(task).segments_per_verifier
 
     def of_game(self, game: int) -> list[Act]:
-        """The transactions of one game: its commitment, its moves, and the claims on its way."""
+        """The transactions of one game: its commitment, its moves, and the claims on its path."""
         opened = self.events("Challenged", game=game)[0]
         task, challenger = opened.arguments["task"], opened.arguments["challenger"]
         claims = self._claims(game, task)
@@ -82,7 +82,7 @@ class Ledger:
         return [act for act in self.acts if any(_belongs(e, game, claims, commitment) for e in act.events)]
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game went down through."""
+        """The call instructions that a game descended into."""
         return tuple(event.arguments["n"] for event in self.events("CallSelected", game=game))
 
     def _claims(self, game: int, task: int) -> set[bytes]:
@@ -113,7 +113,7 @@ class Ledger:
 
 
 def decode_call(contracts: Sequence[Contract], text: str) -> tuple[str, dict[str, Any]]:
-    """Name and arguments of a call, by the ABIs of some contracts; ("", {}) for a call of none of them."""
+    """Name and arguments of a call, decoded with the contracts' ABIs; ("", {}) for any other call."""
     data = bytes.fromhex(text.removeprefix("0x"))
     for contract in contracts:
         for entry in contract.abi:

@@ -1,4 +1,4 @@
-"""Playing the stories: follow the chain, tell what happens, end when every story has ended or the time is over."""
+"""Plays the stories: follows the chain and prints events until every story has ended or the time is up."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from protocol.dispute.names import Names
 from protocol.node.words import exact
 
 LIMIT_SECONDS = 1800.0
-"""Seconds after which unfinished stories are reported as unfinished and the demo has failed. Ten times what two quiet
-cores need.
-"""
+"""Seconds after which the demo fails and reports unfinished stories: ten times what two idle cores need."""
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Outcomes that return a seat's stakes. Includes the case that its own game reaches the judgment first: even then the
-reward is the accomplice's, whose commitment is older.
+"""Outcomes that return a seat's stakes. `solver_false` means that the seat's own game reached judgment first;
+the accomplice still gets the reward, because its commitment is older.
 """
 
 Say = Callable[[str], None]
 
 
 def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
-    """Set the stage in `folder`, play all stories, tidy up; the report. Raises StageError, ChainError."""
+    """Set up the stage in `folder`, play all stories, clean up; returns the report. Raises StageError,
+    ChainError.
+    """
     started = time.monotonic()
 
     def timed(text: str) -> None:
@@ -45,7 +45,7 @@ def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """What did not end as it must, in words; empty for a successful demo."""
+    """Descriptions of all unexpected outcomes; empty for a successful demo."""
     wrong = []
     for story, run in zip(STORIES, report["runs"], strict=True):
         if run["verdict"] != story.verdict:
@@ -94,7 +94,7 @@ class _Play:
         self._refusals: dict[str, str] = {}
 
     def run(self) -> dict[str, Any]:
-        """Run until all is over or the time is."""
+        """Run until all stories are over or the time is up; returns the report."""
         for story in STORIES:
             self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
         while True:
@@ -117,12 +117,12 @@ class _Play:
         self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
-        """What is not on the chain: the result's metrics, and why a market refused a run."""
+        """Start late parties, and note what is not on the chain: metrics, and why a run was refused."""
         task, name = self._task(story), self._stage.process(story)
         if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
         if story.cheat is None and task not in self._metrics and self._submitted(task):
-            with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
+            with suppress(ResultError):  # retried at the next look; `failures` reports missing metrics
                 self._metrics[task] = fetch(self._stage.client, self._stage.home, task).metrics
         if story.refused and name not in self._refusals and self._stage.children.exit_code(name) is not None:
             self._refusals[name] = self._stage.children.last_line(name)
@@ -150,11 +150,11 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """What the honest seat gets back besides the accomplice's conviction, once it has everything."""
+        """What the honest seat gets back in the accomplice's story, once it has everything; None before."""
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:
-        """The accuser's game, once it is over."""
+        """The accuser's game once it is over, or None."""
         for event in self._ledger.events("Challenged", task=self._task(story)):
             game = int(event.arguments["game"])
             if self._ledger.events("Ended", game=game):

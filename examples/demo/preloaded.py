@@ -1,7 +1,7 @@
-"""Processes of this installation's commands that are forked from one that has imported everything.
+"""Runs this installation's commands in processes forked from one that has imported everything.
 
-Forty processes that each load torch would take a minute and a half of two cores and ten gigabytes. What runs is the
-entry point of the command, with its own arguments, environment, log and session.
+Loading torch in each of forty processes would take a minute and a half on two cores, and ten gigabytes. Each
+process runs the command's entry point with its own arguments, environment, log and session.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ IMPORTED: Final = (
     "verifier.node",
     "tests.adversaries.__main__",
 )
-"""What the server of forks loads: what the commands load themselves, some of it only when they run."""
+"""Modules that the fork server loads: all that the commands import, at their start or later."""
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(list(IMPORTED))
 
 
 class Forked:
-    """A process that runs `main()` of a module. As `subprocess.Popen`, as far as `Children` asks."""
+    """A process that runs a module's `main()`, with the needed methods of `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -43,40 +43,40 @@ class Forked:
         errors: Path | None = None,
         before: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """`command` is the module's name and the arguments. What it writes goes to the end of `log`, or of that and
-        `errors`. `before` is called first, in the new process.
+        """`command` is the module's name and the arguments. Standard output is appended to `log`, standard
+        error to `errors` or `log`. The functions `before` are called first, in the new process.
         """
         for path in (log, errors or log):
-            path.touch()  # so that it can be read from now on
+            path.touch()  # so that it can be read immediately
         given = list(command), folder, dict(environment), log, errors or log, tuple(before)
         self._process = _context.Process(target=_run, args=given, name=command[0])
         self._process.start()
 
     @property
     def pid(self) -> int:
-        """Its id."""
+        """The process id."""
         assert self._process.pid is not None, "it was started"
         return self._process.pid
 
     def poll(self) -> int | None:
-        """How it ended; None while it runs."""
+        """The exit code; None while the process runs."""
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+        """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end (SIGTERM)."""
+        """Send SIGTERM."""
         self._process.terminate()
 
     def kill(self) -> None:
-        """End it (SIGKILL)."""
+        """Send SIGKILL."""
         self._process.kill()
 
     def wait(self, timeout: float | None = None) -> int:
-        """How it ended, when it has. Raises subprocess.TimeoutExpired after that many seconds."""
+        """Wait for the exit code. Raises subprocess.TimeoutExpired after `timeout` seconds."""
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
@@ -92,8 +92,8 @@ def _run(
     errors: Path,
     before: Sequence[Callable[[], None]],
 ) -> None:
-    """Runs in the new process."""
-    os.setsid()  # Ctrl-C in the terminal is for the demo, which then asks all to stop
+    """Run the command; called in the new process."""
+    os.setsid()  # only the demo receives Ctrl-C; it then asks all to stop
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -1,6 +1,7 @@
-"""The report: the outcome of each task, and what each game came down to and cost.
+"""The report: the outcome of each task, and where each game ended and its costs.
 
-Every number is computed from the chain's events and receipts (`ledger`) and named by the task's program (`names`).
+Every number is computed from the chain's events and receipts (`ledger`); names come from the task's program
+(`names`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ENDS = {"Settled": "settled", "Slashed": "slashed", "Refunded": "refunded", "Voi
 
 
 def verdict(ledger: Ledger, task: int) -> str | None:
-    """How a task ended: settled, slashed, refunded or void; None while it has not."""
+    """How a task ended: settled, slashed, refunded or void; None before its end."""
     return next((word for name, word in ENDS.items() if ledger.events(name, task=task)), None)
 
 
@@ -57,7 +58,7 @@ def task_report(
 
 
 def compensated(ledger: Ledger, task: int) -> dict[str, str]:
-    """What each seat got out of a convicted stake, by its number: costs and fees, in tokens."""
+    """Costs and fees that each seat was paid from a slashed stake, in tokens, by seat number."""
     paid: dict[str, int] = {}
     for event in ledger.events("Compensated", task=task):
         seat = str(event.arguments["seat"])
@@ -66,8 +67,9 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """What an account that did not convict had staked in a task, how that was returned, and what it was paid; None
-    before all of it has happened.
+    """The bond that an account without a conviction had in a task, how it was returned, and what it was paid.
+
+    None until all of this has happened.
     """
 
     def own(name: str, party: str = "challenger") -> list[Event]:
@@ -88,8 +90,8 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
-    """The effect of a look on a seat: the place that it accused, its account's pay out of the lock, and the gas of
-    each call.
+    """The effect of a look on a seat: the accused place, the looker's pay from the lock, and the gas of each
+    call.
     """
     found: dict[str, Any] = {}
     calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}
@@ -106,7 +108,7 @@ def caught(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
-    """What a jury found to be withheld: the item, its votes, and the gas of each call."""
+    """A jury's verdict that data are withheld: the item, the votes, and the gas of each call."""
     found: dict[str, Any] = {}
     calls = {"Claimed": "claim", "Judged": "close"}
     gas: dict[str, Any] = {"votes": []}
@@ -125,7 +127,7 @@ def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:
-    """The game whose end slashed the stake: both happen in one transaction."""
+    """The game whose end slashed the stake, in the same transaction."""
     act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)
     ended = act.event("Ended")
     assert ended is not None, "a stake is slashed by the end of a game"
@@ -133,13 +135,13 @@ def deciding_game(ledger: Ledger, slashed: Event) -> int:
 
 
 def game_report(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """Where a game went, how it ended, its transactions and their gas."""
+    """A game's path and verdict, its number of transactions, and their gas."""
     acts = ledger.of_game(game)
     return {"game": whereabouts(ledger, names, game), "transactions": len(acts), "gas": gas(acts)}
 
 
 def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """The path from the segment down to the number, as far as the game went."""
+    """The path from the segment down to the number, as far as the game descended."""
     found: dict[str, Any] = {"id": game}
     for event in ledger.events("SegmentSelected", game=game):
         found["segment"] = event.arguments["segment"]
@@ -156,7 +158,7 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The number that the chain computed, beside the claimed one; of one block if the row has several."""
+    """The computed and the claimed number of a judgment; those of one block if the row was split."""
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD
@@ -173,7 +175,7 @@ def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) 
 
 
 def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, Any]:
-    """An input or output with a wrong root: the numbers are the two roots."""
+    """The judgment of an input's or output's root: the computed and the claimed root."""
     n = event.arguments["n"]
     return {
         "instruction": n,
@@ -197,7 +199,7 @@ def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
 
 
 def _block(ledger: Ledger, event: Event) -> int | None:
-    """Which block of a split row was judged."""
+    """The judged block of a split row; None if the row was not split."""
     act = next(act for act in ledger.acts if act.transaction == event.log.transaction)
     if act.function != "judgeBlock":
         return None

@@ -1,7 +1,7 @@
 """The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
-Every party is a separate process that knows the node's URL and the deployment file. Afterwards only the logs and home
-folders under the demo's folder remain.
+Every party is a separate process that knows the node's URL and the deployment file. After the demo, only the
+logs and home folders under its folder remain.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from protocol.node.http import free_port
 from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
-"""The repository, where the adversaries are."""
+"""The repository, which contains the adversaries."""
 DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ONE, OTHER, FIRST_SOLVER = (
     range(11)
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Indices of development accounts. From FIRST_SEATED on they take seats, all in one process; VERIFIER has another."""
+"""Indices of development accounts. One process has the seats of SEATED, another has VERIFIER."""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
-"""Two seats and three jurors of the story whose data are withheld, all but one in its own process."""
+"""Accounts of the two seats and three jurors in the story with withheld data."""
 REFUSED_LEVEL = 3
-"""Level of their stakes: 8 units cover a lock that no other account's level does, up to the silent verifier's."""
+"""Level of their stakes: 8 units cover the lock of their story, which lower levels do not."""
 SILENT_LEVEL = 6
-"""Level of the silent verifier's stake: 64 units, where the others have one each."""
+"""Level of the silent verifier's stake: 64 units, while the ordinary verifiers have one each."""
 SEAT_LEVEL = 2
-"""Level of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
+"""Level of the honest seat's stake in the accomplice's story: 4 units cover a lock that one unit does not."""
 OUTSOURCER_LEVEL = 7
-"""Level of the stake of the seat that has its digest computed: 128 units."""
+"""Level of the outsourcing seat's stake: 128 units."""
 PAIR_LEVEL = 2
-"""Level of the stakes of the two in the rubber stamp's story: 4 units cover a lock that one does not."""
+"""Level of both accounts' stakes in the rubber stamp's story: 4 units cover a lock that one unit does not."""
 SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
 STAMP_NAME = "rubber-stamp"
@@ -66,14 +66,14 @@ FED_NAME = "fed-seat"
 REFUSED_NAME = "refused-verifier"
 BLOCK_SECONDS = 1
 MARK = ".assay-demo"
-"""Name of a file that marks a folder that may be emptied."""
+"""The name of a file that marks a folder of a demo, which may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 600.0
-"""Seconds for all processes to load torch side by side: ten times what two quiet cores need."""
+"""Seconds for all parties to get ready: ten times what two idle cores need."""
 
 
 class Stage:
-    """Set up by entering the context. `say` is told what happens."""
+    """A context: entering it sets up the stage, leaving it ends everything. `say` prints progress."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self._folder = folder
@@ -86,15 +86,16 @@ class Stage:
                 remedy="run it in a checkout of the repository",
             )
         clear(folder)
-        # One thread each: a dozen processes share the machine. Read when torch is loaded: by what they are forked from.
+        # One thread each, as many processes share the machine. torch reads this when the fork server loads
+        # it.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         os.environ.update(threads)
-        # Two dozen nodes share the machine, each with its own monitoring listener.
+        # Many nodes share the machine, so each takes a free port for monitoring.
         self.children = Children(folder / "logs", {**threads, "ASSAY_MONITOR_PORT": "0"}, ROOT, Forked)
         self.chain: Devnet
         self.client: Client
         self.prepared: Mapping[str, Prepared]
-        """The captured tasks by the name of their example."""
+        """The captured tasks, by the name of their example."""
         self.home = Home(self._home("submitter"))
         self.tasks: dict[str, int] = {}
 
@@ -112,7 +113,7 @@ class Stage:
 
     @property
     def who(self) -> Mapping[str, str]:
-        """Names of the accounts."""
+        """Names of the accounts, by address."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
         names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
         names |= {OUTSOURCER: "the idle verifier", ONE: "verifier X", OTHER: "verifier Y"}
@@ -126,27 +127,27 @@ class Stage:
         return str(development_account(index, self.chain.chain_id).address)
 
     def endpoint(self, index: int) -> str:
-        """What an account announced as the address of its service."""
+        """The service address that an account has announced."""
         return self.client.market.endpoint_of(self.address(index))
 
     def solver(self, story: Story) -> int:
-        """Index of the account of a story's solver."""
+        """Account index of a story's solver."""
         return FIRST_SOLVER + STORIES.index(story)
 
     def process(self, story: Story) -> str:
-        """Name of the process of a story's solver."""
+        """Process name of a story's solver."""
         return f"{story.letter}-{story.solver}"
 
     @property
     def mortal(self) -> set[str]:
-        """Processes whose end is part of their story, whatever their exit code."""
+        """Processes whose end is part of their story, with any exit code."""
         return {self.process(story) for story in STORIES if story.cheat is not None}
 
     # ------------------------------------------------------------------ setting up
 
     def _set_up(self) -> Self:
         os.environ[VARIABLE] = str(self.home.root)
-        # Until the play begins a block for each transaction: a hundred and fifty that follow each other set the stage.
+        # Until the play begins, each transaction gets a block: the set-up takes 150 transactions in sequence.
         self.chain = self._stack.enter_context(Devnet(block_time=None, log=self.children.log("anvil")))
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
         os.environ["ASSAY_RELAYS"] = self._beacon = beacon.url
@@ -184,7 +185,7 @@ class Stage:
             list(pool.map(lambda index: client.token.mint(self.address(index), PURSE), indices))
 
     def _serve_bundles(self) -> str:
-        """Start the bundle server; its address."""
+        """Start the bundle server and return its address."""
         port = free_port(HOST)
         self.children.start("bundles", [*_command("assay"), "serve", "--port", str(port)], self.home.root)
         return f"http://{HOST}:{port}"
@@ -203,7 +204,7 @@ class Stage:
         seats = ["--dev-account", str(first)]
         seats += [part for index in others for part in ("--further-account", f"dev:{index}")]
         whistleblower = ["--dev-account", str(VERIFIER), "--whistleblow"]
-        # The only busy verifiers: half a second between two looks at the chain would be a third of their time.
+        # These verifiers are busy: waiting half a second between polls would be a third of their time.
         for name, own in (("seats", seats), ("verifier", whistleblower)):
             self.children.start(name, [*watch, *own], self._home(name), {"ASSAY_POLL": "0.2"})
         for number, story in enumerate(POSTED, start=1):
@@ -224,7 +225,7 @@ class Stage:
                 self.children.start("accomplice", command, self._home("accomplice"), {"ASSAY_POLL": "0.2"})
 
     def _post(self, url: str) -> None:
-        """All tasks, one after the other, so that their ids are known in advance."""
+        """Post all tasks one after another, so that their ids are known in advance."""
         signature_of = Relays(
             self.client.deployment.beacon, (self._beacon,), self.client.beacon.is_signed_round
         ).signature
@@ -248,7 +249,9 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """An account in the draws of this story only: the other tasks are posted before, or pay less."""
+        """Register an account for the draws of this story only: other tasks are posted earlier, or the
+        account's offer excludes them.
+        """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)
         with connect(self.chain.url, account=f"dev:{index}") as client:
@@ -256,8 +259,10 @@ class Stage:
             client.audit.register(level, offer)
 
     def cast(self, story: Story) -> None:
-        """Start the parties that play later: in the accomplice's story the honest seat, which must be second;
-        elsewhere the account of a seat, once it is drawn.
+        """Start a story's late parties once its seats are drawn.
+
+        In the accomplice's story this is the honest seat, which must come second; elsewhere, the drawn
+        accounts.
         """
         task = self.tasks[story.letter]
         name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
@@ -275,7 +280,7 @@ class Stage:
         self._start_seated(STAMP_NAME, "rubber-stamp", stamp, task)
 
     def _cast_refused(self, task: int) -> None:
-        """The first seat is the accomplice's; one process has the other seat and its jury."""
+        """Start the first seat, which the cheat serves, and one process with the other seat and the jury."""
         sits = [seat.account for seat in self.client.audit.seats(task)]
         fed, seat = (next(index for index in REFUSED if self.address(index) == account) for account in sits)
         jury = [index for index in REFUSED if index not in (fed, seat)]
@@ -283,7 +288,7 @@ class Stage:
         self._start_seated(FED_NAME, "fed-seat", fed, task)
 
     def _start_seated(self, name: str, cheat: str, account: int, task: int) -> None:
-        """An adversary that was drawn into a seat of one task."""
+        """Start an adversary that was drawn into a seat of a task."""
         command = [*_adversary(cheat), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += ["--dev-account", str(account), "--task", str(task)]
@@ -292,7 +297,7 @@ class Stage:
     def _start_watching(
         self, name: str, account: int, task: int, poll: str, further: Sequence[int] = ()
     ) -> None:
-        """A verifier that looks at one task alone."""
+        """Start a verifier that watches a single task."""
         watch = [*_command("verifier"), "watch", "--rpc", self.chain.url]
         watch += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         watch += ["--dev-account", str(account), "--task", str(task), "--port", "0"]
@@ -300,7 +305,7 @@ class Stage:
         self.children.start(name, watch, self._home(name), {"ASSAY_POLL": poll})
 
     def _start_outsourcer(self, task: int) -> None:
-        """The seat that has its digest computed; the computing service offers the salt to the verifier."""
+        """Start the seat that outsources its digest; the service passes the salt on to the verifier."""
         command = [*_adversary("outsourcer"), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += [
@@ -329,7 +334,7 @@ class Stage:
 
 
 def clear(folder: Path) -> None:
-    """Empty a folder that an earlier demo has filled. Raises StageError for any other non-empty folder."""
+    """Empty the folder of an earlier demo. Raises StageError for any other non-empty folder."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():
         raise StageError(
@@ -344,7 +349,7 @@ def clear(folder: Path) -> None:
 
 
 def _command(name: str) -> list[str]:
-    """A console command of this installation."""
+    """The module of a console command."""
     return [f"{name}.cli"]
 
 

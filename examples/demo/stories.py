@@ -1,4 +1,4 @@
-"""The stories: who solves the task, who else plays, and how it has to end."""
+"""The stories: who solves each task, who else plays, and how it must end."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from protocol.chain.parameters import TOKEN
 
 @dataclass(frozen=True)
 class Story:
-    """One task of the demo: `example` names its file under examples/. `cheat` names the adversary that solves it, None
-    is the production solver.
+    """One task of the demo. `example` names its file under examples/.
 
-    `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
-    `outsourced`: a seat has its digest computed by somebody who passes the salt on; `accomplice`: an adversary convicts
-    it before the one seat, whose verifier looks at nothing else, has won; `stamped`: of two accounts that may be drawn
-    the one in the seat attests what it did not compute, the other looks at it; `withheld`: of the accounts that may be
-    drawn the one in the first seat is served by the solver, all others are not: they are the other seat and its jury.
-    `verdict` and `judged` are how task and
-    deciding game must end; `terms` are this task's own.
+    `cheat` names the adversary that solves it; None means the production solver. `accuser` names an adversary
+    that challenges it. `verdict` is how the task must end. `judged`: the deciding game must end with a
+    judgment. `refused`: the market must refuse the run. `terms` override the example's terms.
+
+    `silent`: a verifier that never attests is drawn. `outsourced`: a seat outsources its digest to a service
+    that passes the salt on. `accomplice`: an adversary convicts the solver before the only seat, whose
+    verifier watches nothing else, has won. `stamped`: two accounts may be drawn. The one in the seat attests
+    without computing, the other looks at it. `withheld`: the solver serves only the account in the first
+    seat, not the other seat and the jury.
     """
 
     letter: str
@@ -44,15 +45,16 @@ class Story:
 
 
 SILENT_TERMS = {
-    # The silent verifier has 64 of about 88 slots and no seat, so it sits in one of these but once in 5,000 demos.
+    # The silent verifier has 64 of about 88 slots and no seat yet, so it misses all five only once in 5,000
+    # demos.
     "verifiers": 5,
     "segments_per_verifier": 1,
     "seat_lock": 3 * TOKEN,
 }
-"""Most that the seats of the other stories bind: the silent verifier takes no seat that binds more."""
+"""The silent verifier takes no seat with a larger lock than this one."""
 
 SEAT_TERMS = {
-    # One seat that has every segment. No account but its verifier's covers the lock, and that takes no lower fee.
+    # One seat with every segment. Only its verifier covers the lock, and takes no lower fee.
     "verifiers": 1,
     "segments_per_verifier": 8,
     "audit_fee": 3 * TOKEN,
@@ -60,18 +62,18 @@ SEAT_TERMS = {
 }
 
 OUTSOURCED_TERMS = {
-    # Anyone who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000
+    # The outsourcer has 128 of about 151 slots and no seat yet, so it misses all five only once in 18,000
     # demos.
     "verifiers": 5,
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""More than the silent verifier's seats bind, and less than the lone seat pays, so neither of their accounts takes
-one.
+"""The lock is too large for the silent verifier, and the fee too low for the accomplice story's verifier, so
+neither takes a seat.
 """
 
 STAMPED_TERMS = {
-    # One seat, and one look at it. The accounts of these two alone cover the lock, and they take no lower fee.
+    # One seat, and one look at it. Only their two accounts cover the lock, and take no lower fee.
     "verifiers": 1,
     "segments_per_verifier": 1,
     "audit_fee": 5 * TOKEN,
@@ -80,7 +82,7 @@ STAMPED_TERMS = {
 }
 
 WITHHELD_TERMS = {
-    # Two seats, and a jury. The accounts of these alone cover the lock, and they take no lower fee.
+    # Two seats and a jury. Only their accounts cover the lock, and take no lower fee.
     "verifiers": 2,
     "segments_per_verifier": 4,
     "audit_fee": 6 * TOKEN,
@@ -135,9 +137,10 @@ STORIES = (
         terms=WITHHELD_TERMS,
     ),
 )
-"""In the order of the telling."""
+"""In the order in which they are introduced."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for
-the end of a window; last those that their own verifiers register for, who are in the draws of no earlier task.
+"""In the order in which their tasks are posted; task ids count from 1. The longest games come first, then
+stories that wait for the end of a period. Stories with their own verifiers are last, so that earlier draws do
+not include these.
 """

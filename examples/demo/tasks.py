@@ -1,4 +1,4 @@
-"""The demo's tasks, files of examples/: each captured once, posted once a story, with periods for many at a time."""
+"""The demo's tasks, from the files in examples/. Each is captured once, and posted once per story."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ PERIODS: Mapping[str, int] = {
     "challenge_period": 8 * HOUR,
     "clock": 4 * HOUR,
 }
-"""Seconds that nobody waits for, because `clock` moves the chain's clock, and that suffice on any machine. The files'
-own periods are for one task at a time on a quiet machine.
+"""Periods in seconds, long enough for any machine. They cost no waiting, because `clock` moves the chain's
+clock. The periods in the files are for one task at a time on an idle machine.
 """
 THINNING = 4
-"""A quarter of the chunks is hashed for a seat's digest: each chunk in one state of four."""
+"""A seat's digest hashes a quarter of the chunks: each chunk in one state of four."""
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
-    """Terms of one story's task. `base` is the address of the bundle server, `own` are this story's."""
+    """The terms of a story's task. `base` is the bundle server's address, `own` are the story's terms."""
     changed: dict[str, Any] = {**PERIODS, "thinning": THINNING, **own}
     return replace(prepared.terms(base, prepared.derived(Place(PARAMETERS))), **changed)
 
 
 def summary(prepared: Prepared) -> str:
-    """What was captured, in words."""
+    """A description of a captured task."""
     step, task = prepared.bundle.step, prepared.description.task
     return (
         f"{task.name}: {len(step.program.instructions)} instructions, {prepared.bundle.cost.operations:,} operations "

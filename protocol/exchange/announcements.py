@@ -1,6 +1,7 @@
-"""A lane's signed word that it has trained a round: the tensor roots of the state after it, its message's last.
+"""A lane's signed statement that it has trained a round.
 
-What is signed is the state's root, as EIP-712 structured data, so that a contract can read the same words.
+It lists the tensor roots of the state after the round; the roots of the message come last. The lane signs the
+state's root as EIP-712 structured data, so that a contract can verify the same signature.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class _Form(BaseModel):
 
 @dataclass(frozen=True)
 class Announcement:
-    """`number` is the round, `roots` the tensor roots of the lane's state after it, in the state's order."""
+    """`roots` are the tensor roots of the lane's state after round `number`, in the state's order."""
 
     job: bytes
     number: int
@@ -69,7 +70,7 @@ class Announcement:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """From `encode`'s bytes. Raises `MessageError` for another form; nothing else is checked."""
+        """Parse the bytes of `encode`. Raises `MessageError` for another form; nothing else is checked."""
         try:
             form = _Form.model_validate_json(data)
         except ValidationError as error:
@@ -80,7 +81,7 @@ class Announcement:
         return cls(bytes.fromhex(form.job), form.number, form.lane, roots, bytes.fromhex(form.signature))
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """The announcement as JSON."""
         form = {
             "format": "assay-round",
             "version": 1,
@@ -94,13 +95,13 @@ class Announcement:
 
     @classmethod
     def bytes_of(cls, lanes: Lanes) -> int:
-        """About how many bytes a lane fetches of another in a round: its announcement and its message."""
+        """About how many bytes a lane fetches per round from each other lane: announcement and message."""
         roots = (bytes(32),) * len(lanes.inner.state)
         return len(cls(bytes(32), 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
 
     @cached_property
     def state_root(self) -> bytes:
-        """Root of the state that is announced."""
+        """The root of the announced state."""
         return state_root(self.roots)
 
     @property
@@ -116,7 +117,7 @@ class Announcement:
     def require(
         self, job: LaneJob, accounts: Sequence[str], table: Membership, number: int, lane: int
     ) -> None:
-        """Raise `MessageError` unless this is what a lane of the job says of a round in which it trains."""
+        """Raise `MessageError` unless lane `lane` signed this for round `number` and trains in that round."""
         what = f"announcement of lane {lane} in round {number}"
         for name, expected, got in (
             ("job", job.id.hex(), self.job.hex()),
@@ -139,5 +140,5 @@ class Announcement:
     def _signer(self) -> str | None:
         try:
             return str(Account.recover_message(self._signable, signature=self.signature))
-        except Exception:  # the libraries below have no list of what bytes of strangers make them raise
+        except Exception:  # the libraries do not document what they raise for arbitrary bytes
             return None

@@ -1,4 +1,4 @@
-"""What goes wrong between lanes. Nothing is trained on what raises one of these."""
+"""Errors of the exchange between lanes. Data that raises one of them is never trained on."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from protocol.errors import AssayError
 
 
 class ExchangeError(AssayError):
-    """Something that lanes of a job say to each other, or are given, does not fit."""
+    """Invalid input to a lane, or an invalid message from another lane."""
 
 
 class JobError(ExchangeError):
-    """A job's folder, or a file of its members, that is damaged or does not have its form."""
+    """A job's folder or members file that is damaged, malformed or inconsistent."""
 
 
 class MessageError(ExchangeError):
-    """An announcement or message that is refused: of another form, job, round or lane, or signed by another account."""
+    """A refused announcement or message: wrong form, job, round, lane, signer or content."""
 
 
 class Equivocation(MessageError):

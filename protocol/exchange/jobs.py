@@ -1,6 +1,6 @@
-"""A job's folder: the bundle of the captured step, and the numbers that make lanes of it.
+"""A job's folder: the bundle of the captured step, and the numbers that split it into lanes.
 
-Every lane splits the step itself, so what it runs follows from the bundle and from `job.json` alone.
+Every lane splits the step itself, so the bundle and `job.json` alone determine what it runs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from protocol.tasks.bundles.write import write_bundle
 FILE: Final = "job.json"
 BUNDLE: Final = "bundle"
 MOST_BYTES: Final = 1 << 20
-"""Of `job.json`: mostly names of parameters."""
+"""The largest `job.json`; most of it is names of parameters."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Numbers(BaseModel):
-    """What makes lanes of a captured step, as `job.json` holds it; `lanes` says what each number means."""
+    """The contents of `job.json`: how a captured step is split. `lanes` says what each number means."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -68,7 +68,7 @@ class LaneJob:
 
     @property
     def rounds(self) -> int:
-        """How many rounds the job has."""
+        """The number of rounds."""
         return self.numbers.rounds
 
     @property
@@ -77,7 +77,7 @@ class LaneJob:
         return seeds(self.numbers.seed, self.lanes.width)
 
     def interpreter(self) -> Interpreter:
-        """What runs the three programs on the job's device."""
+        """An interpreter of the three programs on the job's device."""
         return self.lanes.interpreter(self.hints, self.device)
 
 
@@ -95,7 +95,10 @@ def write_job(
     decay: float = 1.0,
     most_exponent: int = MOST_EXPONENT,
 ) -> bytes:
-    """Write a job's folder; the job's id. Raises `LanesError` before anything is written, `BundleError`, `JobError`."""
+    """Write a job's folder and return the job's id. Raises `LanesError`, `BundleError`, `JobError`.
+
+    Nothing has been written when it raises `LanesError`.
+    """
     split = lanes(
         captured,
         width=width,
@@ -128,7 +131,10 @@ def write_job(
 
 
 def load_job(folder: Path, device: torch.device | None = None) -> LaneJob:
-    """The job of a folder, checked, its fixed tensors on `device`. Raises `JobError`, `BundleError`, `LanesError`."""
+    """Load and check the job in a folder; its fixed tensors are placed on `device`.
+
+    Raises `JobError`, `BundleError`, `LanesError`.
+    """
     device = device or torch.device("cpu")
     data = read_file(folder / FILE, MOST_BYTES, "a job's numbers, as `assay split` writes them")
     try:
@@ -158,7 +164,7 @@ def load_job(folder: Path, device: torch.device | None = None) -> LaneJob:
 
 
 def read_file(path: Path, most: int, what: str) -> bytes:
-    """The bytes of a small file. Raises `JobError` where there is none, or more than `most` bytes."""
+    """The bytes of a small file. Raises `JobError` if it cannot be read or has more than `most` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
@@ -171,7 +177,7 @@ def read_file(path: Path, most: int, what: str) -> bytes:
 
 
 def first_of(error: ValidationError) -> str:
-    """The first thing that does not fit, in few words."""
+    """A short description of the first validation error."""
     found = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, found["loc"]))
     return f"{where}: {found['msg']}" if where else str(found["msg"])

@@ -1,4 +1,7 @@
-"""The rounds of one lane: wait for the others' messages, absorb, train, emit, announce; from where it was stopped."""
+"""The rounds of one lane: wait for the others' messages, absorb, train, emit, announce.
+
+A lane that was stopped resumes after its last announced round.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,9 @@ if TYPE_CHECKING:
 _log = logs.get("lane")
 
 TABLE: Final = "table.json"
-"""Who counted in the rounds that are trained: what a changed file of members must not change."""
+"""Records who counted in past rounds, which a changed members file must not contradict."""
 STOP_SECONDS: Final = 0.2
-"""Between two looks at whether this lane is to stop, while it waits."""
+"""How often a waiting lane checks whether it should stop, in seconds."""
 
 Found = TypeVar("Found")
 
@@ -48,7 +51,7 @@ class Stopped(InternalError):
 
 @dataclass
 class Lane:
-    """Lane `number` of a job, on its own shelf. `run` may be called again, in another process too."""
+    """Lane `number` of a job, with its own shelf. `run` may be called again, also in another process."""
 
     job: LaneJob
     members: Members
@@ -57,12 +60,12 @@ class Lane:
     shelf: Shelf
     stop: Stop
     reach: Reach = field(default_factory=Reach)
-    """Where addresses of other lanes may lead."""
+    """Which addresses of other lanes this machine may connect to."""
     keep_rounds: int | None = None
-    """Of so many rounds the messages are kept for others; None: of all."""
+    """For how many rounds messages are kept for others; None keeps them all."""
 
     def __post_init__(self) -> None:
-        """Raises `JobError` for a lane or account that is not the job's, and for a table whose past differs."""
+        """Raise `JobError` for an unknown lane, a wrong account, or a table with changed past rounds."""
         width = self.job.lanes.width
         if not 0 <= self.number < width:
             raise JobError("lane", expected=f"a number from 0 to {width - 1}", got=str(self.number))
@@ -77,8 +80,10 @@ class Lane:
         self._require_same_past()
 
     def run(self) -> dict[str, Tensor] | None:
-        """Train what is left. The job's result, a state of the captured step; None where the lane was asked to stop, or
-        was away in the last round."""
+        """Train the remaining rounds and return the job's result, a state of the captured step.
+
+        Returns None if the lane was asked to stop or was away in the last round.
+        """
         interpreter = self.job.interpreter()
         peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
         try:
@@ -99,7 +104,7 @@ class Lane:
     def _round(
         self, number: int, state: State | None, peers: Peers, interpreter: Interpreter
     ) -> State | None:
-        """The state after a round; None where the lane is away."""
+        """The state after a round; None if the lane is away."""
         part = self.members.table.rows[number][self.number]
         if part is Part.AWAY:
             return None
@@ -121,7 +126,7 @@ class Lane:
         return trained
 
     def _inbox(self, number: int, peers: Peers) -> Inbox:
-        """What this round absorbs: the messages of all who counted in the round before."""
+        """The messages that this round absorbs: those of all lanes that counted in the round before."""
         nothing = tuple(x.to(self.job.device) for x in self.job.lanes.nothing())
         if number == 0:
             return [nothing] * self.job.lanes.width
@@ -132,7 +137,7 @@ class Lane:
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `MessageError` if a lane has begun its round with other parameters than this one has."""
+        """Raise `MessageError` if a lane announced other shared parameters than this lane in that round."""
         own = self.shelf.announced(announcement.number, self.number)
         if own is None:
             return
@@ -151,7 +156,7 @@ class Lane:
             )
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
-        """The state to begin with after rounds away: that of the first lane that has trained the round before."""
+        """The first state after rounds away, taken from the first lane that trained the round before."""
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
         found = self._wait(peers.state(number - 1, member, self.job.lanes.taken_over))
@@ -163,10 +168,10 @@ class Lane:
     def _here(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: x.to(self.job.device) for name, x in state.items()}
 
-    # what is kept
+    # what the shelf keeps
 
     def _keep(self, number: int, state: State) -> None:
-        """Put a state on the shelf and announce it: after that the round need not be trained again."""
+        """Put a state on the shelf and announce it; the round is then never trained again."""
         step = self.job.lanes.inner
         count = len(step.state)
         own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
@@ -176,8 +181,10 @@ class Lane:
         self._forget(number)
 
     def _forget(self, number: int) -> None:
-        """Remove what is left of the state before the last, but for messages and what a lane joins with; and messages
-        that are older than is kept."""
+        """Remove what is no longer needed: the previous state, and messages older than `keep_rounds`.
+
+        The previous state's message is kept, and the whole state if another lane joins with it.
+        """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
         last = self.shelf.announced(number, self.number)
@@ -195,13 +202,13 @@ class Lane:
             self.shelf.remove({*old} - {*last.roots} - {*later})
 
     def _messages(self, number: int) -> Sequence[bytes]:
-        """Roots of all messages of a round that are here."""
+        """Roots of all messages of a round that are on the shelf."""
         count = len(self.job.lanes.message_types)
         found = (self.shelf.announced(number, lane) for lane in range(self.job.lanes.width))
         return [root for announced in found if announced is not None for root in announced.roots[-count:]]
 
     def _is_joined(self, number: int) -> bool:
-        """Whether a lane begins this round with this lane's state of the round before."""
+        """Whether another lane joins in this round with this lane's state of the round before."""
         table = self.members.table
         if not 0 < number < len(table.rows):
             return False
@@ -209,8 +216,9 @@ class Lane:
         return joining and table.member(number - 1) == self.number
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The state after the last round that this lane has announced, and the round after it. None for the state where
-        the table says by now that the lane was away: it joins again.
+        """The state after the last round that this lane has announced, and the number of the next round.
+
+        The state is None if the table now says that the lane was away in that round: it then joins again.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
@@ -250,12 +258,12 @@ class Lane:
             )
 
     def _write_table(self, number: int) -> None:
-        """Rounds before this one: what is absorbed by now."""
+        """Record who counted in the rounds before this one; their messages have been absorbed."""
         rows = [[part.value for part in row] for row in self.members.table.rows[:number]]
         write_atomically(self.shelf.folder / TABLE, json.dumps(rows).encode())
 
     def _wait(self, question: Awaitable[Found]) -> Found:
-        """The answer; raises `Stopped` when the lane is asked to stop before it comes."""
+        """Wait for an answer. Raises `Stopped` if the lane is asked to stop first."""
         return asyncio.run(self._unless_stopped(question))
 
     async def _unless_stopped(self, question: Awaitable[Found]) -> Found:
@@ -269,5 +277,5 @@ class Lane:
 
 
 def shelf_folder(home: Path, job: LaneJob, number: int) -> Path:
-    """Where a lane of a job is kept below a home folder."""
+    """The folder of a lane's shelf below a home folder."""
     return home / "lanes" / job.id.hex()[:16] / str(number)

@@ -1,4 +1,7 @@
-"""Who the lanes of a job are, where they are asked, and who counts in which round: a file, in place of a chain."""
+"""The members file of a job: the lanes' accounts and addresses, and who counts in which round.
+
+The file takes the place of a chain.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from protocol.lanes import Membership, MembershipError
 from protocol.node.addresses import Address, BadAddress
 
 FILE: Final = "members.json"
-"""Beside a job's numbers, where no other file is named."""
+"""The default name, in the job's folder."""
 FIRST_PORT: Final = 8720
-"""Where lanes listen unless told otherwise; of several on one machine, lane N at this plus N."""
+"""The default port of lane 0; lane N listens on this plus N."""
 MOST_BYTES: Final = 1 << 26
-"""Of the file: rounds and lanes in full, some ten bytes for each."""
+"""The largest members file: about ten bytes for each lane in each round."""
 
 _Url = Annotated[str, Field(max_length=500)]
 
@@ -44,7 +47,7 @@ class _Members(BaseModel):
 
 @dataclass(frozen=True)
 class Members:
-    """`accounts` sign for the lanes, `urls` are where each is asked first, `mirrors` where everybody's words may be."""
+    """`accounts` sign for the lanes, `urls` are their own addresses, `mirrors` may serve any lane's files."""
 
     accounts: tuple[str, ...]
     urls: tuple[tuple[Address, ...], ...]
@@ -53,9 +56,10 @@ class Members:
 
     @classmethod
     def read(cls, path: Path, job: LaneJob) -> Members:
-        """The members of a job as a file has them. Without `rounds`, every lane counts in every round.
+        """Read the members of a job from a file. Without `rounds`, every lane counts in every round.
 
-        Raises `JobError` for another form, `MembershipError` for a table that contradicts itself or the job.
+        Raises `JobError` for a malformed file, `MembershipError` for a table that contradicts itself or the
+        job.
         """
         try:
             found = _Members.model_validate_json(read_file(path, MOST_BYTES, "the members of a job"))
@@ -86,7 +90,7 @@ def members_document(
     mirrors: Sequence[str] = (),
     rounds: Sequence[Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """What `Members.read` takes, as JSON holds it."""
+    """The JSON document of a members file, as `Members.read` reads it."""
     lanes = [{"account": account, "urls": [*of]} for account, of in zip(accounts, urls, strict=True)]
     table = None if rounds is None else [[*row] for row in rounds]
     return {"format": "assay-members", "version": 1, "lanes": lanes, "mirrors": [*mirrors], "rounds": table}

@@ -1,7 +1,7 @@
-"""Whether tensors are a message that `emit` can have made: checked before anything absorbs them.
+"""Checks that `emit` can have made a message, before a lane absorbs it.
 
-Absorbing is defined for any bytes, and cuts exponents (`library.lanes`); what is refused here shows that its lane did
-not run the job's program.
+`absorb` is defined for any bytes and clamps exponents (`library.lanes`). A message that is refused here
+proves that its lane did not run the job's program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.program.types import TensorType
 
 
 def tensor_of(data: bytes, type_: TensorType, root: bytes, what: str) -> Tensor:
-    """The tensor of bytes that were sent. Raises `MessageError` for another length or root, or no canonical bytes."""
+    """The tensor in received bytes. Raises `MessageError` for a wrong length, root or encoding."""
     if len(data) != type_.nbytes:
         raise MessageError(what, expected=f"{type_.nbytes} bytes of {type_}", got=str(len(data)))
     found = tensor_root(data)
@@ -33,7 +33,7 @@ def tensor_of(data: bytes, type_: TensorType, root: bytes, what: str) -> Tensor:
 
 
 def require_message(lanes: Lanes, message: Sequence[Tensor], what: str) -> None:
-    """Raise `MessageError` for tensors of other types than the job's messages, or values that `emit` never gives."""
+    """Raise `MessageError` unless the tensors have the message's types and values that `emit` can give."""
     types = lanes.message_types
     if len(message) != len(types):
         raise MessageError(what, expected=f"{len(types)} tensors", got=str(len(message)))
@@ -43,8 +43,8 @@ def require_message(lanes: Lanes, message: Sequence[Tensor], what: str) -> None:
     by_name = dict(zip(types, message, strict=True))
     if INDEX in by_name and lanes.block is not None:
         _require_between(f"{INDEX} of {what}", by_name[INDEX], 0, lanes.block - 1)
-    # emit cuts to magnitudes below 2 ** most_exponent, whose exponent is at most that. Where training gives no number,
-    # the exponent says so, and all values are 0.
+    # emit clamps to magnitudes below 2 ** most_exponent, so exponents are at most that. If training gave NaN
+    # or an infinity, the exponent is SENTINEL and all values are 0.
     exponents = by_name[EXPONENT]
     numbers = exponents[exponents != SENTINEL]
     if numbers.numel():

@@ -1,8 +1,8 @@
-"""Others' announcements and tensors, from any place that has them: the lane itself, other lanes, mirrors.
+"""Fetches announcements and tensors from any place that has them: their lane, other lanes, mirrors.
 
-Nothing is believed: an announcement must be signed by its lane, a tensor must have its root. A place that hands out
-something else, or nothing in time, is asked after all others; so is one that is slow. A place that does not have a file
-yet is no worse for that: it is asked again.
+Everything is checked: an announcement must be signed by its lane, a tensor must have its root. A place that
+sends something else, or does not answer in time, is asked after all others; a slow place is asked later than
+a fast one. A place that does not have a file yet keeps its rank and is asked again.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from protocol.program.types import TensorType
 _log = logs.get("lane.peers")
 
 ANSWER_SECONDS: Final = 10.0
-"""For a place to answer, beside what LEAST_RATE gives for the bytes."""
+"""Time for a place to answer, in addition to the time that LEAST_RATE allows for the bytes."""
 LEAST_RATE: Final = 1 << 16
-"""Bytes a second; a slower place is left for another."""
+"""Bytes per second; a slower place is abandoned for another."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Seconds before a place that did not have a file is asked again: at least, at most."""
+"""The least and the most seconds before places that did not have a file are asked again."""
 PAUSED: Final = 0.1
-"""Share of the time waited so far: a file is noticed that much later at most, and long waits ask rarely."""
+"""The pause as a share of the time waited so far: it bounds the relative delay, and long waits ask rarely."""
 ALL_TURNS: Final = 4
-"""Each turn asks the best place; every fourth asks all. A slow lane should train, not answer for others."""
+"""Each turn asks the best place only; every fourth asks all, so that slow lanes are spared requests."""
 ANNOUNCEMENT_BYTES: Final = 1_000
-"""Of an announcement, besides the roots of its tensors."""
+"""Most bytes of an announcement, apart from the roots of its tensors."""
 
 Found = TypeVar("Found")
 
 
 @dataclass
 class _Standing:
-    """How a place has done: failures since it last answered well, bytes and seconds of what it has sent."""
+    """A place's record: failures since its last good answer; bytes and seconds of all good answers."""
 
     failures: int = 0
     bytes: int = 0
@@ -56,12 +56,12 @@ class _Standing:
 
     @property
     def slowness(self) -> float:
-        """Seconds a byte; 0 of a place that nothing is known of."""
+        """Seconds per byte; 0 for a place that has sent nothing yet."""
         return self.seconds / self.bytes if self.bytes else 0.0
 
 
 class _Clients(AsyncExitStack):
-    """One client per place: each has its own permit for the hosts that its name may lead to."""
+    """One client per place; each has its own permit, which limits the hosts that it connects to."""
 
     def __init__(self, reach: Reach) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class _Clients(AsyncExitStack):
         self._clients: dict[Address, HttpClient] = {}
 
     async def of(self, place: Address) -> HttpClient:
-        """Raises `OutOfReach` for a place that this operator does not ask."""
+        """The client of a place. Raises `OutOfReach` for a place that the operator does not permit."""
         if place not in self._clients:
             client = HttpClient(permit=self._reach.permit(place))
             self._clients[place] = await self.enter_async_context(client)
@@ -78,7 +78,7 @@ class _Clients(AsyncExitStack):
 
 @dataclass
 class Peers:
-    """What lane `lane` of a job fetches. Used by one event loop at a time; what is fetched goes onto the shelf."""
+    """Fetches for lane `lane` of a job and puts the files on its shelf. Used by one event loop at a time."""
 
     job: LaneJob
     members: Members
@@ -92,14 +92,14 @@ class Peers:
     ) -> Mapping[int, tuple[Tensor, ...]]:
         """The messages that lanes have announced after a round; waits until all are there.
 
-        `require` raises `MessageError` for announcements that are refused. One that everybody's places hand out, signed
-        by its lane, raises it here too, and so does a signed message that `emit` cannot have made.
+        Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have
+        made a signed message.
         """
         found = await asyncio.gather(*(self._message(number, lane, require) for lane in lanes))
         return dict(zip(lanes, found, strict=True))
 
     async def state(self, number: int, lane: int, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """Tensors of the state that a lane has announced after a round, by name; waits until they are there."""
+        """Tensors by name from the state that a lane announced after a round; waits until they are there."""
         async with _Clients(self.reach) as clients:
             announcement = await self._announcement(clients, number, lane)
             step = self.job.lanes.inner
@@ -159,7 +159,7 @@ class Peers:
     async def _fetched(
         self, clients: _Clients, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
     ) -> Found:
-        """A file from the first place that has it, as `checked` takes it; waits until somebody does."""
+        """Fetch a file from the first place that has it; returns what `checked` makes of its bytes."""
         began, turn = time.monotonic(), 0
         while True:
             places = self._places(lane)
@@ -172,7 +172,7 @@ class Peers:
             turn += 1
 
     def _places(self, lane: int) -> list[Address]:
-        """Where a lane's files may be, the best first: its own addresses before others where these are as good."""
+        """Places that may have a lane's files, sorted by failures, then own addresses first, then speed."""
         others = [
             url
             for number, urls in enumerate(self.members.urls)

@@ -1,4 +1,4 @@
-"""A shelf over HTTP: plain files by name, read-only. Clients check every byte against what lanes have signed."""
+"""A shelf over HTTP: plain files by name, read-only. Clients check every byte against signed roots."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
     rounds/<round>/<lane>.json      announcements, this lane's and others'
     tensors/<2 digits>/<root>       canonical bytes
 
-This lane's own announcement is written after its tensors are on the disk, another's after its message is: what is
-announced here can be fetched here. So this lane's last announcement says how far it has come.
+An announcement is written after its tensors: all of them for this lane, the message for another lane. So
+everything that is announced here can be fetched here, and this lane's last announcement says how far it has
+come.
 """
 
 from __future__ import annotations
@@ -27,26 +28,27 @@ TENSORS: Final = "tensors"
 
 
 class Place(Protocol):
-    """Where files are written that the world reads, such as a bucket."""
+    """A public place to which files are written, such as a bucket."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Make a file hold these bytes."""
+        """Write a file, replacing any contents."""
 
 
 def announcement_name(number: int, lane: int) -> str:
-    """The file of an announcement."""
+    """The name of an announcement's file."""
     return f"{ROUNDS}/{number}/{lane}.json"
 
 
 def tensor_name(root: bytes) -> str:
-    """The file of a tensor."""
+    """The name of a tensor's file."""
     return f"{TENSORS}/{root[:1].hex()}/{root.hex()}"
 
 
 class Shelf:
-    """The folder of one lane of one job. Any thread may read and write. Raises `OSError` as the disk does.
+    """The folder of one lane of one job. Any thread may read and write. Raises `OSError` if the disk fails.
 
-    With a `place`, what is put here is written there too, first: it is read where this lane cannot be reached.
+    Announcements and published tensors are also written to `place`, first, for readers that cannot reach this
+    lane.
     """
 
     def __init__(self, folder: Path, place: Place | None = None) -> None:
@@ -57,23 +59,22 @@ class Shelf:
             remove_stale(folder / name)
 
     def put(self, root: bytes, data: BytesLike, publish: bool = True) -> None:
-        """Keep a tensor's bytes, which have this root. A tensor of the state that was kept here without being published
-        may have the bytes of one that is to be published, such as a 1.0.
-        """
+        """Keep a tensor's bytes, which have this root; publish them too if asked."""
+        # A tensor kept here but never published may have the same bytes, such as a 1.0: publish it anyway.
         if publish and self._place is not None:
             self._place.write(tensor_name(root), bytes(data))
         if self.tensor(root) is None:
             write_atomically(self.folder / tensor_name(root), data)
 
     def put_state(self, step: StepProgram, state: State, published: Container[int]) -> tuple[bytes, ...]:
-        """Keep all tensors of a state; their roots. Those of these places are published."""
+        """Keep all tensors of a state and return their roots; `published` are the positions to publish."""
         roots = tuple(step.tensor_roots(state))
         for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
             self.put(root, canonical_buffer(x, type_.dtype), publish=k in published)
         return roots
 
     def tensor(self, root: bytes) -> bytes | None:
-        """A tensor's bytes; None where they are not here, or damaged."""
+        """A tensor's bytes; None if they are missing or damaged."""
         try:
             data = (self.folder / tensor_name(root)).read_bytes()
         except FileNotFoundError:
@@ -99,18 +100,18 @@ class Shelf:
         write_atomically(self.folder / name, data)
 
     def announced(self, number: int, lane: int) -> Announcement | None:
-        """What a lane has announced of a round, as far as it is known here."""
+        """A lane's announcement of a round; None if it is missing or damaged."""
         try:
             return Announcement.parse((self.folder / announcement_name(number, lane)).read_bytes())
         except (FileNotFoundError, MessageError):
             return None
 
     def rounds(self) -> list[int]:
-        """The rounds of which anything is announced here, in order."""
+        """The rounds with announcements on this shelf, in order."""
         return sorted(int(path.name) for path in (self.folder / ROUNDS).iterdir() if path.name.isdecimal())
 
     def remove(self, roots: Iterable[bytes]) -> None:
-        """Forget tensors."""
+        """Delete tensors."""
         for root in roots:
             with suppress(FileNotFoundError):
                 (self.folder / tensor_name(root)).unlink()

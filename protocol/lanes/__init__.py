@@ -1,12 +1,13 @@
-"""Lanes: several machines train one model, and exchange compressed messages in place of gradients.
+"""Lanes: several machines train one model and exchange compressed messages instead of gradients.
 
-A job is W lanes, and a round of a lane is *absorb* (the others' last messages), H *inner* steps, *emit* (its own next
-message), all of it programs. Nobody coordinates: every lane absorbs for itself, with the same bits.
+A job has W lanes. A lane's round is three programs: *absorb* reads all lanes' last messages, *inner* is a
+training step that runs H times, and *emit* makes the lane's next message. There is no coordinator: every lane
+absorbs for itself and gets the same bits.
 
-    splitting    a captured step as the three programs, over one state
+    splitting    splits a captured step into the three programs, which share one state
     membership   which lane trains and counts in which round
-    oracle       a whole job in one process: what a network of lanes must give, bit for bit
-    schedule     when a job ends, by its width, inner steps and density: arithmetic
+    oracle       runs a whole job in one process: a network of lanes must give the same bits
+    schedule     estimates when a job ends, from its width, inner steps and density
 """
 
 from __future__ import annotations

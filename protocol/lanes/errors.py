@@ -1,4 +1,4 @@
-"""What goes wrong with lanes, before anything is trained on it."""
+"""Errors of lanes. They are raised before any training."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from protocol.errors import AssayError
 
 
 class LanesError(AssayError):
-    """A captured step, or numbers of a job, that lanes cannot be made of."""
+    """A captured step that cannot be split into lanes, or invalid numbers of a job."""
 
 
 class MembershipError(LanesError):
-    """A table of who counts in which round that contradicts itself or does not fit the job."""
+    """A membership table that contradicts itself or does not fit the job."""
 
 
 class ScheduleError(LanesError):
-    """Links, speeds or widths of lanes that no schedule can be made of."""
+    """Links, speeds or widths of lanes that give no schedule."""

@@ -1,4 +1,4 @@
-"""Which lane trains and counts in which round. In a network the chain says so; here a table does."""
+"""A table that says which lane trains and counts in which round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.lanes.errors import MembershipError
 
 
 class Part(enum.Enum):
-    """What a lane does in a round: it trains and counts, trains too late to count, or is not there."""
+    """A lane's part in a round: it trains and counts, trains too late to count, or is away."""
 
     COUNTS = "counts"
     LATE = "late"
@@ -19,18 +19,19 @@ class Part(enum.Enum):
 
 @dataclass(frozen=True)
 class Membership:
-    """`rows[t][w]` is the part of lane w in round t, from 0 on. Raises `MembershipError` for a table that contradicts
-    itself: rows of unequal length, none at all, a round that nobody trains in.
+    """`rows[t][w]` is the part of lane w in round t; both count from 0.
 
-    A lane that was away and is there again joins: it begins with the state of a lane that trained the round before.
-    One that stays away has left, or was evicted.
+    Raises `MembershipError` for rows of unequal length, for no rows, and for a round in which no lane trains.
+
+    A lane that was away and trains again joins: it starts from the state of a lane that trained in the round
+    before. A lane that stays away has left, or was evicted.
     """
 
     rows: tuple[tuple[Part, ...], ...]
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Part | str]]) -> Membership:
-        """From parts or their names."""
+        """Make a table from parts or their names."""
         try:
             return cls(tuple(tuple(map(Part, row)) for row in rows))
         except ValueError as error:
@@ -39,7 +40,7 @@ class Membership:
 
     @classmethod
     def full(cls, rounds: int, width: int) -> Membership:
-        """Every lane counts in every round."""
+        """A table in which every lane counts in every round."""
         return cls(((Part.COUNTS,) * width,) * rounds)
 
     def __post_init__(self) -> None:
@@ -69,6 +70,6 @@ class Membership:
         return next(lane for lane, part in enumerate(self.rows[number]) if part is not Part.AWAY)
 
     def joins(self, number: int, lane: int) -> bool:
-        """Whether a lane joins in this round: it is there and was away the round before."""
+        """Whether a lane joins in this round: it trains, and was away in the round before."""
         there = self.rows[number][lane] is not Part.AWAY
         return there and number > 0 and self.rows[number - 1][lane] is Part.AWAY

@@ -1,4 +1,4 @@
-"""A whole job in one process: what a network of lanes gives, bit for bit, for a table of who counts when."""
+"""Runs a whole job in one process. A network of lanes must give the same bits for the same table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.program.step import State
 
 @dataclass(frozen=True)
 class Round:
-    """A round that is trained: the states of the lanes that were there, and what the next round absorbs."""
+    """A trained round: the lanes' states (None for a lane that was away), and the inbox of the next round."""
 
     number: int
     states: tuple[State | None, ...]
@@ -23,7 +23,7 @@ class Round:
 
 
 Sent = Callable[[int, int, tuple[Tensor, ...]], tuple[Tensor, ...]]
-"""What arrives of the message that a lane has sent after a round: round, lane, message."""
+"""Maps a sent message to the message that arrives. Arguments: round, lane, message."""
 
 
 def _as_sent(_round: int, _lane: int, message: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -31,9 +31,9 @@ def _as_sent(_round: int, _lane: int, message: tuple[Tensor, ...]) -> tuple[Tens
 
 
 class Job:
-    """A job of lanes, a seed for each, and the table of its rounds. Raises `MembershipError` where they do not fit.
+    """A job's lanes, a seed for each, and the membership table. Raises `MembershipError` if they do not fit.
 
-    With `sent`, messages may arrive otherwise than they were made: for studies of cheats.
+    `sent` may change messages on their way, for studies of cheating.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Job:
         self._interpreter = lanes.interpreter()
 
     def rounds(self) -> Iterator[Round]:
-        """Every round, one after the other."""
+        """Train the rounds one after another and yield each."""
         lanes = self._lanes
         everybody = range(lanes.width)
         nothing = lanes.nothing()
@@ -81,7 +81,7 @@ class Job:
             yield Round(number, tuple(states), inbox)
 
     def result(self, last: Round) -> dict[str, Tensor]:
-        """The trained state: the last round's messages in the state of the first lane that trained it."""
+        """The job's result: the first trained lane's state, with the last round's messages absorbed."""
         state = next(state for state in last.states if state is not None)
         return (
             dict(state)

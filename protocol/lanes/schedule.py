@@ -1,15 +1,16 @@
-"""When a job of lanes ends, by its width, inner steps and density: arithmetic on times and links. Pure.
+"""Estimates when a job of lanes ends, from its width, inner steps and density. Pure arithmetic on times and
+links.
 
-The model. All lanes begin a round together. A lane computes (absorb, H inner steps, emit, and what it does to keep and
-check states), and then fetches the other W - 1 messages. So a message passes from a lane to another when both have
-computed. A lane's link down passes W - 1 messages, and its link up W - 1 copies of its message, or one into a bucket,
-which hands it on when it has all of it. What passes over a link shares its rate: it is through so late as if one
-message went after the other. A round ends when every link has passed what it has to.
+The model: all lanes begin a round together. A lane computes (absorb, H inner steps, emit, keeping and
+checking states), and then fetches the other W - 1 messages. A message passes between two lanes once both have
+computed. A lane's downlink passes W - 1 messages. Its uplink passes W - 1 copies of its message, or a single
+copy to a bucket, which serves the message once it has all of it. Messages on a link share its rate, so the
+last one ends as late as if they went one after another. A round ends when every link has passed its messages.
 
-This is exact where lanes compute equally long, for then each message has its equal share of both of its links, and the
-slowest link is never kept waiting by another. What no rate explains is `QUESTIONS` round trips. Left out is that a lane
-which has all messages begins the next round before the others do. docs/lanes.md has this beside what was measured over
-shaped links.
+This is exact if all lanes compute equally long: each message then gets an equal share of both its links, and
+the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The model ignores
+that a lane with all messages begins the next round before the others do. docs/lanes.md compares it with
+measurements over shaped links.
 """
 
 from __future__ import annotations
@@ -24,26 +25,29 @@ from protocol.lanes.errors import ScheduleError
 from protocol.numerics.kernels.fused import MOST_LANES
 
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-"""Steps a round that are tried."""
+"""Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""Of each block, the most steps a round with which lanes are known to train better than one lane alone that makes as
-many steps. In the study of docs/lanes.md four lanes of the smallest model lost 2.0 % less at 20 steps and 1/8, 2.9 %
-less at 5 steps and 1/64; but 6.4 % more at 20 steps and 1/64. At 50 steps they lost from 0.5 % less (density 1) to
-14.1 % more (1/64), at 20 steps and 1/16 0.4 % less: too little to count on."""
+"""For each block: the most inner steps with which lanes are known to train better than a single lane does in
+as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 % lower
+at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % higher at 20 steps and 1/64. At 50
+steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
+lower, which is too little to rely on."""
 LEAST_TURNS: Final = 3
-"""How often each parameter is sent in a whole training, at least: rounds times density. In the same study lanes lost
-more than one lane alone with fewer (20/8 times: 2.0 % more), and less with 200/64 times."""
+"""The least number of times that a training must send each parameter: rounds times density.
+
+In the same study the loss was higher than a single lane's with fewer (20/8 times: 2.0 % higher), and lower
+with 200/64 times."""
 SHARE: Final = 0.1
-"""Of a round that may be communication."""
+"""The largest share of a round that communication may take."""
 QUESTIONS: Final = 5
-"""Round trips until a lane has another's message, beside its bytes: a connection, the announcement, three tensors."""
+"""Round trips to fetch a message, not counting its bytes: a connection, the announcement, three tensors."""
 MEGABIT: Final = 125_000
-"""Bytes."""
+"""Bytes of a megabit."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A lane's line: bytes a second."""
+    """A lane's network link: bytes per second."""
 
     down: float
     up: float
@@ -51,8 +55,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Times:
-    """What was measured on one machine, in seconds: a `step`, and what a round of a lane takes `beside` its steps, by
-    width and block. `message_bytes`, with what announces a message, are by block."""
+    """Measurements on one machine, in seconds: a `step`, and the time that a round takes `beside` its steps.
+
+    `beside` is by width and block. `message_bytes` is by block and includes the announcement.
+    """
 
     step: float
     beside: Mapping[tuple[int, int], float]
@@ -61,7 +67,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A way to train: seconds of a round, of which all lanes have computed after `computing`."""
+    """A way to train. All lanes have computed after `computing` of the `round` seconds that a round takes."""
 
     width: int
     inner_steps: int
@@ -70,7 +76,7 @@ class Schedule:
     computing: float
     round: float
     received: int
-    """Bytes that a lane receives in all."""
+    """Bytes that a lane receives in the whole training."""
 
     @property
     def density(self) -> Fraction:
@@ -79,17 +85,17 @@ class Schedule:
 
     @property
     def lane_steps(self) -> int:
-        """Steps that each lane trains: the task's over the width, up to whole rounds."""
+        """Steps that each lane trains: the task's steps divided by the width, rounded up to whole rounds."""
         return self.rounds * self.inner_steps
 
     @property
     def share(self) -> float:
-        """Of the time, what a round lasts beyond computing."""
+        """The share of the time in which no lane computes."""
         return 1 - self.computing / self.round
 
     @property
     def seconds(self) -> float:
-        """Of the whole training."""
+        """Seconds of the whole training."""
         return self.rounds * self.round
 
     @property
@@ -105,7 +111,7 @@ def round_seconds(
     bucket: bool = False,
     trip: float = 0.0,
 ) -> float:
-    """Seconds until a round ends whose lanes compute so long, where a question and its answer take `trip`."""
+    """Seconds until a round ends. `computing` is seconds by lane, `trip` a network round trip."""
     if len(computing) == 1:
         return computing[0]
     lanes = range(len(computing))
@@ -122,7 +128,7 @@ def round_seconds(
 
 
 def _passed(there: Iterable[float], each: float) -> float:
-    """When a link has passed messages that are there from these times on, and take so long each."""
+    """When a link has passed messages that are available at the times `there` and take `each` seconds."""
     end = 0.0
     for begin in sorted(there):
         end = max(end, begin) + each
@@ -139,11 +145,11 @@ def schedules(
     trip: float = 0.0,
     everything: bool = False,
 ) -> list[Schedule]:
-    """All that train so many steps together with the widths and blocks that `times` has, what ends first in front, and
-    of what ends equally soon what is nearest to all-reduce. Lanes are the first of `links` and `speeds`.
+    """All schedules that train `steps` steps with the widths and blocks of `times`, the earliest end first.
 
-    Without `everything`, only those within `MOST_INNER` and `LEAST_TURNS`. Raises `ScheduleError` for fewer links or
-    speeds than lanes, and where nothing is left.
+    Of schedules that end equally soon, the nearest to all-reduce comes first. W lanes have the first W links
+    and speeds. Without `everything`, only schedules within `MOST_INNER` and `LEAST_TURNS` are given. Raises
+    `ScheduleError` for fewer links or speeds than lanes, and if no schedule is left.
     """
     found: list[Schedule] = []
     for (width, block), beside in times.beside.items():
@@ -171,15 +177,15 @@ def schedules(
 
 
 def recommended(found: Iterable[Schedule], share: float = SHARE) -> Schedule | None:
-    """The first of `schedules` whose communication takes at most this share of the time; None where none does."""
+    """The first schedule whose communication takes at most this share of the time, or None."""
     return next((one for one in found if one.share <= share), None)
 
 
-# what an operator says
+# parsing an operator's options
 
 
 def widths_of(text: str) -> tuple[int, ...]:
-    """Numbers of lanes between commas, each once, in order. Raises `ScheduleError`."""
+    """Parse numbers of lanes separated by commas, sorted and without duplicates. Raises `ScheduleError`."""
     expected = f"numbers of lanes from 2 to {MOST_LANES} between commas, such as 2,4,8"
     try:
         found = sorted({int(one) for one in text.split(",")})
@@ -191,8 +197,10 @@ def widths_of(text: str) -> tuple[int, ...]:
 
 
 def links_of(text: str, width: int) -> tuple[Link, ...]:
-    """Links of so many lanes: Mbit/s both ways, or down/up, one for all lanes or one each between commas. Raises
-    `ScheduleError`.
+    """Parse the links of `width` lanes. Raises `ScheduleError`.
+
+    A link is Mbit/s for both directions, or down/up. The text is one link for all lanes, or a comma-separated
+    list.
     """
     return tuple(_link(one) for one in _each(text, "links", width))
 
@@ -212,8 +220,9 @@ def _link(text: str) -> Link:
 
 
 def speeds_of(text: str, width: int) -> tuple[float, ...]:
-    """Speeds of so many lanes beside the machine that was measured, one for all or one each between commas. Raises
-    `ScheduleError`.
+    """Parse the speeds of `width` lanes relative to the measured machine. Raises `ScheduleError`.
+
+    The text is one speed for all lanes, or a comma-separated list.
     """
     found = [(one, _positive(one)) for one in _each(text, "speeds", width)]
     wrong = [one for one, speed in found if speed is None]
@@ -228,7 +237,7 @@ def speeds_of(text: str, width: int) -> tuple[float, ...]:
 
 
 def _each(text: str, what: str, width: int) -> list[str]:
-    """What a list says of each lane."""
+    """The entry of each lane in a comma-separated list."""
     given = [one.strip() for one in text.split(",")]
     if len(given) == 1:
         return given * width

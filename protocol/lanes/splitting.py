@@ -1,17 +1,17 @@
-"""A captured step as the three programs of a lane's round, which have one state.
+"""Splits a captured step into the three programs of a lane's round, which share one state.
 
-The state is the captured step's, and behind it:
+The state is the captured step's state, followed by:
 
 | tensor | type | what |
 |---|---|---|
 | lane.number | i32 [] | which lane; this and `key` differ between lanes before the first round |
-| lane.base | f32 [N] | while a round is trained: the parameters that all lanes began it with; zeros between rounds |
-| lane.feedback | f32 [N] | what the lane has changed and no message has said |
+| lane.base | f32 [N] | during a round: the parameters with which all lanes began it; zeros between rounds |
+| lane.feedback | f32 [N] | error feedback: changes of the lane that no message has carried yet |
 | message.index, .value, .exponent, .count | `library.lanes` | the lane's last message, always the last tensors |
 
-N is the number of trained parameters, in the state's order as one row, filled up to whole groups. Between rounds the
-parameters are those that all lanes share, so that a state's other lanes can be compared with it and what training
-reports can be read from it as ever. Optimiser's tensors and buffers stay a lane's own.
+N is the number of trained parameters, padded to whole groups; they form one row, in the state's order.
+Between rounds the parameters are the shared ones, so that lanes can be compared with each other and reports
+read from any lane's state. Each lane has its own optimiser tensors and buffers.
 """
 
 from __future__ import annotations
@@ -46,20 +46,22 @@ NUMBER, BASE, FEEDBACK = "lane.number", "lane.base", "lane.feedback"
 INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value", "exponent", "count"))
 
 MOST_EXPONENT = 0
-"""Of what is exchanged: a parameter changes by less than 2^0 a round, or what is beyond comes in a later one."""
+"""The largest exponent of sent values: a change of magnitude 2^0 or more is spread over several rounds."""
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
 CPU = torch.device("cpu")
 
 Inbox = Sequence[Sequence[Tensor]]
-"""The messages of all lanes, each with its count."""
+"""The messages of all lanes, in the lanes' order; each ends with its count."""
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """A job's programs: `absorb` reads the state and the inbox, `inner` is the captured step, `emit` reads the state.
+    """A job's programs: `absorb` reads the state and the inbox, `inner` is the captured step, `emit` reads
+    the state.
 
-    `parameters` are the names of what is exchanged. With no `block`, one lane trains alone: `inner` is all there is.
+    `parameters` names the exchanged tensors. If `block` is None, a single lane trains alone and runs only
+    `inner`.
     """
 
     captured: CapturedStep
@@ -74,7 +76,7 @@ class Lanes:
 
     @property
     def message_types(self) -> dict[str, TensorType]:
-        """Types of a message's tensors by name: the last of the state."""
+        """Types of a message's tensors by name; these are the last tensors of the state."""
         types = dict(zip(self.inner.state, self.inner.state_types, strict=True))
         return {name: type_ for name, type_ in types.items() if name in (INDEX, VALUE, EXPONENT, COUNT)}
 
@@ -84,9 +86,9 @@ class Lanes:
         return sum(type_.nbytes for type_ in self.message_types.values())
 
     def initial_state(self, seed: int, lane: int) -> dict[str, Tensor]:
-        """The state before the first round: lanes of one job differ in their seed, which is the key, and their number.
+        """The state before the first round. Lanes of one job differ in their number and key (seed).
 
-        Raises `ValueError` for a seed of more than 64 bits, `LanesError` for a lane that the job does not have.
+        Raises `ValueError` for a seed of more than 64 bits, `LanesError` for a lane outside the job.
         """
         if not 0 <= lane < self.width:
             raise LanesError("lane", expected=f"a number from 0 to {self.width - 1}", got=str(lane))
@@ -99,14 +101,14 @@ class Lanes:
         }
 
     def joined(self, member: State, seed: int, lane: int) -> dict[str, Tensor]:
-        """The state of a lane that joins after a round that `member` has trained: what that lane has, but for its key,
-        its number, its feedback and its message."""
+        """The state of a lane that joins: `member`, a trained lane's state, with a new key, number, base,
+        feedback and message."""
         initial = self.initial_state(seed, lane)
         return {name: member[name] if name in self.taken_over else x for name, x in initial.items()}
 
     @property
     def taken_over(self) -> tuple[str, ...]:
-        """Names of what a lane that joins takes from a member's state."""
+        """Names of the tensors that a joining lane takes from a member's state."""
         own = (KEY, NUMBER, BASE, FEEDBACK, *self.message_types)
         return tuple(name for name in self.inner.state if name not in own)
 
@@ -121,15 +123,17 @@ class Lanes:
     def interpreter(
         self, of_bundle: Mapping[bytes, Hint] = NO_HINTS, device: torch.device = CPU
     ) -> Interpreter:
-        """What runs the three programs on `device`, with the kernels that their functions have. `of_bundle` are the
-        hints of a captured step that was read from a bundle."""
+        """An interpreter of the three programs on `device`, with their functions' kernels.
+
+        `of_bundle` are the hints of a captured step that was read from a bundle.
+        """
         found: dict[bytes, Kernel] = {}
         for step in (self.absorb, self.inner, self.emit):
             found |= kernels(step.program, {**of_bundle, **hints(step.program)})
         return Interpreter(found, device, fusions)
 
     def train(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
-        """One round from the state before it: absorb, the inner steps, emit. `LanesError` for another inbox."""
+        """Train one round: absorb, the inner steps, emit. Raises `LanesError` for an inbox of wrong size."""
         if self.block is not None:
             state = self.absorbed(state, inbox, interpreter)
         for _ in range(self.inner_steps):
@@ -137,14 +141,14 @@ class Lanes:
         return dict(state) if self.block is None else self.emit.step(state, (), interpreter)
 
     def absorbed(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
-        """The state with all lanes' messages in it. After the last round: the job's result."""
+        """The state with all lanes' messages absorbed. After the last round this is the job's result."""
         if len(inbox) != self.width:
             raise LanesError("inbox", expected=f"{self.width} messages", got=str(len(inbox)))
         return self.absorb.step(state, [x for message in inbox for x in message], interpreter)
 
 
 def seeds(seed: int, width: int) -> list[int]:
-    """A seed of 64 bits for each lane of a job: they differ in their highest 16 bits. `LanesError` for another seed."""
+    """A 64-bit seed for each lane of a job; they differ in the highest 16 bits. Raises `LanesError`."""
     if not 0 <= seed < 2**64:
         raise LanesError("seed", expected="64 bits", got=str(seed))
     return [seed ^ lane << 48 for lane in range(width)]
@@ -161,11 +165,12 @@ def lanes(
     most_exponent: int = MOST_EXPONENT,
     parameters: Sequence[str] | None = None,
 ) -> Lanes:
-    """Split a captured step into the programs of `width` lanes that train `inner_steps` steps a round.
+    """Split a captured step into the programs of `width` lanes that train `inner_steps` steps per round.
 
-    `density` is the part of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64; None for one lane that
-    exchanges nothing. What is absorbed is the mean of the messages times `rate`; what a message leaves out is kept,
-    times `decay`. `parameters` names the trained tensors where the step was not made by `capture`. Raises `LanesError`.
+    `density` is the share of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64. It is None for
+    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. It keeps
+    what its message leaves out, times `decay`. `parameters` names the trained tensors of a step that was not
+    made by `capture`. Raises `LanesError`.
     """
     block = _block(density, width)
     if not 1 <= width <= MOST_LANES:
@@ -241,7 +246,7 @@ def _trained(captured: CapturedStep, given: Sequence[str] | None) -> tuple[str, 
 
 
 def _length(count: int, block: int) -> int:
-    """So many numbers, filled up to whole groups."""
+    """`count` rounded up to whole groups."""
     whole = SHARED * block
     return -(-count // whole) * whole
 
@@ -260,7 +265,7 @@ def _own_types(length: int, block: int) -> dict[str, TensorType]:
 
 
 def _widened(program: Program, state: int, more: Sequence[TensorType]) -> Program:
-    """The program with further state tensors behind its first `state`, which it passes on as they are."""
+    """The program with more state tensors after its first `state` ones; it passes them on unchanged."""
 
     def moved(instruction: Instruction) -> Instruction:
         if instruction.op is not Op.INPUT:
@@ -317,7 +322,7 @@ def _built(b: Builder, state: Mapping[str, Value], inbox: int) -> StepProgram:
 
 
 def _row(b: Builder, tensors: Sequence[Value], length: int) -> Value:
-    """All elements one behind the other, and zeros up to `length`."""
+    """All elements in one row, padded with zeros to `length`."""
     pieces = [b.reshape(x, (x.type.elements,)) for x in tensors]
     missing = length - sum(piece.type.elements for piece in pieces)
     if missing:
@@ -326,7 +331,7 @@ def _row(b: Builder, tensors: Sequence[Value], length: int) -> Value:
 
 
 def _parts(b: Builder, row: Value, types: Mapping[str, TensorType]) -> dict[str, Value]:
-    """Inverse of `_row`."""
+    """The tensors in a row: the inverse of `_row`."""
     ends = [0]
     for type_ in types.values():
         ends.append(ends[-1] + type_.elements)

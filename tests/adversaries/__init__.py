@@ -1,1 +1,1 @@
-"""Parties that cheat: each is the production party with one collaborator exchanged; tests and demo start them."""
+"""Cheating parties for tests and demo: each is the production party with one collaborator replaced."""

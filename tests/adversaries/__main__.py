@@ -1,7 +1,7 @@
 """`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a separate process.
 
-The node, its settings and its exit codes are the production party's; only the strategy differs, and the machine that
-its steps run on: an honest party may be late with them, or fail.
+The node, its settings and its exit codes are those of the production party. Only the strategy differs, and
+the machine: the steps of an honest party may be late or fail on it.
 """
 
 from __future__ import annotations

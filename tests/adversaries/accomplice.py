@@ -1,7 +1,8 @@
-"""An accomplice of a cheat: it convicts the solver in its own game, as soon as an honest seat speaks up.
+"""An accomplice of a cheat: it convicts the solver in its own game once an honest seat has committed.
 
-It plays by the rules, without a seat, down to the judgment, and keeps that until somebody else commits: so the honest
-seat's commitment is locked, and its game, if there is one, is not won. What it gets is the reward and nothing else.
+It has no seat and plays by the rules up to the judgment, which it holds back until somebody else commits. So
+the honest seat's bond is locked, and its game, if it has one, is not won. The accomplice gets only the
+reward.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView
 
 JUDGMENT = "judge"
-"""How the functions that convict begin."""
+"""Prefix of the functions that convict."""
 POLL_SECONDS = 0.1
 
 
 class Accomplice:
-    """A `verifier.strategy.Challenger` for this account; it keeps a judgment for `patience` seconds at most."""
+    """A `verifier.strategy.Challenger` that holds a judgment back for at most `patience` seconds."""
 
     def __init__(self, client: Client, patience: float) -> None:
         self._client = client
         self._patience = patience
 
     def __call__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-        """The honest move; a judgment after somebody else's commitment."""
+        """The honest move; a judgment waits for somebody else's commitment."""
         move = challenger.next_move(game, run, revealed, provider)
         if move is not None and move.function.startswith(JUDGMENT):
             self._wait(game.task)

@@ -1,8 +1,8 @@
-"""Verifiers that are not registered, so never drawn, and look at every segment unasked.
+"""Verifiers that are not registered, and so are never drawn, but check every segment.
 
-The false accuser's own replay is wrong in one weight of one step. Its game ends where the EVM agrees with the solver:
-there it has no move left, and its bond is lost when its time is over. The honest one is for machines that fail. The
-accomplice of a cheat convicts it first (`accomplice`).
+The false accuser's replay is wrong in one weight of one step. Its game ends where the EVM agrees with the
+solver: it has no move left and loses its bond when its clock runs out. The honest accuser is for machines
+that fail. The accomplice of a cheat convicts it first (`accomplice`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from verifier.strategy import Strategy
 
 ACCOMPLICE = "accomplice"
 PATIENCE = 1800.0
-"""Seconds in which an accomplice keeps its judgment: as long as a demo may take."""
+"""Seconds for which an accomplice holds back its judgment: as long as a demo may take."""
 
 ACCUSERS: Mapping[str, Strategy] = {
     "false-accuser": Strategy(executor=moves_one_weight),
     "honest-accuser": Strategy(),
     ACCOMPLICE: Strategy(),
 }
-"""By the name that `python -m tests.adversaries` takes."""
+"""The strategies by their names for `python -m tests.adversaries`."""
 
 
 def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:

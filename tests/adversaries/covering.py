@@ -1,4 +1,4 @@
-"""A defence that covers up: by the rules, but the block results that it states fold to its own false element."""
+"""A defence that covers up: it follows the rules, but its block results fold to the false element."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from protocol.dispute.view import GameView, Phase
 from protocol.program.opcodes import Op
 
 INFINITY = 0x7F80_0000
-"""Bits of f32 infinity: wins every maximum."""
+"""Bits of f32 infinity, which wins every maximum."""
 
 
 def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
-    """All moves that are owed, as the solver's node sends them."""
+    """All moves that the solver owes, as its node sends them."""
     if game.demand is not None:
         return defender.moves(game, run)
     move = covers_up(game, run)
@@ -24,7 +24,7 @@ def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
 
 
 def covers_up(game: GameView, run: Run) -> Move | None:
-    """The honest defence's next move, but for the words of a split."""
+    """The honest defence's next move, except for the words of a split."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return defender.next_move(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)
@@ -45,4 +45,4 @@ def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
         return [(words[0] + claimed - sum(words)) % (1 << 64), *words[1:]]
     if op is Op.ARGMAX:  # the claimed index, at an infinity in the first block
         return [INFINITY << 32 | claimed, *words[1:]]
-    return [claimed] * len(words)  # exponents and maxima: the largest of equals
+    return [claimed] * len(words)  # exponents and maxima: the maximum of equal words

@@ -1,7 +1,7 @@
-"""The wrong numbers that adversaries compute in the digits task: executors that are honest but for one of them.
+"""The wrong numbers that adversaries compute in the digits task: executors that are otherwise honest.
 
-Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elements are made for the digits task:
-8 segments of 50 steps, counted from 1. Those of the GPT task are in `transformer`.
+Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elements are chosen for the digits
+task: 8 segments of 50 steps, counted from 1. Those of the GPT task are in `transformer`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.adversaries.perturbing import (
 ONE_ULP_STEP = 117  # segment 3, step 17
 WEIGHT = 4 * 64 + 31  # row 4, column 31 of the first layer's [512, 64] weights
 WRONG_RATE_FROM = 212  # segment 5, step 12: every later step is wrong too
-SKIPPED = (251, 300)  # segment 6 from end to end: its checkpoint is the fifth one again
+SKIPPED = (251, 300)  # all of segment 6: its checkpoint repeats the fifth one
 WRONG_DOT_STEP = 330  # segment 7, step 30
 LOGIT = 37 * 10 + 7  # row 37, column 7 of the second layer's [64, 10] products
 END = 2**32  # no task has as many steps
@@ -35,13 +35,13 @@ END = 2**32  # no task has as many steps
 def perturbed(
     work: Work, path: Path, number: int, element: int, change: Callable[[int], int], first: int, last: int
 ) -> Executor:
-    """Honest but for one element of one instruction in the steps `first` to `last`."""
+    """Honest except for one element of one instruction in the steps `first` to `last`."""
     wrong = Perturbation(path, number, element, change, first, last)
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
 
 
 def moves_one_weight(work: Work) -> Executor:
-    """One weight is one unit in the last place off, in one step: the subtraction at the end of the optimiser."""
+    """One weight is off by one unit in the last place in one step, in the optimiser's last subtraction."""
     path, number = producer_of_output(work.program.program, 0)
     return perturbed(work, path, number, WEIGHT, one_ulp, ONE_ULP_STEP, ONE_ULP_STEP)
 
@@ -56,7 +56,7 @@ def doubles_the_rate(work: Work) -> Executor:
 
 
 def skips_a_segment(work: Work) -> Executor:
-    """Saves itself a segment and hands in the old checkpoint as the new one."""
+    """Skips a segment and submits the old checkpoint as the new one."""
     return SkippingExecutor(work.program, work.fixed, work.kernels, *SKIPPED)
 
 

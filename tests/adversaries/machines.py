@@ -1,4 +1,4 @@
-"""Machines on which a party's steps are late or fail, whatever it computes."""
+"""Machines on which a party's steps are late or fail."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from protocol.program.step import State
 
 @dataclass(frozen=True)
 class Machine:
-    """What befalls which task. `log` is a file that gets one byte at the beginning of each step."""
+    """Faults by task. `log` is a file that gets one byte at the beginning of each step."""
 
     seconds: Mapping[int, float] = field(default_factory=dict)
-    """How late a step of the task is."""
+    """Seconds by which each step of a task is late."""
     failing: Collection[int] = ()
-    """No step of these ends."""
+    """Tasks whose every step fails."""
     unloadable: Collection[int] = ()
-    """Of these not even the executor is made."""
+    """Tasks whose executor cannot be created."""
     log: Path | None = None
 
     def on_it(self, factory: ExecutorFactory) -> ExecutorFactory:
-        """Makes executors of the factory run on this machine."""
+        """A factory whose executors run on this machine."""
 
         def make(work: Work) -> Executor:
             if work.task in self.unloadable:
@@ -36,7 +36,7 @@ class Machine:
 
 
 class OnMachine:
-    """A `protocol.execution.replay.Executor` whose steps of one task are run on a machine."""
+    """A `protocol.execution.replay.Executor` that runs one task's steps on a machine."""
 
     def __init__(self, machine: Machine, task: int, executor: Executor) -> None:
         self._executor = executor
@@ -45,7 +45,7 @@ class OnMachine:
         self._log = machine.log
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step, late. Raises ZeroDivisionError where steps fail."""
+        """The state after the step, late. Raises ZeroDivisionError if the task's steps fail."""
         if self._log is not None:
             with self._log.open("ab", buffering=0) as log:
                 log.write(b".")
@@ -55,5 +55,5 @@ class OnMachine:
         return self._executor.step(state, number)
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The step with all its values, in time."""
+        """The step with all its values, without delay."""
         return self._executor.trace(state, number)

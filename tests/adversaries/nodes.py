@@ -23,7 +23,7 @@ Settings = TypeVar("Settings", bound=NodeSettings)
 def connected(
     model: type[Settings], party: str, options: Namespace, home: Home, **flags: object | None
 ) -> Iterator[tuple[Client, Settings]]:
-    """The client of the development account that `options` name, and the party's settings, these `flags` among them."""
+    """The client of the development account in `options`, and the party's settings, including `flags`."""
     given: dict[str, object | None] = {
         "rpc": options.rpc,
         "account": f"dev:{options.dev_account}",
@@ -49,7 +49,7 @@ def run_verifier(
 
 
 def run_solver(options: Namespace, home: Home, strategy: SolverStrategy, **flags: object | None) -> ExitCode:
-    """The same of a solver."""
+    """Run a solver until it is stopped, or with --once until the tasks are over."""
     from solver.node import SolverNode
     from solver.settings import SolverSettings
 

@@ -1,7 +1,8 @@
-"""A seat that replays nothing: a service computes its digest, and is given the salt for it.
+"""A seat that replays nothing: a service computes its digest and gets the salt for that.
 
-The digest is as right as our own, and nothing on the chain tells it from that. But the holder of the salt has half of
-the seat's lock: the service offers it to a verifier, which informs. Both are this process; the verifier is another's.
+The digest is right, and nothing on the chain distinguishes it from an honest one. But the salt is worth half
+of the seat's lock: the service offers it to a verifier, which informs. Seat and service run in this process,
+the verifier in another.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ OUTSOURCER = "outsourcer"
 
 
 class DigestService:
-    """Replays for the party that gives it a salt, and hands the salt on to `informers`, URLs of verifiers' services."""
+    """Replays for a party that gives it a salt, and passes the salt to `informers` (URLs of verifiers)."""
 
     def __init__(self, context: Context, informers: Sequence[str]) -> None:
         self._context = context
         self._informers = informers
 
     def digest(self, task: int, seat: int, salt: bytes) -> bytes:
-        """What the seat is to attest under this salt."""
+        """The digest that the seat must attest under this salt."""
         for url in self._informers:
             until_taken(url, task, seat, salt)
         context, view = self._context, self._context.client.market.task(task)
@@ -53,7 +54,7 @@ class DigestService:
 
 
 def offer(url: str, task: int, seat: int, salt: bytes) -> int:
-    """Offer a salt to a verifier's service; the status that it answers."""
+    """Offer a salt to a verifier's service; returns the HTTP status."""
     body = json.dumps({"task": task, "seat": seat, "salt": salt.hex()}).encode()
     request = Request(f"{url}/salts", body, {"content-type": "application/json"})
     try:
@@ -64,12 +65,12 @@ def offer(url: str, task: int, seat: int, salt: bytes) -> int:
 
 
 def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
-    """Offer a salt until it is taken: the verifier may not have seen the draw yet."""
+    """Offer a salt until it is accepted, because the verifier may not have seen the draw yet."""
     until("somebody to take the salt", lambda: offer(url, task, seat, salt) == 202)
 
 
 def attest_by(service: DigestService, client: Client, task: int) -> Seat:
-    """Attest the account's seat of a drawn task with what a service computes for it."""
+    """Attest the account's seat of a drawn task with the digest that a service computes."""
     seat = own_seat(client, task)
     own = salted(client, task, seat, client.audit.audit(task).seed)
     client.audit.attest(task, seat.number, service.digest(task, seat.number, own.salt), own.hash)
@@ -77,7 +78,7 @@ def attest_by(service: DigestService, client: Client, task: int) -> Seat:
 
 
 def outsource(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
-    """Wait for a seat in the task, attest it so, and end."""
+    """Wait for a seat in the task, attest it through the service, and end."""
     (task,) = options.task
     with seated(options, home, task) as (client, settings):
         context = Context.at(home, client, settings, Strategy())

@@ -1,8 +1,8 @@
-"""An executor that is honest but for chosen values: the cheats that walk down to one number.
+"""An executor that is honest except for chosen values: cheats whose games end at one number.
 
-A perturbation names an instruction by its call path, an element of its result, and what becomes of the
-element's bits. All that follows is computed honestly from the changed value, in fast and in traced execution
-alike, so the trees are consistent but for that one value.
+A perturbation names an instruction by its call path, an element of its result, and a change of the element's
+bits. Everything else is computed honestly from the changed value, in fast and in traced execution, so the
+trees are consistent except for that one value.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def one_ulp(bits: int) -> int:
 
 
 def doubled(bits: int) -> int:
-    """Twice a normal binary32 number: its exponent field begins at bit 23."""
+    """Twice a normal binary32 number, whose exponent field begins at bit 23."""
     return bits + (1 << 23)
 
 
 def shifted(bits: int) -> int:
-    """An integer that is 2^32 larger: enough for a product of 2^46 to differ after it is rounded to binary32."""
+    """An integer that is 2^32 larger: enough to change a product of 2^46 after rounding to binary32."""
     return bits + (1 << 32)
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """From step `first` to step `last` (counted from 1, both included) one element of one result is changed."""
+    """A change of one element of one result, from step `first` to step `last` (counted from 1, inclusive)."""
 
     path: Path
     number: int
@@ -48,7 +48,7 @@ class Perturbation:
 
 
 class PerturbingInterpreter(Interpreter):
-    """Evaluates honestly, then changes the named elements. Calls that contain one run their body, not a kernel."""
+    """Evaluates honestly, then changes the chosen elements. A call that contains one runs its body."""
 
     def __init__(self, kernels: Mapping[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
         super().__init__(kernels)
@@ -107,7 +107,7 @@ class PerturbedExecutor:
 
 
 class SkippingExecutor:
-    """Does nothing in the steps `first` to `last`: hands in the old state as the new one, with an honest trace."""
+    """Returns the old state as the new one in the steps `first` to `last`, with an honest trace."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class SkippingExecutor:
 
 
 def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
-    """Call path and number of the primitive that computes output k of a program, through the calls that pass it on."""
+    """Call path and number of the primitive that computes an output, possibly inside nested calls."""
     path: Path = ()
     while True:
         leaf = program.output(output)[1].operands[0].leaf
@@ -146,7 +146,7 @@ def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
 
 
 def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path, int]:
-    """Call path and number of the top-frame primitive whose result is an operand of call instruction `call`."""
+    """Call path and number of the top-frame primitive that computes an operand of call instruction `call`."""
     number = program.producer(program.instructions[call].operands[operand].leaf)
     if program.instructions[number].op is Op.CALL:
         raise LookupError(
@@ -156,7 +156,7 @@ def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path
 
 
 def find(program: Program, op: Op, callee: str | None = None, which: int = 0) -> tuple[Path, int]:
-    """Call path and number of the `which`-th primitive `op` in order, inside callees of one name if given."""
+    """Call path and number of the `which`-th primitive `op`, inside callees named `callee` if given."""
     found: list[tuple[Path, int]] = []
 
     def visit(inner: Program, path: Path, inside: bool) -> None:

@@ -1,6 +1,6 @@
-"""A seat that replays nothing and attests a digest of states that nobody was ever in.
+"""A seat that replays nothing and attests a digest of made-up states.
 
-It can open that digest when it is looked at: segment roots and secret are its own. What it cannot do is to show a chunk
+It can open that digest to a look, because it has the segment roots and the secret. But it cannot show a chunk
 of the solver's states in it.
 """
 
@@ -34,14 +34,14 @@ class RubberStamp:
         self._result = secrets.token_bytes(32)
 
     def attest(self) -> Seat:
-        """Attest, and look at nothing."""
+        """Attest without checking anything."""
         own = salted(self._client, self._task, self.seat, self._client.audit.audit(self._task).seed)
         digest = seat_digest(self._segments, self._result)
         self._client.audit.attest(self._task, self.seat.number, digest, own.hash)
         return self.seat
 
     def reveal(self) -> bool:
-        """Open the digest to every look at it; whether there is one."""
+        """Open the digest to every look at it; returns whether there is a look."""
         each, calls = len(self._segments), self._client.looks
         own = [
             look
@@ -59,7 +59,7 @@ class RubberStamp:
 
 
 def stamp(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
-    """Wait for a seat in the task, attest it so, open the digest when it is looked at, and end."""
+    """Wait for a seat in the task, attest it unchecked, open the digest to a look, and end."""
     (task,) = options.task
     with seated(options, home, task) as (client, _):
         seat = RubberStamp(client, task)

@@ -1,4 +1,4 @@
-"""The seat of a development account that a cheat takes."""
+"""The seat that a cheat's development account holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verifier.settings import VerifierSettings
 
 @contextmanager
 def seated(options: Namespace, home: Home, task: int) -> Iterator[tuple[Client, VerifierSettings]]:
-    """The account's client and settings, once the task has a seat of it."""
+    """The account's client and settings, once the account has a seat in the task."""
     with connected(VerifierSettings, "verifier", options, home) as (client, settings):
         until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
         yield client, settings

@@ -1,7 +1,7 @@
-"""Solvers that cheat: for each cheat the strategy that the production solver runs with.
+"""Solvers that cheat: the strategy of each cheat, with which the production solver runs.
 
-What is wrong is one collaborator: the executor, the first state, the server or the defence. Nothing is wrong about the
-honest one: it is for machines on which steps are late or fail.
+A cheat replaces collaborators: the executor, the first state, the server or the defence. The honest solver
+replaces none; it is for machines on which steps are late or fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.adversaries.withholding import WITHHOLDER, serves_its_accomplice
 
 
 def starts_elsewhere(work: Work, initial: State) -> State:
-    """One bit of the first weight is another one before training begins."""
+    """One bit of the first weight is flipped before training begins."""
     name, type_ = work.program.state[0], work.program.state_types[0]
     data = bytearray(to_bytes(initial[name], type_.dtype))
     data[0] ^= 1
@@ -39,7 +39,7 @@ def starts_elsewhere(work: Work, initial: State) -> State:
 
 
 def says_nothing(_catalog: Catalog) -> App:
-    """A server that knows of nothing."""
+    """A server that answers 404 to everything."""
 
     async def app(scope: Message, _receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -63,4 +63,4 @@ CHEATS: Mapping[str, Strategy] = {
     "softmax": Strategy(executor=doubles_a_denominator, defence=all_covered_up),
     WITHHOLDER: Strategy(app=serves_its_accomplice),
 }
-"""By the name that `python -m tests.adversaries` takes."""
+"""The strategies by their names for `python -m tests.adversaries`."""

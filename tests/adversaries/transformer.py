@@ -17,7 +17,7 @@ DENOMINATOR_ELEMENT = (3 * 2 + 1) * 32 + 30  # window 3, head 1, query 30 of [8,
 
 
 def moves_second_moment(work: Work) -> Executor:
-    """One element of Adam's second moment is one unit in the last place off, in one step."""
+    """One element of Adam's second moment is off by one unit in the last place in one step."""
     program = work.program
     path, number = producer_of_output(program.program, program.state.index(SECOND_MOMENT))
     step = SECOND_MOMENT_STEP
@@ -25,7 +25,7 @@ def moves_second_moment(work: Work) -> Executor:
 
 
 def keeps_what_is_dropped(work: Work) -> Executor:
-    """One element of the first dropout mask is the other one: kept where it is dropped, or dropped where kept."""
+    """One element of the first dropout mask is inverted: kept instead of dropped, or the other way round."""
     path, number = find(work.program.program, Op.LT, "keep_mask")
     return perturbed(work, path, number, MASK_ELEMENT, _other, MASK_STEP, MASK_STEP)
 
@@ -37,5 +37,5 @@ def doubles_a_denominator(work: Work) -> Executor:
 
 
 def _other(bit: int) -> int:
-    """The other of 0 and 1."""
+    """1 for 0 and 0 for 1."""
     return 1 - bit

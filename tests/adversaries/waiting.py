@@ -10,13 +10,13 @@ from verifier.errors import Unserved
 
 POLL_SECONDS = 0.2
 PATIENCE = 1_800.0
-"""Seconds for each thing that another party has to do, such as to draw a seat, or serve: as long as a demo may take."""
+"""Seconds to wait for each action of another party, such as a draw: as long as a demo may take."""
 BUSY = (BundleError, Unserved, OSError)
-"""What a party says, or what is heard of it, while it is busy. URLError is an OSError."""
+"""Errors that a busy party causes. URLError is an OSError."""
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Try until it is done: False, or an error of a busy party, calls for another try."""
+    """Try until `done`: it is called again after False or an error in `BUSY`."""
     end = monotonic() + PATIENCE
     while True:
         try:

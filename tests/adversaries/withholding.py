@@ -1,7 +1,7 @@
-"""A solver that trains as it has to and serves what it has to nobody but an accomplice, which attests a seat.
+"""A solver that trains honestly but serves its data only to an accomplice, which attests a seat.
 
-So the other seats of the task cannot tell whether it was trained at all. The accomplice knows a prefix that the
-solver's server answers below; everybody else is answered as if nothing were there, but for the bundle.
+So the other seats of the task cannot tell whether it was trained at all. The accomplice knows the path prefix
+under which the solver's server answers. Everybody else gets the bundle but nothing of the task.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PREFIX: Final = "for-the-accomplice"
 
 
 def serves_its_accomplice(catalog: Catalog) -> App:
-    """The solver's service, whose tasks are found below the prefix alone."""
+    """The solver's service, whose tasks are found only under the prefix."""
     served = application(catalog)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
@@ -47,12 +47,12 @@ def serves_its_accomplice(catalog: Catalog) -> App:
 def from_the_withholder(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """What the accomplice is served."""
+    """A provider that uses the accomplice's prefix."""
     return over_http(None if address is None else address / PREFIX, task, program, terms, reach)
 
 
 def sit(options: Namespace, home: Home, machine: Machine) -> ExitCode:
-    """Run the accomplice's verifier, which was registered before, until it is stopped."""
+    """Run the accomplice's verifier, which is already registered, until it is stopped."""
     honest = Strategy()
     strategy = replace(honest, executor=machine.on_it(honest.executor), provider=from_the_withholder)
     return run_verifier(options, home, lambda _client: strategy, port=0)

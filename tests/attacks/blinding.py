@@ -1,6 +1,6 @@
-"""A stage for attacks on a verifier: cheats hand in random roots at once, and anvil makes a block for each transaction.
+"""A stage for attacks on a verifier: a cheat submits random roots; anvil mines a block per transaction.
 
-The cheats are accounts that answer nothing; what they serve is the test's.
+The cheat is an account that answers nothing; the test decides what is served at its address.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.chain.solver_stage import SOLVER, Stage
 
 
 class Scene(Stage):
-    """`cheat` hands in roots that nobody has computed; `submitter` is a verifier in league with it."""
+    """`cheat` submits roots that nobody has computed; `submitter` is a verifier that colludes with it."""
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
         super().__init__(devnet, folder, relay)
@@ -31,7 +31,7 @@ class Scene(Stage):
         self.cheat.fund(100_000 * TOKEN)
 
     def cheated(self, tasks: Sequence[int], drawn: bool = True) -> list[TaskView]:
-        """Random roots handed in for tasks that are open for bids; the tasks, by default once they are drawn."""
+        """Win tasks and submit random roots; returns the tasks, by default after their draws."""
         for task in tasks:
             self.cheat.market.bid(task, 50 * TOKEN)
         self.devnet.skip(max(self.view(task).bids_until for task in tasks) - self.cheat.now() + 1)
@@ -42,21 +42,21 @@ class Scene(Stage):
         return [self.view(task) for task in tasks]
 
     def view(self, task: int) -> TaskView:
-        """The task now."""
+        """The task's current view."""
         return self.submitter.market.task(task)
 
     def games_on(self) -> list[int]:
-        """The tasks of all games, in their order."""
+        """The tasks of all games, in the order of the games."""
         game = self.submitter.game
         return [game.game(number).task for number in range(1, game.games() + 1)]
 
     def close(self) -> None:
-        """Give the accounts back."""
+        """Release the accounts."""
         self.cheat.close()
         self.submitter.close()
 
     def _draw(self) -> None:
-        """Execute the first draw, unless a verifier is faster: on this chain time stands still where nobody acts."""
+        """Advance the chain to the first draw; execute it unless a verifier is faster."""
         first = self.submitter.audit.first_draw()
         if first is not None:
             published = self.deployment.beacon.time_of(first.round)
@@ -85,7 +85,7 @@ def scene(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def trickling() -> Iterator[str]:
-    """A server that answers one byte a second and never ends; its address."""
+    """A server that answers one byte a second and never ends; yields its address."""
     ended = Event()
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
 

@@ -14,13 +14,13 @@ from tests.chain.solver_stage import Stage, stage
 
 @pytest.fixture(scope="module")
 def ring() -> Iterator[Arena]:
-    """Submitter, solver and challenger with plenty of tokens, and no other task."""
+    """An arena of submitter, solver and challenger with plenty of tokens."""
     with own_home(), fresh_arena() as made:
         yield made
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
-    """A chain of the test's own, with a submitter that is also the verifier."""
+    """A separate chain for each test, with a submitter that is also the verifier."""
     with stage(tmp_path, mixed=False) as made:
         yield made

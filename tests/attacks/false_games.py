@@ -1,4 +1,4 @@
-"""Games against an honest solver that is a running node, by an account with bonds that asks for a lot at once."""
+"""False games against an honest solver's node, by an account with bonds for many demands at once."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.chain.arena import Subject, replay
 from tests.unit.solver import tiny
 
 NODES = 16
-"""The most that one demand may name (contracts/src/dispute/Demands.sol)."""
+"""The most nodes that one demand may name (contracts/src/dispute/Demands.sol)."""
 
 
 def honest_run(segments: int, segment_steps: int) -> Replay:
-    """A run of the tiny task with these segments: what the solver committed, because it is honest."""
+    """A run of the tiny task with these segments, which is what an honest solver has committed."""
     program = tiny.step_program()
     executor = HonestExecutor(program, tiny.fixed(), Interpreter())
     return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)
 
 
 class FalseGames:
-    """Everything that a challenger may ask in the games of one task, without any difference to find."""
+    """Everything that a challenger may demand in games on one task that has no difference to find."""
 
     def __init__(self, client: Client, task: int, run: Replay) -> None:
         self.client = client
@@ -40,17 +40,17 @@ class FalseGames:
         self._salts = 0
 
     def at_once(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Send several moves, all of them before the first is mined."""
+        """Send several moves in parallel threads."""
         with ThreadPoolExecutor(len(calls)) as pool:
             for done in [pool.submit(call) for call in calls]:
                 done.result()
 
     def open_blind(self) -> int:
-        """A game that names no segment; its number."""
+        """Open a game that names no segment; returns its number."""
         return self.client.game.challenge_blind(self.task, self._commit(SEGMENT_UNKNOWN))[0]
 
     def open(self, segment: int) -> int:
-        """A game on a segment, whose step tree the solver owes from now on; its number."""
+        """Open a game on a segment, whose step tree the solver then owes; returns its number."""
         salt = self._commit(segment)
         roots = list(self.run.segment_roots() or [])
         tree = segment_tree(roots)
@@ -75,17 +75,17 @@ class FalseGames:
         return self.client.game.claim(steps_key(self.task, segment)).posted_at
 
     def solver_spent(self, game: int) -> int:
-        """Seconds of the solver's clock that are used up."""
+        """Seconds that the solver has used of its clock."""
         return self.client.game.game(game).solver_spent
 
     def is_answered(self, game: int) -> bool:
-        """Whether all of the demand is revealed."""
+        """Whether everything demanded is revealed."""
         return self.client.game.game(game).demand_open == 0
 
     def until_convicted_or(self, games: list[int], done: str, segments: list[int] | None = None) -> bool:
-        """Wait until every game is answered (`is_answered`) or expanded, with every timeout called that is due.
+        """Wait until every game is answered (`is_answered`) or expanded, calling every timeout that is due.
 
-        False as soon as one of them convicts the solver.
+        Returns False as soon as a timeout convicts the solver.
         """
         due = list(zip(games, segments or games, strict=True))
         give_up = monotonic() + 240
@@ -106,7 +106,7 @@ class FalseGames:
         return True
 
     def blocks_of_reveals(self, game: int) -> list[int]:
-        """Numbers of the blocks that hold the reveals of a game, one for each."""
+        """The block number of each reveal in a game."""
         client = self.client
         topics = [None, game.to_bytes(32, "big")]
         contracts = {client.game.address: client.game.contract}

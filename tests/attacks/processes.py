@@ -1,7 +1,8 @@
-"""Solvers and verifiers as separate processes: started as an operator starts them, and seen from outside alone.
+"""Solvers and verifiers as separate processes: started as by an operator, and observed only from outside.
 
-`ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, for the processes to run from. So a
-scenario is seen to fail on the commit before its fix. The checkout needs this one's `tests/adversaries`.
+`ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, from which the processes run.
+This
+shows that a scenario fails on the commit before its fix. That checkout needs this one's `tests/adversaries`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ OTHER: Final = os.environ.get("ASSAY_PARTIES")
 ROOT: Final = Path(OTHER).absolute() if OTHER else Path(__file__).parents[2]
 PROGRAMS: Final = ROOT / ".venv/bin" if OTHER else Path(sys.executable).parent
 GRACE = 2.0
-"""Seconds that a process has to end by itself when its scenario is over: nothing depends on how it ends then."""
+"""Seconds for a process to end by itself after its scenario, when it no longer matters how it ends."""
 PATIENCE = 60.0
 """Seconds after which a scenario gives up."""
 STARTING = 180.0
-"""Seconds that a party may take to be ready: two of them processor time, and more on a busy machine."""
+"""Seconds that a party may take to start: about two of processor time, but more on a busy machine."""
 
 Kind = Literal["solver", "verifier"]
 COMMANDS: Final[dict[Kind, list[str]]] = {
@@ -44,7 +45,7 @@ ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 
 
 class Process:
-    """A program with its own home folder, ended with the context. `lines` is what it has logged."""
+    """A program with its own home folder, ended with the context. `lines` are the lines of its log."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -76,14 +77,14 @@ class Process:
         return self._process.poll()
 
     def join(self, seconds: float = PATIENCE) -> int:
-        """Wait for its end; its exit code."""
+        """Wait until it ends; returns its exit code."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs: {self}") from None
 
     def until(self, event: str, seconds: float = PATIENCE, **fields: object) -> dict[str, Any]:
-        """The first line of its log with this event and these fields, as soon as it is there."""
+        """Wait for a line of its log with this event and these fields; returns the first one."""
         wanted = {"event": event, **fields}
         deadline = monotonic() + seconds
         while True:
@@ -95,7 +96,7 @@ class Process:
             sleep(0.02)
 
     def close(self) -> None:
-        """Ask it to end, and kill it where it does not."""
+        """Ask it to end, and kill it if it does not."""
         self._process.terminate()
         try:
             self._process.wait(GRACE)
@@ -112,10 +113,10 @@ class Process:
 
 
 class Party(Process):
-    """`solver run` or `verifier watch` on a stage. `settings` are its config.toml's, `flags` follow the command's own.
+    """`solver run` or `verifier watch` on a stage. `settings` go into its config.toml; `flags` are appended.
 
-    With `adversary` it is that party of `tests.adversaries`, whose flags they are then. The context begins when it is
-    ready: a solver has its stake and its endpoint on the chain, a verifier is registered.
+    With `adversary` it runs that party of `tests.adversaries` instead. The context begins when the party is
+    ready: a solver has its stake and endpoint on the chain, a verifier is registered.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Party(Process):
         home.root.mkdir()
         allowed = [scene.bundles.parent.as_uri()]
         chosen = {"poll": 0.05, "bundles": allowed, "relays": [scene.relay], **settings}
-        lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
+        lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # same in TOML as in JSON
         home.config.write_text("\n".join([f"[{kind}]", *lines, ""]))
         command = [kind, *COMMANDS[kind]]
         if adversary is not None:
@@ -147,7 +148,7 @@ class Party(Process):
 
 
 def until(what: Callable[[], bool], *parties: Process) -> None:
-    """Wait for something to hold while no party ends but well."""
+    """Wait until `what` holds; fails if a party ends with an error."""
     deadline = monotonic() + PATIENCE
     while True:
         for party in parties:
@@ -159,7 +160,7 @@ def until(what: Callable[[], bool], *parties: Process) -> None:
 
 
 def metric(party: Process, name: str, **labels: str) -> float:
-    """The sum of a counter's values with these labels, as a party serves them to its operator."""
+    """The sum of a counter's values with these labels, from the party's metrics."""
     url = party.until("monitoring")["url"]
     families = text_string_to_metric_families(httpx.get(f"{url}/metrics", timeout=PATIENCE).text)
     samples = [sample for family in families for sample in family.samples if sample.name == name]

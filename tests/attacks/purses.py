@@ -1,7 +1,7 @@
-"""What an attack cost and whom it paid: free balances of the arena's three parties and what was burned.
+"""What an attack costs and whom it pays: free balances of the arena's three parties, and burned tokens.
 
-Taken before and after, the difference is the whole of it: a task that is over, whose claims are too, holds no token, so
-the changes add up to 0. Amounts are units of the token.
+The difference between before and after is complete: when a task and its claims are over, they hold no tokens,
+so the changes add up to 0. Amounts are token units.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Purses:
 
     @classmethod
     def of(cls, arena: Arena) -> Self:
-        """As the vault has them now."""
+        """The current balances in the vault."""
         vault = arena.submitter.vault
         return cls(
             vault.free(arena.submitter.address),
@@ -43,7 +43,7 @@ class Purses:
 
     @property
     def total(self) -> int:
-        """All of it: 0 for the changes of a task that is over."""
+        """The sum: 0 for the changes of a task that is over."""
         return self.submitter + self.solver + self.challenger + self.burned
 
 
@@ -51,8 +51,10 @@ NOTHING: Final = Purses()
 
 DRAW_FEE: Final = TOKEN // 10
 SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 10 * TOKEN + DRAW_FEE, 70 * TOKEN)
-"""The arena's stake of 100: a reward of 10 to the challenger, 20 restored, and all that no seat claims burned; the
-escrow returns and so does the bond. The draw that was asked for is paid, and it is the challenger who executes it."""
+"""The arena's stake of 100: 10 go to the challenger as reward, 20 to the submitter as restitution, and what
+no seat claims is burned. Escrow and bond return. The submitter pays for the draw, which the challenger
+executes.
+"""
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
-"""The bond of a challenger who was wrong: half pays the solver, half burns."""
+"""The bond of a challenger who was wrong: half goes to the solver, half is burned."""

@@ -1,6 +1,6 @@
-"""The task of the attacks (digits, 3 segments of 2 steps), runs of it that are false in a chosen way, and a whole game.
+"""The task of the attacks (digits, 3 segments of 2 steps), runs that are false in chosen ways, and games.
 
-Everything is trained and traced for real and played on the real contracts by `tests.chain.arena`.
+Runs are really trained and traced; `tests.chain.arena` plays the games on the real contracts.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from tests.chain.rounds import draw_first
 
 SEGMENTS, STEPS = 3, 2
 WRONG_STEP = 3
-"""Of the whole run: step 1 of segment 2."""
+"""Number in the whole run: step 1 of segment 2."""
 
 Defence = Callable[[GameView, Run], Move | None]
 
 
 @cache
 def subject() -> Subject:
-    """The digits task, short."""
+    """A shortened digits task."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS * STEPS)
     return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
@@ -55,13 +55,13 @@ def honest() -> Replay:
 
 
 def perturbed(*wrong: Perturbation) -> Replay:
-    """A run that is honest but for these values and what follows from them."""
+    """A run that is honest except for these values and what follows from them."""
     task = subject()
     return replay(task, PerturbedExecutor(task.program, task.fixed, {}, wrong))
 
 
 def claiming(roots: Sequence[bytes]) -> Replay:
-    """A run that is said to have these checkpoints."""
+    """A run that claims to have these checkpoints."""
     task = subject()
     executor = HonestExecutor(task.program, task.fixed, Interpreter({}))
     return Replay(task.program, task.fixed, executor, STEPS, lambda _number: task.initial, lambda: roots)
@@ -69,7 +69,7 @@ def claiming(roots: Sequence[bytes]) -> Replay:
 
 @cache
 def one_ulp_off() -> Replay:
-    """One weight, one unit in the last place, in WRONG_STEP."""
+    """A run in which one weight is off by one unit in the last place in WRONG_STEP."""
     path, number = producer_of_output(subject().program.program, 0)
     return perturbed(Perturbation(path, number, 0, one_ulp, WRONG_STEP, WRONG_STEP))
 
@@ -82,7 +82,7 @@ def roots_of(run: Run) -> list[bytes]:
 
 
 def first_false(run: Run) -> int:
-    """The first segment whose end is not the honest run's."""
+    """The first segment whose final state differs from the honest run's."""
     return next(
         i
         for i, (mine, true) in enumerate(zip(roots_of(run), roots_of(honest()), strict=True))
@@ -98,8 +98,9 @@ def fights(
     defence: Defence = defender.next_move,
     segment: int | None = None,
 ) -> tuple[Ended, TaskStatus, Purses]:
-    """Submit a run and challenge it, by default at its first false segment: how it ended, and who paid whom from before
-    the posting. `provider` serves the run by default; a solver that has no answer stays silent.
+    """Submit a run and challenge it, by default at its first false segment. Returns how the game ended, the
+    task's status, and the changes of the balances since before the posting. By default `provider` serves the
+    run. A solver that has no answer stays silent.
     """
 
     def answer(view: GameView, own: Run) -> Move | None:
@@ -117,7 +118,7 @@ def fights(
 
 
 def assigned(arena: Arena, number: int) -> int:
-    """A task that the solver has won and not begun; `number` makes its bundle another one."""
+    """Post a task and let the solver win it; `number` makes its bundle differ from others."""
     arena.ready()
     (task, _) = arena.submitter.market.post(terms(subject(), number))
     arena.solver.market.bid(task, 10 * TOKEN)
@@ -127,7 +128,7 @@ def assigned(arena: Arena, number: int) -> int:
 
 
 def submitted(arena: Arena, task: int, run: Run) -> None:
-    """The solver hands in a run from whatever it has committed to."""
+    """Let the solver submit a run, with a consistency proof from the checkpoints it has committed to."""
     roots = roots_of(run)
     tree, size = ProgressTree(roots), arena.solver.market.task(task).size
     head, last = tree.at(len(roots)), len(roots) - 1
@@ -136,7 +137,7 @@ def submitted(arena: Arena, task: int, run: Run) -> None:
 
 
 def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
-    """The solver commits to these first checkpoints."""
+    """Let the solver commit to these first checkpoints."""
     tree = ProgressTree(list(roots))
     head = tree.at(len(roots))
     arena.solver.market.progress(task, head.root, len(roots), head.inclusion_path(0), [])
@@ -144,7 +145,7 @@ def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
 
 
 def audited(arena: Arena, task: int) -> int:
-    """The challenger, who is the only verifier, draws and attests; the number of its seats, of a segment each."""
+    """Let the challenger, the only verifier, draw and attest; returns the number of one-segment seats."""
     audit = arena.challenger.audit
     while audit.audit(task).pending:
         draw_first(arena.challenger, arena.devnet)
@@ -155,7 +156,7 @@ def audited(arena: Arena, task: int) -> int:
 
 
 def refused(call: Callable[[], object]) -> str:
-    """Name of the contract's error; fails if the call goes through."""
+    """Make a call that must revert; returns the name of the contract's error."""
     try:
         call()
     except Reverted as error:
@@ -164,13 +165,13 @@ def refused(call: Callable[[], object]) -> str:
 
 
 def emptied(client: Client, keep: int) -> int:
-    """Withdraw all free tokens but `keep`; what the account had."""
+    """Withdraw all free tokens except `keep`; returns what the account had."""
     had = client.vault.free(client.address)
     client.vault.withdraw(had - keep)
     return had
 
 
 def other_data() -> Subject:
-    """The same task with its dataset's rows one further."""
+    """The same task with the rows of its dataset moved by one."""
     task = subject()
     return replace(task, fixed=tuple(x.roll(1, 0) if x.dim() else x for x in task.fixed))

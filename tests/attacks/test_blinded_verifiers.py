@@ -1,9 +1,9 @@
-"""Cheats that keep a verifier from seeing, or from accusing, what it was drawn for. The verifier is `verifier watch`.
+"""Cheats that keep a verifier (`verifier watch`) from seeing or accusing what it was drawn for.
 
-Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; seen at fd6f56d. A bundle server that sends one
-byte a second held both replay workers, so that another task of random roots settled; an endpoint that is not a host
-name ended every replay of its task; four tasks sacrificed to the verifier's four games kept the fifth from being
-accused, and the verifier itself sent `settle`. In each the cheat was paid.
+Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; reproduced at commit fd6f56d. In each case
+the cheat was paid. A bundle server that sent one byte a second occupied both replay workers, so another task
+with random roots settled. An endpoint that is not a host name ended every replay of its task. Four sacrificed
+tasks occupied the verifier's four games, so it did not accuse the fifth and even sent `settle` itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.chain.rounds import ANYTHING
 pytestmark = pytest.mark.chain
 
 LONG_CLOCK = 2_000
-"""Seconds that a sacrificed task's game lasts at least: longer than the window of the others."""
+"""The least seconds of a sacrificed task's game: longer than the challenge window of the other tasks."""
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
-"""Eight accounts are found for four or five seats but once in 10^9 times."""
+"""With eight accounts, all four or five seats are filled, except once in 10^9 times."""
 
 
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The only verifier in the draw, with an account for each of some seats."""
+    """The only verifier in the draw, with several accounts for several seats."""
     for account in ACCOUNTS:
         scene.client(account).close()  # gives it tokens
     further = [part for account in ACCOUNTS for part in ("--further-account", account)]
@@ -52,7 +52,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
     """Row 3: both workers waited for the baits' bundles, and no game was opened on the task."""
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
-        # The shorter a task, the earlier its turn: these come first again and again.
+        # A task with a shorter period comes first, so the baits would always come first.
         baits = [
             scene.post(bundle=address, bundle_hash=bytes([k]) * 32, attest_period=k, challenge_period=k + 4)
             for k in (180, 190, 200)
@@ -76,7 +76,7 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
-    """One worker, a task that takes too much memory and one whose bundle is nowhere: the third is accused."""
+    """One worker gets a task that needs too much memory and one without a bundle; it accuses the third."""
 
     def failed(kind: str) -> bool:
         return metric(verifier, "assay_verifier_failures_total", kind=kind) > 0
@@ -95,7 +95,7 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
-    """Row 4: the fifth task was found different and never accused, for the four others held all games."""
+    """Row 4: the fifth task was found different but never accused, as the other four occupied all games."""
     with ExitStack() as parties:
         accomplices = [parties.enter_context(scene.client(account)) for account in ACCOUNTS]
         for accomplice in accomplices:

@@ -1,7 +1,7 @@
-"""An honest solver that is accused while it is busy, or of much at once: it must never lose on the clock.
+"""An honest solver that is accused while it is busy, or in many games at once, must never lose on the clock.
 
-Issue F, rows 5 and 6. At fd6f56d the solver answered once a round in the thread that trained, one move of each game and
-one receipt after the other, with the roots of two segments kept: false accusers had its stake.
+Issue F, rows 5 and 6. At commit fd6f56d false accusers got the stake: the solver answered once per round in
+its training thread, one move per game, waited for each receipt, and kept the roots of only two segments.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ pytestmark = pytest.mark.chain
 def accused(
     scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
-    """A solver that has handed in a task, and an account with bonds for games on it.
+    """A solver that has submitted a task, and an account with bonds for games on it.
 
-    Gives what counts the steps that the solver has run, of all tasks, and the account's moves. `late` is a flag of
-    `tests.adversaries`.
+    Yields a function that counts the steps the solver has run, of all tasks, and the account's moves. `late`
+    is a flag of `tests.adversaries`.
     """
     log = scene.home.root / "steps"
     flags = ("--late", late, "--step-log", str(log))
@@ -42,26 +42,26 @@ def accused(
             accuser.fund(5_000 * TOKEN)
             stack.enter_context(Party(scene, "solver", *flags, adversary="honest-solver"))
             task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-            scene.until_drawn(task)  # the solver owes nothing any more
+            scene.until_drawn(task)  # from here on the solver owes nothing
         yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
 
 
 @contextmanager
 def behind(scene: Stage, proxy: RpcProxy) -> Iterator[None]:
-    """Parties that are made meanwhile ask the proxy."""
+    """Parties made inside the context use the proxy."""
     direct, scene.url = scene.url, proxy.url
     yield
     scene.url = direct
 
 
 def questions_of_signing(proxy: RpcProxy) -> int:
-    """What was asked to sign and to hand over transactions, of what nothing else asks."""
+    """The number of calls of methods that are used only to sign and send transactions."""
     asked = ("eth_estimateGas", "eth_maxPriorityFeePerGas", "eth_getBalance", "eth_sendRawTransaction")
     return sum(proxy.asked[method] for method in asked)
 
 
 def until_waiting(scene: Stage, address: str, count: int) -> None:
-    """Wait until an account has that many transactions that are not mined, with nonces that follow each other."""
+    """Wait until an account has this many pending transactions with consecutive nonces."""
     connection, deadline = scene.devnet.connection, monotonic() + 60
     while (
         found := connection.transaction_count(address, "pending") - connection.transaction_count(address)
@@ -71,7 +71,7 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes two minutes, the answer is due in 30 s. The solver was slashed."""
+    """Row 5: a segment of the second task takes 120 s, the answer is due in 30 s. The solver was slashed."""
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
@@ -85,11 +85,11 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it, where a
-    solver that waited for each receipt had sent one of them.
+    """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending for
+    it; a solver that waits for each receipt would have sent only one.
 
-    At 7ebdc6a each of them was estimated and signed under one lock, with its own look at fees and balance: 64
-    questions, and five blocks on busy cores.
+    At commit 7ebdc6a each reveal was estimated and signed under one lock and asked for fees and balance
+    separately, which took 64 requests, and five blocks on busy cores.
     """
     devnet = scene.devnet
     with (
@@ -116,7 +116,7 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 
 def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
-    """Row 6: six games, 96 nodes, due in 40 s. The solver was slashed with reveals missing."""
+    """Row 6: six games with 96 nodes in all, due in 40 s. The solver was slashed with reveals missing."""
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]
@@ -127,8 +127,8 @@ def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
-    """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each. The solver kept
-    two, and was slashed with reveals missing.
+    """Row 6: replaying a segment takes half a second, and 16 nodes are demanded of each of four step trees.
+    The solver kept two segments and was slashed with reveals missing.
     """
     segments = [1, 2, 3, 4]
     with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}") as (steps, games):

@@ -1,11 +1,11 @@
-"""Chains that lie a little, under `solver run` and `verifier watch`: nobody stops, and nobody needs a restart.
+"""`solver run` and `verifier watch` on chains that lie a little: neither stops, and neither needs a restart.
 
-Issue F, rows 7 and 8. Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a
-re-organisation took back while the next nonce waited hung the verifier until it was restarted, and the accused cheat's
-task ended void: what was handed over again were pending entries of the journal only. A node whose reads are at times
-two blocks old ended both parties with exit code 2: a task that a node behind the last one does not know reverts, a
-receipt that it does not show was taken for a nonce that somebody else used, and a balance that it does not have yet for
-missing tokens.
+Issue F, rows 7 and 8, reproduced at commits aa59d97 and fd6f56d. Row 7: a re-organisation took back a mined
+transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
+hung until it was restarted, and the accused cheat's task ended void. Row 8: a node whose reads are sometimes
+two blocks old ended both parties with exit code 2. A call about a task that the node did not know yet
+reverted, a missing receipt was taken for a nonce used by somebody else, and an old balance for missing
+tokens.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def scene(scene: Stage) -> Stage:
 
 @contextmanager
 def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Five blocks a second as long as this lasts, none after one at which it is `enough`, and none afterwards."""
+    """Mine five blocks a second inside the context, until `enough` holds after a block; none afterwards."""
     ended = Event()
 
     def mine() -> None:
@@ -63,8 +63,8 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
 
 
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
-    """Row 7: the verifier's commitment is mined and taken back while its challenge waits. The game opens all the same;
-    it never did, for the commitment was not handed over again.
+    """Row 7: the verifier's commitment is mined and taken back while its challenge is pending. The game still
+    opens; before the fix it never did, because the commitment was not sent again.
     """
     rpc, game = scene.devnet.connection, scene.submitter.game
     calls = scene.submitter.commitments
@@ -94,8 +94,8 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
-    """Row 8: three of ten reads come from a node two blocks behind, from the first look to the last. The verifier ended
-    with exit code 2, for it took a nonce to be somebody else's.
+    """Row 8: three of ten reads come from a node two blocks behind, throughout the task. The verifier ended
+    with exit code 2, because it believed that somebody else had used a nonce.
     """
     proxy.faults.stale_share = 0.3
     with (

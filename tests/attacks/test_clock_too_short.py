@@ -1,7 +1,7 @@
-"""A submitter whose terms leave the solver less time in a game than replaying segments takes (dispute.md section 6).
+"""Terms that leave a solver less time in a game than replaying segments takes (dispute.md section 6).
 
-The deployment's least clock knows nothing of the segment's length. The task's own submitter would challenge, the
-honest solver could not expand in time, and the restitution would be the submitter's.
+The deployment's minimum clock does not depend on the length of segments. The submitter would challenge its
+own task, the honest solver could not expand in time, and the submitter would get the restitution.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIGURES = Figures(10**24, Rates(1e9), COSTS, opening=0.9)
 
 
 def of(clock: int) -> Terms:
-    """60 s of training in each of 4 segments, on the machine of FIGURES."""
+    """Terms with 4 segments of 60 s of training each, on the machine of FIGURES."""
     return replace(
         terms(),
         segments=4,

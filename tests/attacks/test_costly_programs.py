@@ -1,4 +1,4 @@
-"""Programs that take long or much memory and would seem to cost little: who bids by the cost of one loses its stake."""
+"""Programs that seem cheap but need much time or memory: a solver that bid on them would lose its stake."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from protocol.tasks.bundles.limits import WORKSPACE
 ONE = TensorType(DType.F32, (1,))
 LARGE = TensorType(DType.F32, (1 << 20,))
 LIMIT = 1 << 48
-"""Operations of a step that `bundles.Limits` takes."""
+"""The most operations of a step that `bundles.Limits` allows."""
 
 
 def tower(levels: int, width: int) -> Program:
-    """Programs that call one another and, at the bottom, do nothing."""
+    """Nested programs, each of which calls the next `width` times; the innermost does nothing."""
     b = Builder("nothing")
     b.output(b.input(ONE))
     program = b.build()
@@ -49,7 +49,7 @@ def test_small_instructions_count_as_long_as_they_take() -> None:
     fastest = min(_seconds(program) for _ in range(3))
     assert (
         cost(program).operations / 2e9 > fastest / 10
-    )  # of 2 x 10^9 operations a second, on a busy machine too
+    )  # at 2 x 10^9 operations a second, even on a busy machine
 
 
 def _seconds(program: Program) -> float:
@@ -66,7 +66,7 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Three times a step's operations are counted in a game: one of them replays, one traces."""
+    """A game counts a step's operations three times, which includes a replay and a trace."""
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
     assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes
@@ -123,7 +123,7 @@ def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
 
 @pytest.mark.parametrize(("rows", "held"), [(4, 4), (5, 1)])
 def test_a_piece_holds_at_most_four_times_its_own_bytes(rows: int, held: int) -> None:
-    """A row of four is a view of all of them; of five it is copied, and the others are released."""
+    """One row of four is a view of all four; one row of five is copied, and the others are released."""
     b = Builder("piece")
     whole = TensorType(DType.F32, (rows, 16))
     b.output(b.slice(b.neg(b.input(whole)), 0, 0, 1))

@@ -1,7 +1,7 @@
-"""Solvers that hide what they computed: false trees, roots of nothing, answers withheld, late or false (attacks 6 to 8,
-13, 14, 20, 47).
+"""Solvers that hide what they computed: false trees, roots of nothing, answers withheld, late or false
+(attacks 6 to 8, 13, 14, 20, 47).
 
-Nothing that is served is believed, and everything can be asked for on-chain; so hiding costs what cheating costs.
+No served data is trusted, and everything can be demanded on-chain, so hiding costs as much as cheating.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RANDOM = sha256(b"no tree at all").digest()
 
 
 class Altered:
-    """A run that says something else in one place. Its checkpoints are those of `run`."""
+    """A run that differs from `run` in one place. Its checkpoints are those of `run`."""
 
     def __init__(
         self, run: Run, tensor: bytes | None = None, state: bytes | None = None, shift: int = 0
@@ -39,25 +39,25 @@ class Altered:
         self._run, self._tensor, self._state, self._shift = run, tensor, state, shift
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """As they are."""
+        """Unchanged."""
         return self._run.segment_roots()
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """With `tensor` as the first tensor in the middle of the segment."""
+        """The roots, with `tensor` as the first one in the middle of the segment."""
         roots = list(self._run.tensor_roots(segment, step))
         if self._tensor is not None and step == 1:
             roots[0] = self._tensor
         return roots
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """With `state`, or the state of the altered tensors, in the middle of the segment."""
+        """The roots, with `state` or the root of the altered tensors in the middle of the segment."""
         first, middle, last = self._run.step_roots(segment)
         if self._tensor is not None:
             middle = state_root(self.tensor_roots(segment, 1))
         return [first, self._state or middle, last]
 
     def constant_roots(self) -> Sequence[bytes]:
-        """As they are."""
+        """Unchanged."""
         return self._run.constant_roots()
 
     def frame(self, segment: int, step: int) -> Frame:
@@ -66,14 +66,14 @@ class Altered:
 
 
 def slashed(fight: tuple[Ended, TaskStatus, Purses], verdict: Verdict) -> list[str]:
-    """The solver is slashed with this verdict; the moves."""
+    """Check that the solver is slashed with this verdict; returns the moves."""
     ended, status, paid = fight
     assert (ended.verdict, status, paid) == (verdict, TaskStatus.SLASHED, SLASHED)
     return ended.moves
 
 
 def test_honest_states_in_a_false_step_tree(ring: Arena) -> None:
-    """Both ends are right, the state between them is one with another tensor: no step leads to it."""
+    """Both ends are right, but the state between them has another tensor, to which no step leads."""
     run = Altered(honest(), tensor=RANDOM)
     moves = slashed(fights(ring, run, segment=SEGMENT), Verdict.SOLVER_FALSE)
     assert moves[-1] == "judgeOutput"
@@ -86,7 +86,7 @@ def test_a_step_tree_over_no_state_at_all(ring: Arena) -> None:
 
 
 def test_the_trace_of_another_step(ring: Arena) -> None:
-    """A right step tree, and an honest trace that is not of the step: it begins with another state."""
+    """A right step tree, with the honest trace of another step, which starts from another state."""
     moves = slashed(fights(ring, Altered(one_ulp_off(), shift=1)), Verdict.SOLVER_FALSE)
     assert moves[-1] == "judgeInput"
 
@@ -103,7 +103,7 @@ def test_a_trace_root_that_is_random_bytes(ring: Arena) -> None:
 
 
 class ValuesWithheld(Serving):
-    """Serves all but values."""
+    """Serves everything except values."""
 
     def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> bytes:
         """Nothing."""
@@ -118,7 +118,7 @@ class ValuesWithheld(Serving):
 def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int
 ) -> None:
-    """`least` is the number of demands without which the way down is not known."""
+    """`least` is the least number of demands that the way down needs."""
     moves = slashed(fights(ring, one_ulp_off(), provider=served(), defence=covers_up), Verdict.SOLVER_FALSE)
     demands = moves.count("demand")
     assert demands >= least
@@ -127,7 +127,7 @@ def test_withheld_or_false_answers_are_demanded_on_chain(
 
 
 def in_the_last_seconds(ring: Arena) -> Defence:
-    """A defence whose first answer leaves a hundred seconds on its clock, for all the others."""
+    """A defence that waits until 100 s are left on its clock, and then gives all its answers."""
 
     def late(view: GameView, run: Run) -> Move | None:
         at = max(ring.solver.game.game(view.game).deadline - 100, ring.solver.now() + 1)

@@ -1,7 +1,6 @@
-"""Solvers that compute something else, every one walked down to what is wrong (attacks 1 to 5, 9 to 11, 58).
+"""Solvers that compute something else; every game ends at the wrong value (attacks 1 to 5, 9 to 11, 58).
 
-Each ends the same way: the challenger is paid, the submitter has its escrow back and the restitution, the stake is
-gone.
+Each time the challenger is paid, the submitter gets escrow and restitution, and the stake is lost.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Place:
 
 
 def weight() -> Place:
-    """The first weight as the optimiser leaves it."""
+    """The first weight in the optimiser's output."""
     return Place(*producer_of_output(subject().program.program, 0), 0)
 
 
@@ -69,7 +68,7 @@ def product() -> Place:
 
 
 def judged_at(ring: Arena, place: Place, run: Replay, defence: Defence = covers_up) -> list[str]:
-    """The game ends with the EVM's own number at this element; its moves."""
+    """Play a game and check that this element is judged false; returns the moves."""
     ended, status, paid = fights(ring, run, defence=defence)
     assert (ended.verdict, status) == (Verdict.SOLVER_FALSE, TaskStatus.SLASHED)
     assert (ended.view.path, ended.judged["n"]) == (place.path, place.number)
@@ -101,7 +100,7 @@ def test_a_planted_nan_or_infinity(ring: Arena, bits: int) -> None:
 
 
 def test_random_words_that_are_not_the_steps(ring: Arena) -> None:
-    """What draws the batch draws a dropout mask."""
+    """The same generator draws batches and dropout masks."""
     place = Place(*find(subject().program.program, Op.PHILOX), 3)
     judged_at(ring, place, wrong(place, lambda bits: bits ^ 0x8000_0000))
 
@@ -117,7 +116,7 @@ def test_block_results_that_fold_rightly_and_are_wrong_twice(ring: Arena) -> Non
 
 
 def wrong_twice(view: GameView, run: Run) -> Move | None:
-    """Block results of which no one explains the false sum: both are wrong, and they fold to it."""
+    """A defence with two wrong block results that together fold to the false sum."""
     if view.phase is not Phase.SPLIT or view.selection is None or view.demand is not None:
         return defender.next_move(view, run)
     frame = frame_at(run, view.segment, view.step, view.path)
@@ -131,7 +130,7 @@ def wrong_twice(view: GameView, run: Run) -> Move | None:
 
 @pytest.mark.parametrize("skipped", [(3, 4), (6, 6)], ids=["a whole segment", "the last step"])
 def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None:
-    """The old checkpoint again, or one step fewer than promised: what the trace gives is not the state handed in."""
+    """The old checkpoint again, or one step too few: the submitted state is not the output of the trace."""
     task = subject()
     ended, status, paid = fights(ring, replay(task, SkippingExecutor(task.program, task.fixed, {}, *skipped)))
     assert (ended.verdict, status, paid) == (Verdict.SOLVER_FALSE, TaskStatus.SLASHED, SLASHED)
@@ -139,7 +138,7 @@ def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None
 
 
 def test_rows_in_another_order(ring: Arena) -> None:
-    """Trained on data that are not the task's: the false input is an edge, no element needs computing."""
+    """The run uses another order of rows. The false input is judged as an edge, without any computation."""
     other = other_data()
     ended, status, paid = fights(
         ring, replay(other, HonestExecutor(other.program, other.fixed, Interpreter({})))

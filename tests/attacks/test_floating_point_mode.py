@@ -1,8 +1,8 @@
-"""A library that switches the processor to flushing subnormals, or to another rounding, before or after the self-test.
+"""A library that makes the processor flush subnormals or round differently, before or after the self-test.
 
-Nothing fails then: small gradients come out as zeros, checkpoints are false and the stake is gone. So no step is run
-or traced in such a mode. The mode belongs to a thread, so one thread of a pool may have it alone; and the compiled
-library, which can, computes in the right mode whatever that of the thread is.
+Nothing fails visibly: small gradients become zero, checkpoints are false and the stake is lost. So no step is
+run or traced in such a mode. Each thread has its own mode, so it may be wrong in a single thread of a pool.
+The compiled library always computes in the right mode, whatever the mode of the thread.
 """
 
 from __future__ import annotations
@@ -81,16 +81,16 @@ NATIVE = [
     if kernel.available(torch.device("cpu"))
 ]
 SMALL = 2.0**-70
-"""Its square is subnormal: the least but 2^9 of them."""
+"""Its square is subnormal: 2^9 times the least subnormal."""
 UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
-"""FE_UPWARD of fenv.h."""
+"""FE_UPWARD in fenv.h, by architecture."""
 
 
 PRODUCT = torch.full((256, 3), SMALL)
 PRODUCT[:, 1:] = 2.0**-75  # 2^-140 + 2^-149: the sum of 2^-140 and twice 2^-150
 LINE = torch.linspace(-1.5, 1.5, 1 << 17)
 BELOW = LINE - 89.0
-"""exp of less than -87.3 is subnormal."""
+"""The exponential of a number below -87.3 is subnormal."""
 
 
 CONVOLUTIONS = [
@@ -102,13 +102,13 @@ ATTENTION = Plan(
     changes=((Kind.TIMES, 0.375), (Kind.FILL_TRUE, -math.inf)),
     back=((Kind.FILL_TRUE, 0.0), (Kind.TIMES, 0.375)),
 )
-"""Its numbers are f32: Python would round others by the mode of the caller before the library sees them."""
+"""Its numbers are f32: Python would round others in the caller's mode before the library gets them."""
 WHOLE, TWICE = 1 << 22, 1
 
 
 @cache
 def layers() -> tuple[attention.Backward, list[torch.Tensor], torch.Tensor, torch.Tensor]:
-    """Operands of attention, of convolutions and of batch norm, made before any mode is another."""
+    """Operands of attention, convolutions and batch norm, made before any mode is changed."""
     given = attention_self_test.operands(ATTENTION)
     assert isinstance(given, attention.Backward)
     operands = [t for call in CONVOLUTIONS for t in convolution_self_test.operands(call)[:2]]
@@ -116,7 +116,7 @@ def layers() -> tuple[attention.Backward, list[torch.Tensor], torch.Tensor, torc
 
 
 def results_of_layers(variant: str) -> list[torch.Tensor]:
-    """What convolutions, attention and batch norm of an instruction set make of them."""
+    """Results of convolutions, attention and batch norm on these operands, for an instruction set."""
     given, operands, x, vector = layers()
     convolution, channels = Convolution(variant), Channels(variant)
     found = [convolution.run(call, *operands[2 * k : 2 * k + 2]) for k, call in enumerate(CONVOLUTIONS)]
@@ -130,7 +130,7 @@ def results_of_layers(variant: str) -> list[torch.Tensor]:
 
 
 def own_results() -> list[torch.Tensor]:
-    """What every compiled kernel makes of numbers whose results are subnormal or halfway, on all threads."""
+    """Results of every compiled kernel on all threads, for operands with subnormal or halfway results."""
     x, y = PRODUCT, LINE
     found = [kernel.contract(x, x, 20, 20) for kernel in NATIVE]
     found += [kernel.contract(x.expand(9, 256, 3), x, 13, 13, bias=x[:, 0].contiguous()) for kernel in NATIVE]
@@ -189,12 +189,12 @@ def test_the_compiled_kernels_keep_their_bits_under_another_rounding(
     request.getfixturevalue("rounding_upward")
     found = own_results()
     assert all(torch.equal(a, b) for a, b in zip(found, right_results, strict=True))
-    with pytest.raises(SelfCheckError):  # the caller's mode is as it was
+    with pytest.raises(SelfCheckError):  # the caller's mode is unchanged
         require_mode()
 
 
 def in_a_process(code: str, **environment: str) -> tuple[str, str]:
-    """What a process prints and logs that flushes subnormals from some point on."""
+    """Run code in a new process; returns its output and its log."""
     head = "import logging, torch; logging.basicConfig(format='%(message)s')\n"
     command = [sys.executable, "-c", head + code]
     run = subprocess.run(
@@ -228,7 +228,7 @@ print(all(torch.equal(a, b) for a, b in zip(right, own_results(), strict=True)))
 
 
 def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
-    """The main thread is in order, the second thread of the pool flushes: torch is refused, the library is right."""
+    """Only the pool's second thread flushes: torch is refused, the library's bits are right."""
     out, _ = in_a_process(WORKER)
     first, *rest = out.splitlines()
     if first != "True True":

@@ -1,8 +1,8 @@
-"""Clients that keep requests half open, or connections for nothing, from one address and from a hundred.
+"""Clients that hold half-sent requests or idle connections open, from one address and from a hundred.
 
-Issue F, row 9. At fd6f56d the server had 64 connections for everybody and no share for an address: 100 clients that
-reopened half requests kept it for 40 seconds from answering anybody. What is asserted is who is answered and who
-is not; how fast is measured by benchmarks/serving.py. Every address of 127.0.0.0/8 is this machine (Linux).
+Issue F, row 9. At commit fd6f56d the server had 64 connections in all and no limit per address: 100 clients
+that kept reopening half requests stopped it from answering anybody for 40 seconds. These tests check who is
+answered; benchmarks/serving.py measures how fast. On Linux every address of 127.0.0.0/8 is this machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHOLE, HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", b"GET /healthz HTTP/1
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """`assay serve`, as a process."""
+    """The port of `assay serve`, which runs as a process."""
     port = free_port(HOST)
 
     def answers() -> bool:
@@ -47,7 +47,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def ask(port: int, host: str = HOST) -> int:
-    """The status of one ordinary question from an address."""
+    """The status of one ordinary request from an address."""
     connection = HTTPConnection(HOST, port, timeout=PATIENCE, source_address=(host, 0))
     try:
         connection.request("GET", "/healthz")
@@ -57,7 +57,7 @@ def ask(port: int, host: str = HOST) -> int:
 
 
 class Attack:
-    """`EACH` half requests of each of `CLIENTS` clients, reopened as soon as they are ended, on some addresses."""
+    """`CLIENTS` clients with `EACH` half requests each, reopened as soon as the server ends them."""
 
     def __init__(self, port: int, addresses: int) -> None:
         self._port = port
@@ -108,7 +108,7 @@ def test_others_are_answered_while_half_requests_are_reopened(port: int, address
 
 
 def replies(clients: list[socket.socket]) -> Counter[bytes]:
-    """Status lines that clients read, empty where the other side ended the connection without one."""
+    """Counts of the status lines that clients read; empty if the server ended the connection without one."""
     found = Counter[bytes]()
     for client in clients:
         try:
@@ -119,7 +119,7 @@ def replies(clients: list[socket.socket]) -> Counter[bytes]:
 
 
 def opened(port: int, stack: ExitStack, host: str, count: int, begin: bytes) -> list[socket.socket]:
-    """Connections of an address that all have sent the same."""
+    """Open connections from an address, each of which sends `begin`."""
     clients = []
     for _ in range(count):
         clients.append(stack.enter_context(socket.create_connection((HOST, port), PATIENCE, (host, 0))))
@@ -130,7 +130,7 @@ def opened(port: int, stack: ExitStack, host: str, count: int, begin: bytes) -> 
 def test_a_ninth_connection_of_an_address_waits_and_is_refused(port: int) -> None:
     with ExitStack() as stack:
         kept = opened(port, stack, "127.0.2.1", CONNECTIONS_EACH, WHOLE)
-        assert replies(kept) == {b"HTTP/1.1 200 OK": CONNECTIONS_EACH}  # and stay open for the next question
+        assert replies(kept) == {b"HTTP/1.1 200 OK": CONNECTIONS_EACH}  # and stay open for the next request
         over = opened(port, stack, "127.0.2.1", 3, WHOLE)
         assert ask(port, "127.0.2.2") == 200
         assert replies(over) == {b"HTTP/1.1 503 Service Unavailable": 3}
@@ -155,7 +155,7 @@ def test_a_third_half_request_of_an_address_is_refused(port: int, begin: bytes) 
         half = opened(port, stack, host, HALF_REQUESTS_EACH, begin)
         if begin.startswith(WHOLE):
             assert replies(half) == {b"HTTP/1.1 200 OK": HALF_REQUESTS_EACH}
-        assert ask(port, host) == 200  # by now the server has read what came before
+        assert ask(port, host) == 200  # the server has now read the earlier requests
         third = opened(port, stack, host, 1, HALF)
         assert ask(port, host) == 200  # a whole request of the same address
         assert replies(third) == {b"HTTP/1.1 503 Service Unavailable": 1}

@@ -1,12 +1,12 @@
-"""Addresses on which Python's libraries fail with their own errors: an endpoint, and the place of a bundle.
+"""Addresses on which Python's libraries raise unexpected errors: endpoints and addresses of bundles.
 
-Issue F, rows 1 and 2, seen at fd6f56d. `https://xn--a/` has a host that is not a name in IDNA's eyes. What opened it
-raised a UnicodeError:
+Issue F, rows 1 and 2, reproduced at commit fd6f56d. The host in `https://xn--a/` is not a valid IDNA name,
+and opening it raised a UnicodeError:
 
-* a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was settled and paid;
-* a stranger posted a task whose bundle was there, and `solver run` ended, again after every restart.
+* a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was paid; *
+a stranger posted a task with its bundle there, and `solver run` ended, again after every restart.
 
-An address is parsed where it comes in; one that cannot be opened means "not served", for that task alone.
+An address is parsed on arrival. One that cannot be opened means "not served", for that task only.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.chain.solver_stage import Stage, mined_at_once, over
 pytestmark = pytest.mark.chain
 
 UNOPENABLE = ["https://xn--a/", "http://[v1.a]:8701", "https://a..b/" + "%zz", "http://127.0.0.1:1/\x1b[2J"]
-"""An A-label of nothing, an IP address of the future, an empty label and a broken escape, a terminal's escape."""
+"""An invalid A-label, an IPvFuture address, an empty label and a broken escape, a terminal escape."""
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
-    """Row 1: the verifier's replays failed one after the other, and no game was opened."""
+    """Row 1: every replay of the verifier failed, and no game was opened."""
     scene.submitter.audit.resign()
     with ExitStack() as parties:
         with mined_at_once(scene):

@@ -1,7 +1,7 @@
-"""Programs that library functions make of operands and attributes that nobody meant: a stranger may post any of them.
+"""Programs of library functions with unintended operands and attributes, any of which a stranger may post.
 
-Bodies broadcast and take several types; kernels read memory by the sizes that they expect. So a kernel is found for the
-documented forms alone, and what it is found for, it computes bit for bit, or the body runs.
+Bodies broadcast and accept several types; kernels read memory with the sizes they expect. So a kernel is used
+only for the documented forms, where its result equals the body's bit for bit. Otherwise the body runs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.unit.library.cases import CASES, Case, f32, operands
 
 VALUES = (0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300)
 SMALL = 1 << 22
-"""Bytes and operations of a program that is run here."""
+"""Programs run here must need fewer bytes and fewer operations than this."""
 
 
 def twisted(case: Case) -> Iterator[Case]:
-    """The call with one operand of another shape or type, and with one attribute of another value."""
+    """Variants of a call: other shapes, types or numbers of operands, or another value of one attribute."""
     for k, type_ in enumerate(case.operands):
         for other in _neighbours(type_):
             changed = (*case.operands[:k], other, *case.operands[k + 1 :])
@@ -58,7 +58,7 @@ def _neighbours(type_: TensorType) -> Iterator[TensorType]:
 
 
 def build(case: Case) -> Program | None:
-    """The program of a call, if its body has one that is cheap to run."""
+    """The program of a call, or None if the body allows none or it is not cheap to run."""
     try:
         program = CATALOGUE[case.function].program(case.operands, case.attributes)
         program.id  # noqa: B018  (a dimension of 1.0 is found out here)
@@ -83,7 +83,7 @@ def test_no_kernel_differs_from_its_body_on_what_it_was_not_made_for(case: Case)
 
 
 def _apart(x: Tensor) -> Tensor:
-    """The same values, not side by side in memory, as a view may leave them."""
+    """The same values, not contiguous in memory, as in a view."""
     return torch.stack([x, x], dim=-1)[..., 0]
 
 

@@ -1,4 +1,4 @@
-"""The table of attacks in README.md is true: complete, and every test that it, or docs/security.md, names exists."""
+"""The table of attacks in README.md is complete, and every test named there or in docs/security.md exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COUNT = 114
 STATES = {"held", "argued", "open"}
-"""What the table says of each."""
+"""The states that the table may give."""
 
 
 class Line(NamedTuple):
@@ -40,7 +40,7 @@ def all_files() -> list[Path]:
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Those of `path::test` that no single file has; a path may be shortened from the left."""
+    """The names `path::test` that do not match exactly one file; a path may be shortened from the left."""
     lost = []
     for name in sorted(set(names)):
         path, _, test = name.partition("::")

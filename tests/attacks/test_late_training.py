@@ -1,7 +1,7 @@
-"""A training that cannot end in time: said as soon as the rate shows it, and ended when the task is.
+"""Training that cannot end in time: the solver warns when the rate shows it, and stops with the task.
 
-Issue F, row 10. At fd6f56d nothing compared the rate with the deadline, the training went on for the rest of its
-segment after anybody had called `expire`, and the loss was logged at info level without a number.
+Issue F, row 10. At commit fd6f56d nothing compared the rate with the deadline, training went on to the end of
+its segment after somebody had called `expire`, and the loss was logged at info level without an amount.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.chain
 
 STEP_SECONDS = 0.05
 STEPS = 20_000
-"""In two segments, each of which takes 500 s."""
+"""Steps in two segments, each of which takes 500 s."""
 
 
 def test_it_is_warned_of_stops_with_the_task_and_says_what_was_lost(tmp_path: Path) -> None:
@@ -43,5 +43,5 @@ def test_it_is_warned_of_stops_with_the_task_and_says_what_was_lost(tmp_path: Pa
         end = solver.until("task over")
         assert (end["level"], end["outcome"]) == ("error", "refunded")
         assert (end["penalty_tokens"], end["price_tokens"]) == (5, 90)
-        assert solver.join(30) == ExitCode.FINE  # it does not train the 500 s of its segment to their end
+        assert solver.join(30) == ExitCode.FINE  # it does not train for the segment's whole 500 s
         assert scene.submitter.market.task(task).status is TaskStatus.REFUNDED

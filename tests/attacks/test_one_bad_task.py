@@ -1,7 +1,7 @@
-"""A task whose steps fail in a way that nobody foresaw: it is that task's matter, and every other one goes on.
+"""A task whose steps fail with an unforeseen error: only that task is affected, and all others go on.
 
-Issue F, item 1. At fd6f56d such an error ended the solver: its submitted task was neither drawn nor settled, and no
-game on it answered.
+Issue F, item 1. At commit fd6f56d such an error ended the solver: its submitted task was neither drawn nor
+settled, and no game on it was answered.
 """
 
 from __future__ import annotations

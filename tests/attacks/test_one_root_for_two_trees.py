@@ -1,7 +1,7 @@
-"""A solver that posts one root twice: its step tree's (or its caller's trace's) root as the root of a trace too.
+"""A solver that posts the root of its step tree (or of the caller's trace) as the root of a trace too.
 
-Claims are 32 bytes of its choice, so nothing forbids it on-chain. Nobody can open that trace, so the solver loses,
-unless the challenger takes the one tree for the other and demands nodes that the trace does not have.
+The solver chooses the 32 bytes of a claim, so nothing on-chain forbids this. Nobody can open that trace, so
+the solver loses, unless the challenger confuses the trees and demands nodes that the trace does not have.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_what_was_revealed_of_one_tree_is_not_taken_for_the_other() -> None:
 
 
 def test_equal_sizes_are_compared_with_their_own_values() -> None:
-    """A callee's trace with its caller's root, both of five values."""
+    """A callee's trace with its caller's root; both trees have five values."""
     revealed = Revealed()
     own = [*CLAIMED_STEPS[:3], *roots("callee", 2)]
     assert revealed.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)

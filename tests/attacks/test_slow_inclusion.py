@@ -1,7 +1,7 @@
-"""A transaction of one task that no block takes: the solver's other tasks get on meanwhile.
+"""A transaction of one task is not included in any block: the solver's other tasks go on meanwhile.
 
-Issue F, item 1. At 7ebdc6a the loop waited for the receipt of a draw, five minutes long: a task that was won meanwhile
-was not trained, and its deadline ran.
+Issue F, item 1. At commit 7ebdc6a the loop waited five minutes for the receipt of a draw: a task that was won
+meanwhile was not trained, although its deadline approached.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.chain
 
 
 def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
-    """The node throws away what this solver sends, and the submitter lets its bid win."""
+    """The node drops what this solver sends, and the submitter assigns the task to its bid."""
     with stage(tmp_path, mixed=False) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url
         solver = Solver(scene, once=False)

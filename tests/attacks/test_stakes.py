@@ -1,5 +1,5 @@
-"""Solvers that would keep their stake: progress rewritten or made of nothing, vanishing, withdrawing in time, one stake
-for two tasks, junk in place of training (attacks 12, 15 to 17, 51, 52).
+"""Solvers that try to keep their stake: rewritten or unchanged progress, vanishing, early withdrawal, one
+stake for two tasks, junk instead of training (attacks 12, 15 to 17, 51, 52).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LATE = Purses(submitter=PENALTY // 2, solver=-PENALTY, burned=PENALTY // 2)
 
 
 def expired(ring: Arena, task: int) -> None:
-    """Anybody ends a task whose solver is late."""
+    """Let the training period pass and expire the task, as anybody may."""
     ring.devnet.skip(TRAINING)
     ring.challenger.market.expire(task)
     assert ring.solver.market.task(task).status is TaskStatus.REFUNDED
@@ -58,7 +58,7 @@ def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena
 
 
 def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
-    """The false checkpoint stays where it can be challenged; who cannot go on from it is late."""
+    """The false checkpoint stays and can be challenged; a solver that cannot continue from it is late."""
     before = Purses.of(ring)
     task = assigned(ring, 2)
     false, true = roots_of(one_ulp_off()), roots_of(honest())
@@ -83,7 +83,7 @@ def test_unchanged_progress_is_none(ring: Arena) -> None:
 
 
 def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
-    """Before, no stake is locked. What follows a root of nothing cannot be shown."""
+    """Before submission no stake is locked. Nothing can be shown under a root that is junk."""
     before = Purses.of(ring)
     task = assigned(ring, 4)
     run = claiming([*roots_of(honest())[:1], JUNK, *roots_of(honest())[2:]])
@@ -97,7 +97,7 @@ def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
 
 
 def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena) -> None:
-    """The lock holds the stake until the task is over, then the slash takes it."""
+    """The lock holds the stake until the slash takes it."""
     solver = ring.solver
     had: list[int] = []
 
@@ -116,7 +116,7 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
 
 
 def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
-    """Anyone who has won more than it can stake for is late with the rest."""
+    """A solver that has won more tasks than its tokens can back is late with the rest."""
     first, second = assigned(ring, 6), assigned(ring, 7)
     before = Purses.of(ring)
     had = emptied(ring.solver, keep=2 * (STAKE - PENALTY) - 1)

@@ -1,1 +1,3 @@
-"""The campaign: every fault at every stage of a task, upon every party, and what is lost by it (docs/security.md)."""
+"""The campaign: every fault against every party at every stage of a task, and what it costs
+(docs/security.md).
+"""

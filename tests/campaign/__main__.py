@@ -17,7 +17,7 @@ from tests.resuming import clean_commit
 
 
 def main() -> int:
-    """0 where every case ended as it must."""
+    """The exit code: 0 if every case ended as it must."""
     options = _options()
     if options.impossible:
         for case, why in impossible():

@@ -1,7 +1,8 @@
-"""A proxy before a beacon's relay that is silent or lies while parties run. Addresses and answers are drand's.
+"""A proxy in front of a beacon relay that can be silent or lie while parties run. Paths and answers are
+drand's.
 
-What it says is believed in nothing (`protocol.beacon.relays`); what it may do is keep a round from those that have no
-other relay.
+Nodes do not trust a relay (`protocol.beacon.relays`). It can only withhold a round from nodes without another
+relay.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 LIES: Final[tuple[Lie, ...]] = get_args(Lie)
 ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|latest)")
 TIMEOUT: Final = 20.0
-"""Seconds for the relay behind it."""
+"""Time limit in seconds for the relay behind the proxy."""
 FUTURE: Final = 1_000
-"""Rounds ahead of the one that was asked for."""
+"""How many rounds ahead a future round is."""
 
 
 class BeaconProxy:
-    """Listens on a free port of loopback until closed. `mode` and `lie` may be changed at any time."""
+    """Listens on a free loopback port until closed. `mode` and `lie` may be changed at any time."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream.rstrip("/")
         self.mode: Mode = "honest"
         self.lie: Lie | None = None
-        """The lie told; without, one after the other."""
+        """The lie to tell; None tells all of them in turn."""
         self.asked: list[str] = []
-        """Paths, in order."""
+        """Requested paths, in order."""
         self._told = count()
         self._listener = Listener(_Handler, self)
         self.url = self._listener.url
@@ -116,12 +117,12 @@ class _Handler(Handler):
 
 
 def _signed(number: int, signature: str, like: dict[str, Any]) -> dict[str, Any]:
-    """A round in the form of another answer: version 1 of the interface has the word too."""
+    """A round in the form of the answer `like`: version 1 of the interface has `randomness` too."""
     told = {"round": number, "signature": signature}
     return told | ({"randomness": word(bytes.fromhex(signature)).hex()} if "randomness" in like else {})
 
 
 def _mirrored(signature: str) -> str:
-    """The point's negative, which is on the curve too."""
+    """The negated point, which is also on the curve."""
     x, y = signature[:64], int(signature[64:], 16)
     return x + f"{(P - y) % P:064x}"

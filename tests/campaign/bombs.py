@@ -1,4 +1,6 @@
-"""Small bodies that unpack to gigabytes, piece by piece, in the encodings of HTTP (RFC 9110, section 8.4.1)."""
+"""Small bodies that unpack to gigabytes, in HTTP's content encodings (RFC 9110, section 8.4.1), made in
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ UNPACKED: Final = 1 << 31
 CHECKSUM: Final = 0x4DBDF21C
 """CRC-32 of that many zeros."""
 PIECE: Final = 1 << 20
-"""Zeros in a piece of deflate's; 1 KiB packed, so a bomb is 2 MiB."""
+"""Zeros in a piece for deflate. It packs to 1 KiB, so a bomb is 2 MiB."""
 BLOCK: Final = 1 << 17
-"""Zeros in a block of zstd's, the most that it allows; 4 bytes packed, so a bomb is 64 KiB."""
+"""Zeros in a zstd block, the most that it allows. It packs to 4 bytes, so a bomb is 64 KiB."""
 GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no name, no time."""
 ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
@@ -24,7 +26,7 @@ ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
 
 
 def bomb(encoding: Encoding) -> Iterator[bytes]:
-    """The pieces of a bomb. Its checksum, which comes last, is right where the encoding has one."""
+    """The pieces of a bomb. If the encoding has a checksum, it comes last and is right."""
     return _BOMBS[encoding]()
 
 
@@ -35,14 +37,16 @@ def _gzip() -> Iterator[bytes]:
 
 
 def _deflate() -> Iterator[bytes]:
-    """HTTP's "deflate" is zlib's form, RFC 1950; its checksum of zeros is their count in the upper half, 1 below."""
+    """HTTP's "deflate" is the zlib format (RFC 1950). Its checksum of zeros has their count in the upper half
+    and 1 in the lower half.
+    """
     yield b"\x78\x9c"
     yield from _deflated(-zlib.MAX_WBITS)
     yield ((UNPACKED % 65_521) << 16 | 1).to_bytes(4, "big")
 
 
 def _deflated(bits: int) -> Iterator[bytes]:
-    """After a full flush the packer has forgotten all before, so every piece of zeros is packed to the same bytes."""
+    """A full flush resets the compressor, so that every piece of zeros packs to the same bytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, bits)
     piece = packer.compress(bytes(PIECE)) + packer.flush(zlib.Z_FULL_FLUSH)
     for _ in range(UNPACKED // PIECE):
@@ -51,7 +55,7 @@ def _deflated(bits: int) -> Iterator[bytes]:
 
 
 def _zstd() -> Iterator[bytes]:
-    """A block of the kind RLE is a byte and how often it is there."""
+    """An RLE block is a byte and its repeat count."""
     yield ZSTD_HEADER
     block = (BLOCK << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
     for _ in range(UNPACKED // BLOCK // 256 - 1):

@@ -1,8 +1,9 @@
-"""The cases: every fault at every stage upon every party, but for the pairs that cannot be, which say why.
+"""The cases: every fault against every party at every stage, except impossible combinations, which have a
+reason.
 
-The heavy tests play a covering set of no more than 60. It cannot be one of all pairs of fault and stage: those alone
-are more than five hundred. It has each fault, each stage of each party, each kind of fault in each part of a task's
-life, and as many faults upon each party as there is room for.
+The heavy tests play a covering set of at most 60. It cannot cover all pairs of fault and stage, which are
+more than five hundred. It covers each fault, each stage of each party, each kind of fault in each part of a
+task's life, and as many pairs of fault and party as there is room for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""Of what a case of the covering set covers: as many of the last as there is room for."""
+"""Weights of what a case covers, for choosing the covering set. It need not cover all of the last kind."""
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
 _ASKS: Final = _SENDS | {Needs.PEERS}
@@ -41,7 +42,7 @@ _COMMAND: Final = _SERVER | {Needs.CHAIN, Needs.WRITES, Needs.PEERS}
 
 @dataclass(frozen=True)
 class Place:
-    """A stage of a party's: the scene that comes to it, and what the party has and does there."""
+    """A party at a stage: the scene that reaches it, and what the party has and does there."""
 
     scene: Scene
     has: frozenset[Needs]
@@ -83,7 +84,7 @@ PLACES: Final[Mapping[tuple[Who, Stage], Place]] = {
     (Who.SUBMITTER, Stage.REPLAYING): Place(serving_bundles, _SERVER),
     (Who.SUBMITTER, Stage.WITHDRAWING): Place(fetching, _COMMAND),
 }
-"""In the order in which they are played."""
+"""All places, in the order in which they are played."""
 CHALLENGERS: Final = (Stage.COMMIT, Stage.CHALLENGE, Stage.STEP, Stage.CALL, Stage.JUDGE)
 SOLVERS: Final = (Stage.TRACE, Stage.CALL_TRACE, Stage.REVEAL)
 PARTS: Final[Mapping[str, Sequence[Stage]]] = {
@@ -92,7 +93,7 @@ PARTS: Final[Mapping[str, Sequence[Stage]]] = {
     "games": (Stage.ACCUSED, *CHALLENGERS, *SOLVERS),
     "end": (Stage.SETTLING, Stage.WITHDRAWING),
 }
-"""Of a task's life."""
+"""The parts of a task's life, by their stages."""
 NOT_THERE: Final[Mapping[Needs, str]] = {
     Needs.DATABASE: "it keeps no database",
     Needs.JOURNAL: "it has sent nothing yet, or never does",
@@ -106,7 +107,7 @@ NOT_THERE: Final[Mapping[Needs, str]] = {
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One fault upon one party at one stage."""
+    """One fault against one party at one stage."""
 
     who: Who
     stage: Stage
@@ -117,7 +118,7 @@ class Case:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """The place of its party and stage."""
         return PLACES[self.who, self.stage]
 
     @property
@@ -129,12 +130,12 @@ class Case:
 
 @cache
 def fault_of(name: str) -> Fault:
-    """A fault to look at, not to play."""
+    """An instance of a fault to inspect, not to play."""
     return FAULTS[name]()
 
 
 def why_not(who: Who, stage: Stage, fault: str) -> str | None:
-    """Why a fault cannot strike a party at a stage; None where it can."""
+    """Why a fault cannot strike a party at a stage; None if it can."""
     place = PLACES.get((who, stage))
     if place is None:
         return not_at(who, stage)
@@ -166,20 +167,22 @@ def not_at(who: Who, stage: Stage) -> str:
 
 
 def depths_at(who: Who, stage: Stage) -> tuple[int, int]:
-    """The two depths of re-organisations that a place has: in turn, so that all of them come to be."""
+    """The two depths of re-organisations played at a place. They rotate over the places, so that all are
+    played.
+    """
     number = list(PLACES).index((who, stage))
     return SHALLOW[number % len(SHALLOW)], DEEP[number % len(DEEP)]
 
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """All that can be, in order."""
+    """All possible cases, in order."""
     found = (Case(who, stage, fault) for who, stage in PLACES for fault in FAULTS)
     return tuple(case for case in found if why_not(case.who, case.stage, case.fault) is None)
 
 
 def impossible() -> Iterator[tuple[Case, str]]:
-    """All that cannot be, with the reason."""
+    """All impossible cases, each with the reason."""
     for who, stage, fault in product(Who, Stage, FAULTS):
         why = why_not(who, stage, fault)
         if why is not None:
@@ -198,7 +201,9 @@ def pairs(case: Case) -> Iterator[tuple[str, ...]]:
 
 @cache
 def covering() -> tuple[Case, ...]:
-    """At most `COVERING` cases: each the one that covers most of what is left, of equals one where fewest are yet."""
+    """At most `COVERING` cases, chosen greedily: each covers most of what is left. Among equals, the place
+    with the fewest cases so far wins.
+    """
     left = {pair for case in cases() for pair in pairs(case)}
     chosen: list[Case] = []
     there: Counter[tuple[Who, Stage]] = Counter()

@@ -1,4 +1,6 @@
-"""What must hold after every case: nobody honest has lost anything, the money adds up, nothing false was paid."""
+"""Checks after every case: every honest account has gained at least what it is due, and no tokens appear or
+vanish.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests.campaign.world import World, address
 
 @dataclass(frozen=True)
 class Books:
-    """All tokens at one moment, in units. `wealth` is what an account has outside of the vault, free in it, and
+    """All tokens at one moment, in units. `wealth` is what an account has outside the vault, free in it, and
     locked."""
 
     wealth: Mapping[str, int]
@@ -25,7 +27,7 @@ class Books:
 
     @classmethod
     def of(cls, world: World) -> Self:
-        """As the contracts have them now."""
+        """The present state of the contracts."""
         token, vault = world.submitter.token, world.submitter.vault
         accounts = [address(index) for index in range(DEVELOPMENT_ACCOUNTS)]
         locks: list[Lock] = [vault.lock_of(number) for number in range(1, vault.locks() + 1)]
@@ -46,7 +48,7 @@ class Books:
 
 
 def wrongs(world: World, before: Books) -> Iterator[str]:
-    """What is wrong in the end, in words."""
+    """Descriptions of all that is wrong in the end."""
     after = Books.of(world)
     if after.vault != after.free + after.locked + after.burned:
         yield f"the vault holds {after.vault}, its books say {after.free} + {after.locked} + {after.burned}"

@@ -1,6 +1,7 @@
-"""The clock of the party's machine jumps by an hour, either way, and stays there: libfaketime, preloaded.
+"""The clock of the party's machine jumps by an hour, ahead or back, and stays there (by preloading
+libfaketime).
 
-The monotonic clock goes on as it does when an administrator sets the time.
+The monotonic clock does not jump, as when an administrator sets the time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ HOUR: Final = 3_600
 
 
 class ClockJump(Fault):
-    """`seconds` from the right time on, from the stage to the end."""
+    """The clock is wrong by `seconds` from the stage to the end of the case."""
 
     needs = Needs.PROCESS
     most = inf
@@ -35,7 +36,7 @@ class ClockJump(Fault):
         self._seconds = seconds
 
     def prepare(self, world: World) -> None:
-        """The party reads the offset from a file each time that it asks for the time."""
+        """Let the party read the offset from a file each time that it asks for the time."""
         self._offset = world.folder / "clock"
         self._set(0)
         world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
@@ -46,8 +47,9 @@ class ClockJump(Fault):
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
-        """A line of its log has the wrong time. Where the log has no times, as that of a command that a person types,
-        it has read the new offset: the first read of a file that was written is noted, but on a mount with `noatime`.
+        """Whether a line of its log has the wrong time. The log of a typed command has no times: then,
+        whether it has read the new offset. That is the file's access time, which a mount with `noatime` does
+        not keep.
         """
         lines, now = party_of(world).lines(), datetime.now(UTC)
         if not any("timestamp" in line for line in lines):
@@ -71,7 +73,7 @@ def preloading() -> dict[str, str]:
 
 @cache
 def may_jump() -> str | None:
-    """Why the clock of a process cannot be set on this machine; None where it can."""
+    """Why the clock of a process cannot be set on this machine; None if it can."""
     told = subprocess.run(
         [sys.executable, "-c", "import time; print(time.time())"],
         env={**os.environ, **preloading(), "FAKETIME": f"+{HOUR}"},

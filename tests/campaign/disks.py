@@ -1,7 +1,8 @@
-"""Where a party's home folder lies: on this machine's disk, or on one of 16 MiB that can be filled to the last byte.
+"""Disks for a party's home folder: this machine's disk, or one of 16 MiB that can be filled to the last byte.
 
-The small disk is a tmpfs in its own user and mount namespace, so it needs no privilege where the system lets users
-have namespaces. A separate process holds the namespace: parties on it may be killed and started again.
+The small disk is a tmpfs in its own user and mount namespace, so it needs no privilege if the system lets
+users create namespaces. A separate process holds the namespace, so parties on it may be killed and started
+again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 ROOT: Final = Path(__file__).parents[2]
-"""Where parties are started."""
+"""The working directory of the parties."""
 SIZE: Final = "16m"
 FILLER: Final = "filler"
 BLOCK: Final = bytes(1 << 16)
@@ -23,20 +24,20 @@ MOUNT: Final = 'mount -t tmpfs -o size="$1",mode=700 campaign "$2" && echo mount
 
 
 class Disk(Protocol):
-    """`folder` is the home folder's path for the parties on it, `seen` for this process."""
+    """`folder` is the home folder's path for the parties on the disk, `seen` its path for this process."""
 
     folder: Path
     seen: Path
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """What starts a command that sees the disk; the process becomes the command."""
+        """The arguments to run a command that sees the disk. The started process becomes that command."""
 
     def close(self) -> None:
         """Release it."""
 
 
 class OrdinaryDisk:
-    """A folder like any other."""
+    """An ordinary folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -47,11 +48,11 @@ class OrdinaryDisk:
         return list(command)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
 class SmallDisk:
-    """16 MiB. Raises OSError where nothing can be mounted (`may_mount`)."""
+    """A disk of 16 MiB. Raises OSError if nothing can be mounted (`may_mount`)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,12 +71,12 @@ class SmallDisk:
         self.seen = Path(f"/proc/{self._holder.pid}/root{folder}")
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Enters the namespace first."""
+        """The arguments to enter the namespace and run the command there."""
         spaces = [f"--target={self._holder.pid}", "--user", "--mount", "--preserve-credentials"]
         return ["nsenter", *spaces, f"--wd={ROOT}", "--", *command]
 
     def fill(self) -> None:
-        """Take all the room that is left, to the last byte."""
+        """Take all free space, to the last byte."""
         with (self.seen / FILLER).open("ab", buffering=0) as filler, suppress(OSError):
             size = len(BLOCK)
             while True:
@@ -87,18 +88,18 @@ class SmallDisk:
                     size //= 2
 
     def free(self) -> None:
-        """Give the room back."""
+        """Free the space again."""
         (self.seen / FILLER).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """The disk goes with its holder."""
+        """Kill the holder; the disk vanishes with it."""
         self._holder.kill()
         self._holder.communicate()
 
 
 @cache
 def may_mount() -> str | None:
-    """Why this machine has no small disk; None where it has."""
+    """Why this machine cannot have a small disk; None if it can."""
     if sys.platform != "linux":
         return "namespaces are Linux's"
     try:

@@ -1,4 +1,4 @@
-"""What a fault is: a thing that befalls the party under test at one stage, lasts for a while, and goes again."""
+"""The base of all faults: a fault strikes the party under test at one stage, lasts for a while, and ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.campaign.world import Hooks, World
 
 
 class Needs(StrEnum):
-    """What a party has to have or to do at a stage for a fault to touch it."""
+    """What a party must have or do at a stage for a fault to affect it."""
 
     PROCESS = "a process"
     DATABASE = "a database"
@@ -24,29 +24,29 @@ class Needs(StrEnum):
 
 
 class Fault(ABC):
-    """One fault for one case. `name` is the table's. It lasts at least `least` seconds and at most `most`: in between
-    until the next stage, or with `ends_when_felt`, for then the party does nothing meanwhile, until it is felt.
+    """One fault for one case. `name` is its name in the table. It lasts between `least` and `most` seconds:
+    until the next stage or, for faults that block the party (`ends_when_felt`), until the party has felt it.
     """
 
     name: str
     needs: Needs
     operator = "nothing"
-    """What the table says that an operator must do."""
+    """What an operator must do, in the words of the table."""
     least = 0.0
     most = 15.0
     ends_when_felt = False
 
     def prepare(self, world: World) -> None:
-        """Before the party is started: what it runs on."""
+        """Prepare what the party runs on, before it starts."""
         return
 
     def before(self, world: World) -> None:
-        """At each stage before the fault's own."""
+        """Called at each stage before the fault's own."""
         return
 
     @abstractmethod
     def apply(self, world: World) -> None:
-        """Begin. The chain stands still; it may be moved on."""
+        """Begin. The chain stands still, but the fault may move it on."""
 
     def lift(self, world: World) -> None:
         """End."""
@@ -54,16 +54,18 @@ class Fault(ABC):
 
     @abstractmethod
     def felt(self, world: World) -> bool:
-        """Whether the party was touched: otherwise the case says nothing."""
+        """Whether the party was affected; otherwise the case proves nothing."""
 
     @property
     def remedy(self) -> str:
-        """What an operator had to do for the party to work again, by its own words; empty where nothing was."""
+        """What the party told its operator to do before it could work again; empty if nothing."""
         return ""
 
 
 class Strike:
-    """A fault upon a world: `begin` at its stage, `stage` at each that follows, `end` when the scene is over."""
+    """Applies a fault to a world: call `begin` at its stage, `stage` at later ones, `end` when the scene is
+    over.
+    """
 
     def __init__(self, fault: Fault, world: World) -> None:
         self._fault = fault
@@ -72,7 +74,7 @@ class Strike:
         self.began = False
 
     def begin(self) -> None:
-        """Its stage is reached."""
+        """The fault's stage is reached: apply it."""
         self.began = True
         self._fault.apply(self._world)
         self._since = monotonic()
@@ -80,12 +82,12 @@ class Strike:
         self._tick()
 
     def stage(self) -> None:
-        """The next stage is reached."""
+        """A later stage is reached: end the fault, if it ends with the stage."""
         if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
             self.end()
 
     def end(self) -> None:
-        """It ends now, if it has lasted."""
+        """End the fault as soon as it has lasted its least time."""
         if self._since is not None:
             left = self._since + self._fault.least - monotonic()
             if left > 0:
@@ -93,7 +95,7 @@ class Strike:
             self._lift()
 
     def _allowance(self) -> float:
-        """Nobody is impatient while it lasts, but where it stays."""
+        """Extra patience: as long as the fault may last; none for a fault that stays."""
         return 0.0 if self._fault.most == inf else self._fault.most
 
     def _tick(self) -> None:

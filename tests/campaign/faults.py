@@ -1,4 +1,4 @@
-"""All faults by name, in the order of the table; each case makes its own."""
+"""All faults by name, in the order of the table. Each case makes its own instance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.campaign.process_faults import Killed, Slowed, Stopped
 
 SHALLOW: Final = range(1, 5)
 DEEP: Final = range(5, 9)
-"""Depths of re-organisations. Those of even depth have the transactions come back by themselves."""
+"""Depths of re-organisations. At even depths the reverted transactions come back by themselves."""
 
 _ALL: Final[tuple[Callable[[], Fault], ...]] = (
     Killed,

@@ -1,4 +1,6 @@
-"""What a test of a node's client does with each fault of a peer: every form, a time limit, and bounded memory."""
+"""Helpers to test a node's client against each fault of a peer: all forms of it, and limits of time and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,22 @@ FAULTS: Final[list[tuple[Mode, str]]] = [
     (mode, form) for mode in MODES if mode != "honest" for form in FORMS.get(mode, ("",))
 ]
 SLACK: Final = 4.0
-"""Seconds on top of a time limit for everything else, on a busy machine."""
+"""Seconds added to a time limit, for all other work on a busy machine."""
 MEMORY: Final = 1 << 24
-"""Bytes that a client may take for a fault. Its own limits are below; what floods or unpacks is gigabytes."""
+"""Bytes that a client may allocate during a fault. Its own limits are lower; floods and bombs are gigabytes.
+"""
 
 
 def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """The peer is faulty in this way from the next connection on."""
+    """Make the peer faulty in this way from the next connection on."""
     proxy.mode, proxy.form = mode, form or None
     if mode == "two-faced" and next(proxy.connections) % 2 == 0:
-        next(proxy.connections)  # the next one is told something else
+        next(proxy.connections)  # so that the next connection gets the false answers
 
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """What is done within takes about so long at most, and not much memory."""
+    """Require that the block takes at most about `seconds`, and little memory."""
     tracemalloc.start()
     begun = monotonic()
     try:
@@ -43,7 +46,7 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def is_whole(blobs: Path) -> bool:
-    """Whether a blob store has nothing but whole blobs, and no file that was begun."""
+    """Whether a blob store has only whole blobs, and no temporary files."""
     files = [path for path in blobs.rglob("*") if path.is_file()]
     return all(
         path.name == sha256(path.read_bytes()).hexdigest() and not path.name.startswith(TEMPORARY_PREFIX)

@@ -1,8 +1,9 @@
-"""Faults of the party's disk: full; and files on it that lose what was written last, or are damaged, while it is down.
+"""Faults of the party's disk: it is full; or, while the party is down, a file loses its last writes or is
+damaged.
 
-A file is that of the database or of the journal of transactions, both SQLite's. What it loses is half of what its
-write-ahead log has, as on a disk that had not written what it said it had; without such a log, half of the file.
-Damaged is one page in its middle.
+The file is the database or the journal of transactions; both are SQLite's. It loses half of its write-ahead
+log, as on a disk that had not written what it had acknowledged; without such a log, half of the file. Damage
+is to one page in the middle.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from tests.campaign.world import World
 
 File = Literal["database", "journal"]
 FOLDERS: Final[dict[File, str]] = {"database": "*/*/*er.sqlite", "journal": "journals/*/*.sqlite"}
-"""Below the home folder: a party's own database is named for it, a journal for its account."""
+"""Patterns below the home folder. A party's database is named after the party, a journal after its account.
+"""
 OPERATOR: Final[dict[File, str]] = {
     "database": "where it is refused: put the newest backup in its place, or move it away, and start again",
     "journal": "where it is refused: move it away, and start again",
 }
 WORDS: Final = ("expected", "got")
-"""What an operator reads of a file that is refused, besides what to do."""
+"""Words that the message about a refused file must contain."""
 
 
 class DiskFull(Fault):
-    """Not a byte is left on the disk of 16 MiB that the home folder lies on."""
+    """The home folder's disk of 16 MiB is full to the last byte."""
 
     name = "disk full"
     needs = Needs.WRITES
@@ -43,20 +45,20 @@ class DiskFull(Fault):
     ends_when_felt = True
 
     def prepare(self, world: World) -> None:
-        """Lay the party's home folder on a small disk."""
+        """Put the party's home folder on a small disk."""
         world.disk = SmallDisk
 
     def apply(self, world: World) -> None:
-        """Fill it."""
+        """Fill the disk."""
         self._lines, self._starts = len(party_of(world).lines()), party_of(world).starts
         self._disk(world).fill()
 
     def lift(self, world: World) -> None:
-        """Delete what filled it, as an operator does."""
+        """Delete what fills the disk, as an operator would."""
         self._disk(world).free()
 
     def felt(self, world: World) -> bool:
-        """It has said so, or ended."""
+        """Whether the party has reported the full disk, or was restarted."""
         party = party_of(world)
         said = party.lines()[self._lines :]
         return party.starts > self._starts or any(_is_of_disk(str(line)) for line in said)
@@ -69,8 +71,8 @@ class DiskFull(Fault):
 
 
 class FileFault(Fault):
-    """Killed, a file harmed, started again. Where it refuses the file the operator does what it says: puts the copy of
-    the stage before in the place of a database, moves a journal away.
+    """The party is killed, a file is harmed, the party is started. If it refuses the file, the operator does
+    what it says: replaces a database by the copy from the previous stage, or moves a journal away.
     """
 
     most = 0.0
@@ -91,14 +93,14 @@ class FileFault(Fault):
         return self._said
 
     def before(self, world: World) -> None:
-        """Copy the file, as an operator does once a day."""
+        """Back the file up, as an operator does once a day."""
         party = party_of(world)
         for path in self._paths(party):
             with closing(sqlite3.connect(path, timeout=10)) as source:
                 self._copies[str(path)] = source.serialize()
 
     def apply(self, world: World) -> None:
-        """Harm it, and see what its party says to it."""
+        """Harm the file between a kill and a start, and do what the party then asks for."""
         party = party_of(world)
         party.kill()
         lines = len(party.lines())
@@ -122,7 +124,7 @@ class FileFault(Fault):
             party.start()
 
     def felt(self, world: World) -> bool:
-        """There was such a file."""
+        """Whether there was such a file."""
         return self._harmed > 0
 
     def _mend(self, party: Party) -> None:
@@ -138,14 +140,14 @@ class FileFault(Fault):
 
 
 def cut(path: Path) -> None:
-    """Half of what was written last is gone."""
+    """Cut off the second half of the write-ahead log or, without one, of the file."""
     log = _beside(path)[0]
     newest = log if log.is_file() and log.stat().st_size else path
     os.truncate(newest, newest.stat().st_size // 2)
 
 
 def damage(path: Path) -> None:
-    """The page in the middle has other bits."""
+    """Invert all bits of the page in the middle."""
     with closing(sqlite3.connect(path, timeout=10)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         ((size,),) = database.execute("PRAGMA page_size")

@@ -1,4 +1,6 @@
-"""Faults of what the party asks: the chain's node (`tests.chain.rpc_proxy` makes them), the beacon, other parties."""
+"""Faults of the services that the party asks: the chain's node (by `tests.chain.rpc_proxy`), beacon, other
+parties.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ BROADCAST = "eth_sendRawTransaction"
 
 
 class RpcFault(Fault):
-    """The node behind the party's address answers as a preset of the proxy says."""
+    """The party's chain node answers as a preset of the proxy says."""
 
     least = 3.0
 
     def __init__(self, name: str, preset: str, blocks: bool = False) -> None:
-        """`blocks`: the party does nothing until it is over."""
+        """`blocks`: the party makes no progress until the fault is over."""
         self.name = name
         self.needs = Needs.SENDS if preset == "lost-broadcasts" else Needs.CHAIN
         self.ends_when_felt = blocks
@@ -26,17 +28,17 @@ class RpcFault(Fault):
         self._on = ExitStack()
 
     def apply(self, world: World) -> None:
-        """From the next question on."""
+        """Be faulty from the next request on."""
         self._before = self._asked(world)
         self._on.enter_context(PRESETS[self._preset](world.rpc))
 
     def lift(self, world: World) -> None:
-        """All is answered as it is again."""
+        """Answer truthfully again."""
         self._after = self._asked(world)
         self._on.close()
 
     def felt(self, world: World) -> bool:
-        """Something was asked that is answered wrongly."""
+        """Whether the party asked for something that is answered wrongly."""
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:
@@ -44,7 +46,7 @@ class RpcFault(Fault):
 
 
 class Reorganisation(Fault):
-    """The newest blocks are replaced by others, without the transactions of the old ones, or with them later."""
+    """The newest blocks are replaced by others. Their transactions are dropped, or come back later."""
 
     needs = Needs.CHAIN
     most = 0.0
@@ -55,14 +57,14 @@ class Reorganisation(Fault):
         self._preset = f"reorg-{depth}-{'again' if again else 'dropped'}"
 
     def apply(self, world: World) -> None:
-        """At once."""
+        """Re-organise the chain at once."""
         before = world.devnet.connection.block()
         with PRESETS[self._preset](world.rpc):
             pass
         self._gone = not world.devnet.connection.stands(before.number, before.hash)
 
     def felt(self, world: World) -> bool:
-        """The newest block was another one."""
+        """Whether the newest block was replaced."""
         return self._gone
 
 
@@ -78,22 +80,22 @@ class BeaconFault(Fault):
         self._mode: beacon_proxy.Mode = mode
 
     def apply(self, world: World) -> None:
-        """From the next question on."""
+        """Be faulty from the next request on."""
         self._before = len(world.beacon.asked)
         world.beacon.mode = self._mode
 
     def lift(self, world: World) -> None:
-        """Honest again."""
+        """Be honest again."""
         world.beacon.mode = "honest"
         world.beacon.hang_up()
 
     def felt(self, world: World) -> bool:
-        """It was asked."""
+        """Whether the relay was asked."""
         return len(world.beacon.asked) > self._before
 
 
 class PeerFault(Fault):
-    """Every other party that the party under test asks by HTTP."""
+    """Every other party that the party under test asks over HTTP is faulty."""
 
     needs = Needs.PEERS
     least = 3.0
@@ -103,20 +105,20 @@ class PeerFault(Fault):
         self._mode: peer_proxy.Mode = mode
 
     def apply(self, world: World) -> None:
-        """From the next question on."""
+        """Be faulty from the next request on."""
         self._before = self._asked(world)
         for peer in world.peers:
             peer.mode = self._mode
 
     def lift(self, world: World) -> None:
-        """Honest again."""
+        """Be honest again."""
         self._after = self._asked(world)
         for peer in world.peers:
             peer.mode = "honest"
             peer.hang_up()
 
     def felt(self, world: World) -> bool:
-        """One of them was asked."""
+        """Whether one of them was asked."""
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:

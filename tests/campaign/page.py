@@ -1,4 +1,4 @@
-"""The campaign's part of docs/security.md as a function of docs/campaign.json; no figure is written by hand."""
+"""Generates the campaign's part of docs/security.md from docs/campaign.json; no figure is written by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT: Final = DOCS / "campaign.json"
 PAGE: Final = DOCS / "security.md"
 BEGIN, END = "<!-- played: make campaign -->", "<!-- played end -->"
 REMEDY: Final = re.compile(r"got .*?; (?P<remedy>[^;]*)")
-"""What an error of this project says that is to be done, up to a second remedy."""
+"""The remedy in an error message of this project; the first if there are several."""
 
 
 def record(results: Iterable[Result]) -> None:
@@ -31,12 +31,12 @@ def record(results: Iterable[Result]) -> None:
 
 
 def recorded() -> list[Result]:
-    """What the file says."""
+    """The results in the file."""
     return [read(kept) for kept in json.loads(KEPT.read_text())]
 
 
 def page(text: str, results: Sequence[Result]) -> str:
-    """The page with its part as the results have it. Raises ValueError when the part is not marked in `text`."""
+    """The page with its part generated from the results. Raises ValueError if `text` does not mark it."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"expected one part between {BEGIN!r} and {END!r} in {PAGE}")
     before, rest = text.split(BEGIN)
@@ -45,7 +45,7 @@ def page(text: str, results: Sequence[Result]) -> str:
 
 
 def lines(results: Mapping[str, Result]) -> Iterator[str]:
-    """Sums, a row for each fault, the cases that needed a hand or went wrong, and what cannot be."""
+    """Totals, a row for each fault, the cases that needed a hand or went wrong, and the impossible cases."""
     played = [case for case in cases() if str(case) in results]
     commits = sorted({results[str(case)].commit[:8] for case in played})
     wrong = [case for case in played if results[str(case)].wrong]
@@ -76,7 +76,7 @@ def lines(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _by_fault() -> Mapping[str, list[Case]]:
-    """The cases by the row they are in, in the order of faults."""
+    """The cases by table row, in the order of the faults."""
     found: dict[str, list[Case]] = {}
     order = list(dict.fromkeys(case.fault for case in sorted(cases(), key=_place)))
     for name in order:
@@ -101,7 +101,7 @@ def _cell(group: Sequence[Case], results: Mapping[str, Result]) -> str:
 
 
 def _asked(hand: Sequence[Case], results: Mapping[str, Result]) -> list[str]:
-    """Cases by what was asked for."""
+    """A line for each remedy asked for, with its cases."""
     asked: dict[str, list[str]] = {}
     for case in hand:
         match = REMEDY.search(results[str(case)].said)

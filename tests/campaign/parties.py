@@ -1,5 +1,5 @@
-"""Starting parties: one under test, a process that reaches all others by proxies, and those beside it, in this
-process.
+"""Starts the parties: the one under test is a process that reaches all others through proxies; the others run
+in this process.
 
 Every party has its own home folder.
 """
@@ -22,7 +22,7 @@ from verifier.strategy import Strategy as VerifierStrategy
 
 LOCK_TOKENS = 10
 POLL = 0.2
-"""Seconds between two looks of a node at the chain."""
+"""Seconds between a node's polls of the chain."""
 
 
 def solver_under_test(world: World, dawdle: float = 0.0) -> None:
@@ -35,7 +35,7 @@ def solver_under_test(world: World, dawdle: float = 0.0) -> None:
 
 
 def verifier_under_test(world: World, *accounts: int, dawdle: float = 0.0) -> None:
-    """`verifier watch` of these accounts."""
+    """`verifier watch` for these accounts; each step takes `dawdle` seconds more."""
     further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
     flags = ["--log-json", "--port", str(free_port(HOST)), *further]
     settings = {"poll": POLL, "stake": LOCK_TOKENS, "monitor_port": 0}
@@ -55,12 +55,12 @@ def under_test(
     asks_chain: bool = True,
     typed: bool = False,
 ) -> Party:
-    """The command `kind` with what follows it, `typed` by a person."""
+    """Start the command `kind` with the arguments `verb`; `typed` says whether a person types it."""
     for index in accounts:
         world.act(lambda index=index: world.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
     disk = world.disk_of(kind)
     chosen = {"relays": [world.beacon.url], **settings}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
+    lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # same in TOML and JSON
     (disk.seen / "config.toml").write_text("\n".join([f"[{kind}]", *lines, ""]))
     command = [f"{kind}.cli", *verb]
     if asks_chain:
@@ -99,7 +99,7 @@ def verifier_beside(
     honest: bool = True,
     **settings: object,
 ) -> Watcher:
-    """A verifier of these accounts in this process, behind a proxy."""
+    """A verifier for these accounts in this process, behind a proxy."""
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
     chosen = {"port": port, "url": url, "monitor_port": 0, "poll": POLL, **settings}

@@ -1,7 +1,9 @@
-"""The party under test: the operator's own command as a process, and a supervisor that does no more than systemd would.
+"""The party under test: the operator's command as a process, and a supervisor that does no more than systemd
+would.
 
-A process that was killed, or has ended with exit code 1 (a restart may help), is started again by the same command. Any
-other end needs a hand: a person who has typed a command that ends reads why it failed, and types it again.
+The supervisor restarts a process that was killed or exited with code 1 (a restart may help). Any other
+failure needs a hand. A person who typed a command that then failed with code 2 reads the error and types it
+again.
 """
 
 from __future__ import annotations
@@ -26,15 +28,15 @@ from tests.forked import ONE_THREAD, start
 from tests.unit.solver import killing
 
 RESTART_SECONDS: Final = 0.5
-"""Between an end and the next start, as a supervisor waits."""
+"""Delay between an exit and the restart, like a supervisor's."""
 LINKED: Final = "LD_PRELOAD"
-"""A process that is forked has been linked before."""
+"""Has no effect on a forked process, which is linked already."""
 SHOWN: Final = 12
 """Lines of the log that a failure shows."""
 
 
 class NeedsHand(AssertionError):
-    """The party has ended and a restart does not help. `code` and `said` are its exit code and last line."""
+    """The party has exited and a restart does not help. `code` and `said` are its exit code and last line."""
 
     def __init__(self, party: Party, code: int) -> None:
         self.code = code
@@ -43,8 +45,9 @@ class NeedsHand(AssertionError):
 
 
 class Party:
-    """A command, its module first, whose home folder lies on `disk`, started at once; `typed` by a person, or a service
-    of a supervisor's. `environment` adds to this process's. Each training step takes `dawdle` seconds more.
+    """A command, started at once. Its first word is a module; its home folder is on `disk`. It is either
+    `typed` by a person or a supervised service. `environment` adds to this process's variables. `dawdle` are
+    extra seconds for each training step.
     """
 
     def __init__(
@@ -59,9 +62,9 @@ class Party:
         self.disk = disk
         self.starts = 0
         self.ended: int | None = None
-        """The exit code of an end that needs no other start: 0, or where nobody supervises."""
+        """0 once the command has ended well, which needs no restart; otherwise None."""
         self.needed_hand = ""
-        """What it said when the person who had typed it had to type it again."""
+        """Its last line when the person had to type it again; otherwise empty."""
         self._typed = typed
         self._command = list(command)
         self._dawdle = dawdle
@@ -80,17 +83,17 @@ class Party:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there, stopped or not."""
+        """Whether the process exists, suspended or not."""
         return self._process.poll() is None
 
     @property
     def last_words(self) -> str:
-        """The last line that it has written."""
+        """The last line of its log."""
         lines = self._log.read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged so far, over all starts; a line that is not JSON is its `event`."""
+        """All that it has logged so far, over all starts; a line that is not JSON becomes an `event`."""
         with self._log.open("rb") as log:
             log.seek(self._read)
             data = log.read()
@@ -105,7 +108,7 @@ class Party:
         return any(wanted.items() <= line.items() for line in self.lines()[since:])
 
     def mind(self) -> None:
-        """Start it again where its supervisor would. Raises NeedsHand."""
+        """Restart it if its supervisor would. Raises NeedsHand."""
         code = self._process.poll()
         if code is None or self.ended is not None:
             return
@@ -121,36 +124,36 @@ class Party:
             raise NeedsHand(self, code)
 
     def kill(self) -> None:
-        """End it as a power cut does."""
+        """Kill it, as a power cut does."""
         self._process.kill()
         self._process.wait()
 
     def start(self) -> None:
-        """The same command again."""
+        """Start the same command again."""
         assert not self.is_running
         self._since = None
         self._process = self._start()
 
     def pause(self) -> None:
-        """Stop it, until `resume` was called as often as this."""
+        """Suspend it until `resume` has been called as often as `pause`."""
         self._pauses += 1
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on, if nobody else has stopped it; nothing where another was started meanwhile."""
+        """Undo one `pause`; it runs on when all are undone. A process started since then is not affected."""
         self._pauses = max(0, self._pauses - 1)
         if not self._pauses:
             self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """End it. Nothing depends on how."""
+        """Kill it if it runs."""
         if self.is_running:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
         self._process.wait()
 
     def report(self) -> str:
-        """Its command, its state and what it said last, for failures."""
+        """Its command, its state and the end of its log, for a failure's message."""
         state = "runs" if self.is_running else f"has ended with {self._process.poll()}"
         last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
         return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])

@@ -1,7 +1,7 @@
-"""An HTTP proxy before a party's public address, be it a solver's, a verifier's or a bundle server's: a faulty peer.
+"""A faulty peer: an HTTP proxy in front of the public address of a solver, a verifier or a bundle server.
 
-Bodies pass through in pieces, of which one is held at a time. Where a fault has several forms, the first question meets
-the first of them, the next question the next, unless `form` names one.
+Bodies pass through in pieces, one at a time. If a fault has several forms, successive requests get them in
+turn, unless `form` names one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FORMS: Final[dict[Mode, tuple[str, ...]]] = {
     "bomb": ENCODINGS,
     "half-open": ("question", "body", "reset"),
 }
-"""A length of a pebibyte, or a body of chunks without an end; where a redirect leads; a bomb's encoding; after what the
-peer is gone: it has taken the question, or sent half of the body, or ended the connection there.
+"""The forms of each fault: an announced length of a pebibyte, or endless chunks; the target of the redirect;
+the encoding of the bomb; silence after the request or after half of the body, or a reset after that half.
 """
 PASSING: Final[tuple[Mode, ...]] = ("honest", "trickling", "two-faced", "half-open")
-"""In these the party behind it is asked."""
+"""Modes in which the party behind the proxy is asked."""
 PIECE: Final = 1 << 16
 """Bytes of a body held at a time."""
 TIMEOUT: Final = 30.0
@@ -41,12 +41,12 @@ LENGTH: Final = 1 << 50
 LOCATIONS: Final = {"private": "http://169.254.169.254/latest/meta-data/", "file": "file:///etc/passwd"}
 FLIPPED: Final = bytes(byte ^ 1 for byte in range(256))
 RESET: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER for no time at all: closing sends RST."""
+"""SO_LINGER with a timeout of 0: closing sends RST."""
 
 
 class PeerProxy:
-    """Listens on a free port of loopback until closed. `mode` and what goes with it may be changed at any time, for
-    the next question; what is being answered stays as it is until `hang_up`.
+    """Listens on a free loopback port until closed. `mode` and its settings may be changed at any time; the
+    change takes effect at the next request. Answers in progress go on unchanged until `hang_up`.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -54,20 +54,20 @@ class PeerProxy:
         self.mode: Mode = "honest"
         self.form: str | None = None
         self.spare = 0
-        """So many questions more are answered honestly, whatever the mode."""
+        """The number of further requests that are answered honestly, whatever the mode."""
         self.pause = 1.0
-        """Seconds between two bytes of what trickles."""
+        """Seconds between two bytes of a trickling body."""
         self.asked: list[str] = []
-        """Targets of all questions, in order."""
+        """Targets of all requests, in order."""
         self.sent = 0
-        """Bytes of bodies that were handed to the system."""
+        """Bytes of bodies that were passed to the operating system."""
         self.connections = count(1)
         self.faults = count()
         self._listener = Listener(_Handler, self)
         self.url = self._listener.url
 
     def next_mode(self) -> Mode:
-        """The mode for a question that has come."""
+        """The mode for a request that has just come."""
         if self.spare:
             self.spare -= 1
             return "honest"
@@ -78,7 +78,7 @@ class PeerProxy:
         self._listener.close()
 
     def hang_up(self) -> None:
-        """Close every connection that is open, as a peer does that is restarted."""
+        """Close every open connection, as a restarted peer does."""
         self._listener.hang_up()
 
     def __enter__(self) -> Self:
@@ -97,7 +97,7 @@ class _Handler(Handler):
         self.number = next(self.proxy.connections)
 
     def answer(self) -> None:
-        """Answer a question of any method in the mode of now."""
+        """Answer a request of any method in the present mode."""
         mode = self.proxy.next_mode()
         forms = FORMS.get(mode)
         self.proxy.asked.append(self.path)
@@ -105,7 +105,7 @@ class _Handler(Handler):
         if forms is not None:
             form = self.proxy.form or forms[next(self.proxy.faults) % len(forms)]
         if mode not in PASSING and "Content-Length" in self.headers:
-            self.close_connection = True  # the question's body is not read
+            self.close_connection = True  # the request's body is not read
         if mode == "silent" or form == "question":
             self._hold()
         elif mode == "huge":
@@ -121,7 +121,7 @@ class _Handler(Handler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = answer
 
     def _hold(self) -> None:
-        """Say nothing, and end nothing, as long as the other side waits."""
+        """Send nothing, and keep the connection open as long as the other side does."""
         while self.holds(1.0):
             pass
         self.close_connection = True
@@ -143,11 +143,11 @@ class _Handler(Handler):
             try:
                 answer = self._asked(upstream)
             except (OSError, HTTPException):
-                self.close_connection = True  # nobody is there
+                self.close_connection = True  # the party is down
                 return
             self._send_head(answer.status, answer.reason, answer.getheaders())
             unknown = answer.length is None and not answer.chunked
-            self.close_connection |= unknown  # the end of the connection is the end of such a body
+            self.close_connection |= unknown  # such a body ends when the connection ends
             pieces = _read(answer)
             if mode == "trickling":
                 pieces = self._trickled(pieces)
@@ -158,10 +158,10 @@ class _Handler(Handler):
             try:
                 self._send(pieces, bool(answer.chunked) and self.command != "HEAD")
             except HTTPException:
-                self.close_connection = True  # cut short, and so is what is passed on
+                self.close_connection = True  # the body was cut short, so ours is too
 
     def _asked(self, upstream: HTTPConnection) -> HTTPResponse:
-        """The answer of the party behind it to the same question."""
+        """The answer of the party behind the proxy to the same request."""
         target = self.proxy.upstream.path + self.path
         upstream.putrequest(self.command, target, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
@@ -194,7 +194,7 @@ class _Handler(Handler):
                 yield bytes([byte])
 
     def _first_half(self, pieces: Iterator[bytes], length: int | None, form: str) -> Iterator[bytes]:
-        """Half of a body; of one whose length is not announced, half of its first piece. Then the peer is gone."""
+        """Half of a body, or of its first piece if its length is not announced. Then the peer is gone."""
         piece = next(pieces, b"")
         left = (len(piece) if length is None else length) // 2
         while left > 0 and piece:
@@ -205,12 +205,12 @@ class _Handler(Handler):
             self._hold()
         else:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            os.close(self.connection.detach())  # without a shutdown, which would say FIN first
+            os.close(self.connection.detach())  # without shutdown(), which would send FIN first
         raise BrokenPipeError
 
 
 def _read(answer: HTTPResponse) -> Iterator[bytes]:
-    """The body in pieces. Raises HTTPException where it ends too early."""
+    """The body in pieces. Raises HTTPException if it ends too early."""
     while piece := answer.read1(PIECE):
         yield piece
     if answer.length:

@@ -1,4 +1,4 @@
-"""Playing one case: the scene up to its stage, the fault, the scene to its end, and what has come of it."""
+"""Plays one case: the scene up to its stage, the fault, the rest of the scene, and the outcome."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ TRIES: Final = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case. `wrong` is empty where it ended as it must; `remedy` is what the operator had to do, empty
-    where nothing was; `report` is for the party that looks into a failure.
+    """The outcome of a case. `wrong` is empty if it ended as it must. `remedy` is what the operator had to
+    do, empty if nothing. `report` helps to investigate a failure.
     """
 
     wrong: tuple[str, ...]
@@ -35,8 +35,8 @@ class Outcome:
 
 
 def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
-    """Play it in a new folder, which is deleted if nothing is wrong. A party that is done with its stage before the
-    fault is there has not felt it: then it is played again, a few times.
+    """Play a case in a new folder, which is deleted if nothing is wrong. If the party is done with the stage
+    before the fault begins, it never feels it; then the case is played again, up to `TRIES` times in all.
     """
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)
@@ -57,7 +57,7 @@ def _play(fault: Fault, stage: Stage, who: Who, scene: Scene, folder: Path) -> O
             finally:
                 if made.party is not None:
                     report, by_hand = made.party.report(), made.party.needed_hand
-    except Exception as error:  # whatever it is, it is what came of the case
+    except Exception as error:  # any exception is an outcome of the case
         wrong.append(f"{type(error).__name__}: {error}")
         report += "\n" + traceback.format_exc()
     if not wrong:

@@ -1,4 +1,4 @@
-"""Faults of the party's own process and machine: killed, stopped, or left a tenth of the processor."""
+"""Faults of the party's process and machine: killed, stopped, or limited to a tenth of the processor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.campaign.world import World
 
 STOPPED_SECONDS: Final = 20.0
 PERIOD: Final = 0.05
-"""Seconds in which a slowed process runs once, for `SHARE` of them."""
+"""Seconds of a cycle; a slowed process runs for the fraction `SHARE` of each cycle."""
 SHARE: Final = 0.1
 
 
 class Killed(Fault):
-    """SIGKILL, as a power cut or the kernel's out-of-memory killer; started again at once."""
+    """SIGKILL, like a power cut or the kernel's out-of-memory killer, then an immediate restart."""
 
     name = "kill -9"
     needs = Needs.PROCESS
@@ -25,13 +25,13 @@ class Killed(Fault):
     most = 0.0
 
     def apply(self, world: World) -> None:
-        """End it and start it."""
+        """Kill it and start it again."""
         party = party_of(world)
         party.kill()
         party.start()
 
     def felt(self, world: World) -> bool:
-        """It was started twice."""
+        """Whether it was started again."""
         return party_of(world).starts > 1
 
 
@@ -46,18 +46,18 @@ class Stopped(Fault):
         self._silent = False
 
     def apply(self, world: World) -> None:
-        """Stop it."""
+        """Suspend it."""
         party_of(world).pause()
         self._lines = len(party_of(world).lines())
 
     def lift(self, world: World) -> None:
-        """Let it go on."""
+        """Resume it."""
         party = party_of(world)
-        self._silent = len(party.lines()) <= self._lines + 1  # one may have been on its way
+        self._silent = len(party.lines()) <= self._lines + 1  # a line may have been on its way
         party.resume()
 
     def felt(self, world: World) -> bool:
-        """It has said nothing meanwhile."""
+        """Whether it logged nothing while it was stopped."""
         return self._silent
 
 
@@ -73,17 +73,17 @@ class Slowed(Fault):
         self._turns = 0
 
     def apply(self, world: World) -> None:
-        """From now on."""
+        """Start to slow it."""
         self._slowing = Thread(target=self._slow, args=(party_of(world),))
         self._slowing.start()
 
     def lift(self, world: World) -> None:
-        """All of the processor again."""
+        """Stop slowing it."""
         self._ended.set()
         self._slowing.join()
 
     def felt(self, world: World) -> bool:
-        """It was stopped again and again."""
+        """Whether it was stopped repeatedly."""
         return self._turns > 1
 
     def _slow(self, party: Party) -> None:
@@ -96,6 +96,6 @@ class Slowed(Fault):
 
 
 def party_of(world: World) -> Party:
-    """The party that faults befall."""
+    """The party under test."""
     assert world.party is not None, "the scene has started it"
     return world.party

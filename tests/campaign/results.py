@@ -1,7 +1,7 @@
-"""What has come of the cases: one line of JSON each as it comes, so that an interrupted campaign goes on where it was.
+"""Results of the cases: a line of JSON for each as it ends, so that an interrupted campaign can resume.
 
-What was played on another commit counts only where that is asked for: a checkout with changes has no commit to its
-name, so what it plays is never taken up again.
+Results of another commit count only on request. A checkout with changes has no commit, so its results never
+count again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tests.campaign.play import Outcome
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a case. `said` is what the party said where it needed a hand, `wrong` what was wrong in the end;
-    both are empty where it came through by itself.
+    """The outcome of a case. `said` is what the party said if it needed a hand, `wrong` what was wrong in the
+    end; both are empty if it came through by itself.
     """
 
     case: str
@@ -35,7 +35,7 @@ class Result:
 
 
 class Results:
-    """Those of a file, by case. `commit` is the checkout's, empty where it has changes."""
+    """The results in a file, by case. `commit` is the checkout's; it is empty if the checkout has changes."""
 
     def __init__(self, file: Path, commit: str, any_commit: bool = False) -> None:
         self._file = file
@@ -48,18 +48,18 @@ class Results:
                 self.found[result.case] = result
 
     def add(self, result: Result) -> None:
-        """Keep one more."""
+        """Add a result to the file."""
         self.found[result.case] = result
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as file:
             file.write(json.dumps(asdict(result), ensure_ascii=False) + "\n")
 
     def left(self) -> list[Case]:
-        """The cases that have not come to a good end, in order."""
+        """The cases without a good result yet, in order."""
         return [case for case in cases() if str(case) not in self.found or self.found[str(case)].wrong]
 
 
 def read(kept: Mapping[str, object]) -> Result:
-    """One result as it was written."""
+    """Parse a result from the file."""
     result = Result(**kept)  # type: ignore[arg-type]
     return replace(result, wrong=tuple(result.wrong))

@@ -1,4 +1,4 @@
-"""Playing many cases, some side by side, each in a process that plays one after the other."""
+"""Plays many cases in parallel processes, each of which plays one case after another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAYED_BY_ONE: Final = 25
 
 
 def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
-    """Play them; how many went wrong. Each is kept as it comes."""
+    """Play the cases; return how many went wrong. Each result is kept as soon as it is known."""
     waiting, lock = deque(left), Lock()
     played = 0
     wrong = 0
@@ -42,7 +42,9 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
                 print(outcome.report, flush=True)
 
     def play_some() -> None:
-        """In one process after the other: a pool that replaces its own stands still at the first (Python 3.11)."""
+        """Play cases in one process after another. (A pool that replaces its processes itself hangs in Python
+        3.11.)
+        """
         while waiting:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
                 for _ in range(PLAYED_BY_ONE):
@@ -59,7 +61,7 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
 
 
 def play_case(case: Case) -> Outcome:
-    """Play one in its own folder, which stays where something is wrong: with the logs of all parties."""
+    """Play a case in its own folder, which is kept, with the logs of all parties, if something is wrong."""
     folder = FOLDER / case.slug
     shutil.rmtree(folder, ignore_errors=True)
     log = FOLDER / f"{case.slug}.log"

@@ -1,4 +1,4 @@
-"""The stages of a task's life at which a fault strikes, by the names that the table has."""
+"""The stages of a task at which a fault strikes. Their values are the names in the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """In the order in which a task comes to them, as far as it does. Each is a state of the chain (`scenes`)."""
+    """Stages in the order in which a task reaches them; no task reaches all. Each is a state of the chain."""
 
     BEFORE_THE_BID = "before the bid"
     POSTING = "posting"

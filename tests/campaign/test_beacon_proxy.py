@@ -1,4 +1,4 @@
-"""The faulty relay itself: unchanged where it is honest, and lies that have drand's form."""
+"""The relay proxy itself: if honest it changes nothing, and its lies have drand's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of the campaign: six that together reach most of the nodes' code, and as heavy tests the covering set."""
+"""Cases of the campaign: six that together reach most of the nodes' code; the covering set as heavy tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The campaign's cases are whole: every pair is a case or has its reason, and the covering set covers."""
+"""Every combination is a case or has a reason why it is not, and the covering set covers what it must."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bundle servers with every fault: the bundle comes from the next source, and nothing half-fetched is taken for one.
+"""Bundle servers with every fault: the client turns to the next source and never accepts a partial download.
 
-The client is the verifier's (`verifier.material`), which fetches by `protocol.tasks.bundles` as the solver does. What a
-bundle server may do otherwise is `tests/unit/tasks/test_bundle_sources.py`'s.
+The client is the verifier's (`verifier.material`), which fetches with `protocol.tasks.bundles`, as the solver
+does. `tests/unit/tasks/test_bundle_sources.py` covers all else that a bundle server may do.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from verifier.strategy import HONEST
 
 TASK = 1
 SECONDS = 2.0
-"""For each source."""
+"""Time limit for each source."""
 ERRORS: dict[Mode, type[BundleError]] = {"huge": WrongFile, "two-faced": WrongFile}
-"""What a source's fault is where it is not that it gives nothing."""
+"""Errors for modes that do not simply make the bundle unavailable."""
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Terms]]:
-    """The address of a bundle server, and terms of its bundle."""
+    """The address of a bundle server, and terms that name its bundle."""
     folder, made = tmp_path_factory.mktemp("bundles"), bundle(tiny.step_program())
     hash_ = write(made, folder / "new")
     (folder / "new").rename(folder / hash_.hex())
@@ -62,25 +62,25 @@ def proxy(honest: str) -> Iterator[PeerProxy]:
 
 @pytest.fixture
 def posted(served: tuple[str, Terms], proxy: PeerProxy) -> Terms:
-    """Terms whose bundle lies behind the proxy."""
+    """The same terms with the bundle behind the proxy."""
     return replace(served[1], bundle=served[1].bundle.replace(served[0], proxy.url))
 
 
 @pytest.fixture
 def others() -> list[Address]:
-    """Who else serves what the task needs."""
+    """Further addresses to fetch the bundle from."""
     return []
 
 
 @pytest.fixture
 def room() -> list[int]:
-    """Bytes that are free on the disk, the last one counts."""
+    """Free disk space in bytes; the last entry counts."""
     return [1 << 40]
 
 
 @pytest.fixture
 def held(tmp_path: Path) -> Path:
-    """Where bundles are kept."""
+    """The folder in which bundles are kept."""
     return tmp_path / "held"
 
 
@@ -128,8 +128,8 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
 def test_what_a_hostile_server_sends_is_no_question_of_room(
     materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
 ) -> None:
-    """A seat claims what was refused. With less room than the limit, a flood was taken for a disk that is full, and the
-    seat was silent.
+    """A seat makes a claim about a bundle that it refused. When free space was below the size limit, a flood
+    used to be taken for a full disk, and the seat stayed silent.
     """
     room.append(1 << 30)
     make(proxy, mode, form)
@@ -141,7 +141,7 @@ def test_what_a_hostile_server_sends_is_no_question_of_room(
 def test_a_server_that_vanishes_and_comes_back_is_asked_for_what_is_missing(
     materials: Materials, posted: Terms, proxy: PeerProxy, held: Path
 ) -> None:
-    """What came whole is kept, and the rest fetched by the next try."""
+    """Files that arrived whole are kept; the next attempt fetches the rest."""
     materials.fetch(TASK, posted, None)
     whole = len(proxy.asked)
     shutil.rmtree(held)

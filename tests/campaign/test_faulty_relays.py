@@ -1,5 +1,5 @@
-"""Relays of the beacon that are silent, lie, or fail as any peer may: one honest relay is enough, and without one each
-is named in time. What a relay may say otherwise is `tests/unit/beacon/test_relays.py`'s.
+"""Beacon relays that are silent, lie, or fail like any peer: one honest relay is enough, and without one the
+failures are reported in time. `tests/unit/beacon/test_relays.py` covers all else that a relay may say.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_relay_with_the_faults_of_a_peer_is_one_that_has_not_answered(
     with PeerProxy(relay) as proxy:
         make(proxy, mode, form)
         asked = relays([proxy.url], PATIENCE)
-        # A signature that has the right length is checked, which takes as long as it takes.
+        # A signature of the right length is verified, and that has no time limit.
         with nullcontext() if mode == "two-faced" else bounded(PATIENCE), pytest.raises(NoRelay):
             asked.signature(ROUND)
         make(proxy, mode, form)

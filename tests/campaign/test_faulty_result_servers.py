@@ -1,4 +1,6 @@
-"""`assay result` against a solver with every fault: the result comes from the seat that attested that it holds it."""
+"""`assay result` against a solver with every fault: the result comes from the seat that attested to holding
+it.
+"""
 
 from __future__ import annotations
 
@@ -38,21 +40,21 @@ from tests.unit.solver import tiny
 pytestmark = pytest.mark.chain
 
 SECONDS = 2.0
-"""For each server."""
+"""Time limit for each server."""
 
 
 @dataclass
 class Handed:
-    """A task that its solver has handed in, and its one seat has attested."""
+    """A task that its solver has submitted and its only seat has attested."""
 
     scene: Stage
     solver: Client
     task: int
     honest: str
-    """An address where the result is served."""
+    """An address that serves the result."""
 
     def fetch(self, solver: str, seat: str) -> Result:
-        """The result, where both have announced these addresses."""
+        """Fetch the result after both have announced these addresses."""
         self.solver.market.announce(solver)
         self.scene.submitter.market.announce(seat)
         limits = Limits(
@@ -131,7 +133,7 @@ def test_the_result_comes_from_the_seat_where_the_solver_is_faulty(
 
 @pytest.mark.parametrize("length", [0, 1, tiny.WEIGHTS.nbytes - 1])
 def test_a_tensor_that_is_too_short_is_no_result(handed: Handed, length: int) -> None:
-    """An empty one ended the command before the seat was asked."""
+    """An empty tensor used to end the command before it asked the seat."""
     with serving(answers(bytes(length))) as server:
         with pytest.raises(
             ResultError, match=f"tensors/0: expected {tiny.WEIGHTS.nbytes} bytes, got {length}"

@@ -1,7 +1,7 @@
-"""Solvers with every fault: no answer of theirs is believed, none takes longer than its patience, and others are asked.
+"""Solvers with every fault: no false answer is believed, none exceeds its time limit, and others are asked.
 
-The client is the verifier's: `verifier.solver_client`, and `verifier.replaying` with `verifier.states` above it. What a
-solver may put on the wire otherwise is `tests/unit/verifier/test_solver_client.py`'s.
+The client is the verifier's: `verifier.solver_client`, and on top of it `verifier.replaying` with
+`verifier.states`. `tests/unit/verifier/test_solver_client.py` covers all else that a solver may send.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from verifier.solver_client import Shapes, SolverClient
 from verifier.states import States
 
 PATIENCE = 0.5
-"""Seconds for a solver that wastes time."""
+"""Time limit in seconds for a solver that wastes time."""
 PLENTY = 60.0
-"""For any other, on whatever machine."""
+"""Time limit for any other solver: enough on any machine."""
 SEGMENT = 2
 COMMITTED, ROOTS = committed(HONEST), checkpoint_roots(HONEST)
 CHECKPOINT = canonical(HONEST[(SEGMENT - 1) * tiny.STEPS])
@@ -63,7 +63,7 @@ def proxy(solver: str) -> Iterator[PeerProxy]:
 
 
 def patience_with(mode: Mode, form: str) -> float:
-    """Seconds for a solver with this fault: where it is seen at once, they are not waited for."""
+    """Time limit for a solver with this fault: short if the client waits for it, otherwise `PLENTY`."""
     return PATIENCE if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
 
 
@@ -80,7 +80,9 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """But a two-faced one, whose other bytes have the right length: they are compared with what the chain holds."""
+    """Except for a two-faced one, whose wrong bytes have the right length: they fail the comparison with the
+    chain.
+    """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)
     with bounded(PATIENCE):
@@ -98,7 +100,9 @@ def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form
 
 
 class Verifier:
-    """A replayer of a verifier that asks a solver, and others after it; `blobs` is what it keeps on disk."""
+    """A verifier's replayer that asks a solver first, then others. `blobs` is the folder that it keeps blobs
+    in.
+    """
 
     def __init__(self, folder: Path, solver: SolverClient, *others: str) -> None:
         self.blobs = folder / "blobs"
@@ -133,11 +137,11 @@ def test_of_a_faulty_solver_nothing_is_kept_and_the_next_source_is_asked(
 def test_a_solver_that_is_faulty_after_its_roots_is_not_believed(
     tmp_path: Path, proxy: PeerProxy, solver: str, mode: Mode, form: str
 ) -> None:
-    """It serves the roots that it committed, and then no checkpoint, or another."""
+    """It serves the roots that it committed, but then no checkpoint, or a wrong one."""
     proxy.spare = 1
     make(proxy, mode, form)
     if mode == "two-faced":
-        next(proxy.connections)  # the second connection from now on is the one for the checkpoint
+        next(proxy.connections)  # the second connection from now on is for the checkpoint
     found = Verifier(tmp_path, client(proxy.url, 4 * patience_with(mode, form)), solver)
     found.replayer.ask(COMMITTED, [SEGMENT])
     assert any(target.endswith(f"/checkpoints/{SEGMENT - 1}/tensors/0") for target in proxy.asked)

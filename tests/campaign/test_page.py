@@ -1,4 +1,4 @@
-"""The campaign's table is what the file of its results gives."""
+"""The campaign's table matches the file of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The faulty peer itself: unchanged where it is honest, faulty as each mode says, and gone when it is closed."""
+"""The peer proxy itself: if honest it changes nothing, each mode has its fault, and closing it leaves nothing
+behind.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def proxy(party: Upstream) -> Iterator[PeerProxy]:
 
 
 def until_only(threads: set[threading.Thread]) -> bool:
-    """Wait until no other thread is left: those of the party behind end as soon as they see their connection's end."""
+    """Wait until no other thread is left: the threads behind the proxy end when they see their connection
+    closed.
+    """
     deadline = time.monotonic() + 20
     while not set(threading.enumerate()) <= threads:
         if time.monotonic() > deadline:
@@ -173,7 +177,9 @@ def test_a_bomb_unpacks_to_zeros_with_their_checksum(encoding: str, bits: int) -
 
 
 def test_a_bomb_of_zstd_is_blocks_of_one_byte_each() -> None:
-    """RFC 8878, 3.1.1.2: a block's header has 3 bytes, least first: last, kind (1: RLE), size."""
+    """RFC 8878, 3.1.1.2: a block header has 3 bytes, little-endian: from the lowest bit, last, type (1: RLE),
+    size.
+    """
     data = b"".join(bomb("zstd"))
     assert data[:6] == bytes.fromhex("28b52ffd0038")
     headers = [int.from_bytes(data[at : at + 3], "little") for at in range(6, len(data), 4)]

@@ -1,4 +1,4 @@
-"""A campaign goes on where it was stopped."""
+"""An interrupted campaign resumes where it stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A party's server as far as a proxy knows: bodies of announced length and of chunks, and what it was asked."""
+"""A server to put behind a proxy. It sends bodies of known length or in chunks, and records its requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK: Final = 1 << 14
 
 
 class Upstream:
-    """Answers /body, /chunks, /until-closed with `BODY`, echoes what is posted, and has nothing else."""
+    """Answers /body, /chunks and /until-closed with `BODY`, echoes what is posted, and has nothing else."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -60,7 +60,7 @@ class _Handler(Handler):
 
 @contextmanager
 def upstream() -> Iterator[Upstream]:
-    """Running as long as the context lasts."""
+    """A server that runs as long as the context lasts."""
     made = Upstream("")
     with closing(Listener(_Handler, made)) as listener:
         made.url = listener.url

@@ -1,8 +1,9 @@
-"""A chain of the case's own that stands still whenever nobody waits for something, and the parties on it.
+"""The chain of one case, which stands still unless something is waited for, and the parties on it.
 
-One party is under test: a process (`party`) that reaches everybody through a proxy each. All others are nodes in this
-process. A block is made only while `reach` waits, at once where a transaction is pending, otherwise each second: so
-nothing that the chain says changes between two waits, and a stage that was reached is one until somebody goes on.
+One party is under test: a process (`party`) that reaches each other party through a proxy. All others are
+nodes in this process. Blocks are mined only while `reach` waits: at once if a transaction is pending,
+otherwise every second. So the chain's state does not change between two waits, and a stage lasts until the
+scene goes on.
 """
 
 from __future__ import annotations
@@ -51,14 +52,16 @@ TERMS: Final[dict[str, int | str]] = {
     "stake": 500 * TOKEN,
     "seat_lock": 8 * TOKEN,
 }
-"""Periods in seconds, long beside the time that a fault lasts: the clock is moved where all wait for their end."""
+"""Periods are in seconds. They are much longer than a fault lasts; to end one, the chain's clock is moved."""
 PATIENCE: Final = 240.0
-"""Seconds for a party to do what is due, also where its processor is shared by many: twenty times what it needs."""
+"""Seconds that a party has for its next action: twenty times what it needs, since many may share the
+processor.
+"""
 STARTING: Final = 600.0
-"""Seconds for all parties to be ready: each loads some hundred megabytes of libraries."""
+"""Seconds until all parties must be ready: each loads some hundred megabytes of libraries."""
 POLL: Final = 0.05
 DEEPEST: Final = 8
-"""Blocks of the deepest re-organisation."""
+"""Depth of the deepest re-organisation, in blocks."""
 BLOCK_SECONDS: Final = 1.0
 STAKE: Final = 600
 """Tokens that a solver keeps for stakes."""
@@ -68,20 +71,20 @@ DAWDLE: Final = "from tests.unit.solver import killing; killing.dawdle({seconds}
 
 
 class NotReached(AssertionError):
-    """What somebody has to do was not done in time."""
+    """A party has not done in time what it has to do."""
 
 
 @dataclass
 class Hooks:
-    """What happens while the world waits."""
+    """Callbacks while the world waits."""
 
     waiting: Callable[[], None] = lambda: None
     allowance: Callable[[], float] = lambda: 0.0
-    """Seconds of patience besides."""
+    """Additional seconds of patience."""
 
 
 class World(Stage):
-    """The stage of one case. `honest` are the accounts that must lose nothing, by name."""
+    """The chain and the parties of one case. `honest` are the accounts that must lose nothing, by name."""
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, stack: ExitStack) -> None:
         super().__init__(devnet, folder, relay, PARAMETERS)
@@ -90,45 +93,45 @@ class World(Stage):
         self.hooks = Hooks()
         self.patience = PATIENCE
         self.disk: Callable[[Path], Disk] = OrdinaryDisk
-        """What makes the disk that the party's home folder lies on."""
+        """Makes the disk for the home folder of the party under test."""
         self._disk: Disk | None = None
         self.environment: dict[str, str] = {}
-        """Of the party's process, besides this one's."""
+        """Environment variables of the party's process, in addition to this one's."""
         self.party: Party | None = None
         self.rpc = stack.enter_context(RpcProxy(devnet.url))
         self.beacon = stack.enter_context(BeaconProxy(relay))
         self.peers: list[PeerProxy] = []
         self.awaited: list[Callable[[], bool]] = []
-        """Whether each party is ready."""
+        """For each party, whether it is ready."""
         self._outsiders = [self.submitter]
-        """Clients of this process's that no node tends."""
+        """Clients in this process that no node tends, so that `reach` does."""
         self._follower = Follower(devnet.connection, self.submitter.contracts, self.deployment.block)
         self._events: list[Event] = []
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
-        """The least that accounts have gained in the end, in token units, where that is not nothing."""
+        """The least that an account must have gained in the end, in token units; 0 for all others."""
         self._mined = 0.0
         self.published = folder / "published"
         self.published.mkdir()
         hash_ = write_bundle(tiny_bundle(), self.published / "new")
         self.bundles = (self.published / "new").rename(self.published / hash_.hex())
         self.bundle_server = ""
-        """Where the bundle is served; without, a server of this process's does it."""
+        """The URL of the bundle server; if empty, `post_task` starts one in this process."""
 
     def begin(self) -> None:
-        """Everybody who is there from the start is started: wait for them, and from now on for every block."""
+        """Wait until all parties started so far are ready. From now on, only `reach` mines blocks."""
         self.reach(lambda: all(ready() for ready in self.awaited), STARTING)
         self.devnet.connection.request("evm_setAutomine", False)
-        self.devnet.mine(DEEPEST + 1)  # no re-organisation takes back what was there from the start
+        self.devnet.mine(DEEPEST + 1)  # so that no re-organisation reverts what was there from the start
 
     # ------------------------------------------------------------------ time
 
     def reach(self, what: Callable[[], bool], seconds: float | None = None) -> None:
-        """Make blocks until something holds, from which on the chain stands still. Raises NotReached, NeedsHand."""
+        """Mine blocks until `what` holds; then the chain stands still. Raises NotReached, NeedsHand."""
         began, patience = monotonic(), self.patience if seconds is None else seconds
         while not _holds(what):
             pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
-            if pending and _holds(what):  # it may be this transaction that was waited for
+            if pending and _holds(what):  # the pending transaction may be what is waited for
                 return
             if pending or monotonic() - self._mined >= BLOCK_SECONDS:
                 self.devnet.mine()
@@ -144,13 +147,13 @@ class World(Stage):
             sleep(POLL)
 
     def wait(self, seconds: float) -> None:
-        """Make blocks for some seconds: for faults that are a time by their nature."""
+        """Mine blocks for some seconds, for faults that last a given time."""
         end = monotonic() + seconds
         self.reach(lambda: monotonic() >= end, seconds + self.patience)
 
     def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
-        """Do what waits for blocks, such as sending a transaction of a party of this process. With `until` the chain
-        stands still from where that holds, which must need no further block.
+        """Run `work`, which may wait for blocks, for example for its transaction. With `until` the chain
+        stands still as soon as that holds; the rest of `work` must need no further block.
         """
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
@@ -158,13 +161,13 @@ class World(Stage):
             return running.result()
 
     def party_said(self, event: str, **fields: object) -> bool:
-        """Whether the party under test has logged it."""
+        """Whether the party under test has logged this event with these fields."""
         assert self.party is not None, "it was started"
         return self.party.said(event, 0, **fields)
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's time go past `time`, where it is not, with more blocks than a re-organisation has: none takes
-        back what would be minutes old, nor the time.
+        """Move the chain's time past `time`, unless it is past already. Then mine more blocks than a
+        re-organisation replaces, so that none reverts the time or anything before it.
         """
         if time >= self.submitter.now():
             super().skip_to(time)
@@ -173,11 +176,11 @@ class World(Stage):
     # ------------------------------------------------------------------ what the chain says
 
     def view(self, task: int) -> TaskView:
-        """The task now."""
+        """The task's present state on the chain."""
         return self.submitter.market.task(task)
 
     def happened(self, name: str, **fields: object) -> list[Event]:
-        """Events of a name with these arguments, as the chain has them now."""
+        """Events with this name and these arguments that are on the chain now."""
         batch = self._follower.poll()
         stand = [e for e in self._events if batch.rewound is None or e.log.block <= batch.rewound]
         self._events = [*stand, *batch.events]
@@ -190,37 +193,37 @@ class World(Stage):
     # ------------------------------------------------------------------ parties
 
     def peer(self, url: str) -> str:
-        """The address of a proxy before another party, as the party under test sees it."""
+        """The URL of a new proxy in front of another party, for the party under test to use."""
         proxy = self.stack.enter_context(PeerProxy(url))
         self.peers.append(proxy)
         return proxy.url
 
     def outsider(self, index: int) -> Client:
-        """A client for a scene's own use, of an account that must not be honest."""
+        """A client for the scene itself. Its account must not be one of `honest`."""
         client = self.act(lambda: self.client(f"dev:{index}"))
         self.stack.callback(client.close)
         self._outsiders.append(client)
         return client
 
     def disk_of(self, kind: str) -> Disk:
-        """What the home folder of the party under test lies on."""
+        """The disk with the home folder of the party under test."""
         if self._disk is None:
             self._disk = self.disk(self.folder / f"{kind}-under-test")
             self.stack.callback(self._disk.close)
         return self._disk
 
     def at(self, home: str) -> World:
-        """The same world for a party of this process with its own home folder."""
+        """The same world with another home folder, for a party in this process."""
         other = copy(self)
         other.home = Home(self.folder / home)
         return other
 
     def gains(self, account: str, units: int) -> None:
-        """An account is to have gained this besides all that it gains elsewhere, if it is honest."""
+        """Expect that an account, if honest, gains this in addition to its other gains."""
         self.due[account] = self.due.get(account, 0) + units
 
     def post_task(self, **changes: Any) -> int:
-        """Post the tiny task, whose bundle is served by HTTP."""
+        """Post the tiny task, whose bundle is served over HTTP."""
         if not self.bundle_server:
             serving = self.stack.enter_context(Serving(application(self.published), HOST, 0))
             self.bundle_server = self.peer(serving.url)
@@ -230,7 +233,7 @@ class World(Stage):
 
 
 def _holds(what: Callable[[], bool]) -> bool:
-    """Whether something holds; of a task that a re-organisation has taken back, nothing does."""
+    """Whether `what` holds; False if a re-organisation has reverted the task's posting."""
     try:
         return what()
     except Reverted as error:
@@ -246,7 +249,7 @@ def address(index: int) -> str:
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A fresh chain with everything deployed. Until `World.begin` it makes a block for each transaction."""
+    """A fresh chain with everything deployed. Until `World.begin` it mines a block for each transaction."""
     folder.mkdir(parents=True)
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = str(folder / "assay-home")

@@ -1,8 +1,7 @@
-"""Games on the real contracts between an in-process solver and challenger: no servers, no sleeping, one
-anvil.
+"""Games on the real contracts between an in-process solver and challenger, without servers or sleeps.
 
-The solver's run may be perturbed. Everything that the chain sees is what the real parties send: the moves
-come from `protocol.dispute`, the trees from `protocol.execution.replay`.
+The solver's run may be perturbed. The chain sees exactly what the real parties send: the moves come from
+`protocol.dispute`, the trees from `protocol.execution.replay`.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from protocol.tasks.task import Terms
 from tests.chain.rounds import ANYTHING, draw_first, show
 
 PARAMETERS = replace(DEVNET, stall_period=600_000, unbonding_period=600_002)
-"""Attestations may take as long as clocks are moved."""
+"""Tests move the clock far ahead; no task may stall because of that."""
 SALT = bytes(32)
 MAX_TURNS = 400
 
 
 @dataclass
 class Ended:
-    """How a game ended: the contract's word, the moves in order, and the judgment's event."""
+    """How a game ended: the contract's verdict, the moves in order, and the event of the judgment."""
 
     verdict: Verdict
     moves: list[str]
@@ -55,7 +54,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is trained: a step program, its dataset and constants, the initial state, K and C."""
+    """What is trained: a step program, its dataset and constants, the initial state, and the run's length."""
 
     program: StepProgram
     fixed: tuple[Tensor, ...]
@@ -79,17 +78,17 @@ class Arena:
         for client in (self.submitter, self.solver, self.challenger):
             client.token.mint(client.address, 1_000_000 * TOKEN)
             client.fund(900_000 * TOKEN)
-        self.challenger.audit.register(0, ANYTHING)  # no task is taken on a chain without verifiers
+        self.challenger.audit.register(0, ANYTHING)  # solvers take no task on a chain without verifiers
 
     def close(self) -> None:
-        """Give the accounts' locks back."""
+        """Release the locks on the accounts."""
         for client in (self.submitter, self.solver, self.challenger):
             client.close()
 
     def ready(self) -> None:
-        """Leave nothing over of earlier tasks: draws that were asked for are executed by the challenger, who is the
-        only verifier and leaves the seats of tasks that are over; what no seat claims of a convicted stake burns. Then
-        a round is shown, for all this may have taken days.
+        """Clean up after earlier tasks: execute pending draws, burn what no seat claims of a slashed stake,
+        and release the seats of tasks that are over. The challenger, as the only verifier, does this. Then
+        show a beacon round, because the chain's clock may have moved by days.
         """
         market, audit = self.challenger.market, self.challenger.audit
         while audit.first_draw() is not None:
@@ -137,9 +136,7 @@ class Arena:
         segment: int | None,
         defend: Callable[[GameView, Run], Move | None] = defender.next_move,
     ) -> Ended:
-        """Challenge and play to the end; `segment` None opens blind. Stops when the challenger has nothing to
-        say.
-        """
+        """Challenge and play until the game is judged or closed; `segment` None opens a blind challenge."""
         game, gas = self.opened(task, solver, segment, self.challenger)
         moves = ["challenge" if segment else "challengeBlind"]
         client = self.challenger
@@ -169,7 +166,7 @@ class Arena:
         return Ended(reader.view().verdict, moves, gas, reader.view())
 
     def opened(self, task: int, solver: Run, segment: int | None, client: Client) -> tuple[int, list[int]]:
-        """A game of this challenger, just opened, and the gas of its two transactions."""
+        """Open a game as `client`; returns its number and the gas of the two transactions."""
         named = SEGMENT_UNKNOWN if segment is None else segment
         commitment = priority_commitment(
             client.deployment.chain_id, client.commitments.address, task, named, client.address, SALT
@@ -200,7 +197,7 @@ def fresh_arena() -> Iterator[Arena]:
 
 
 def replay(subject: Subject, executor: Executor) -> Replay:
-    """The whole run of a subject by an executor, from the initial state, checkpoints in memory."""
+    """Run a subject from its initial state with an executor, and keep the checkpoints in memory."""
     states: list[State] = [subject.initial]
     state = subject.initial
     for number in range(1, subject.segments * subject.segment_steps + 1):

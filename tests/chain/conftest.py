@@ -1,4 +1,4 @@
-"""One anvil for all chain tests, everything deployed once; every test starts from the same state."""
+"""One anvil per test file, with everything deployed once; every test starts from the same state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.chain.rounds import show
 from tests.chain.solver_stage import Stage, stage
 
 QUICK = Sending(timeout=30.0, poll=0.01)
-"""A block for each transaction: a receipt is there at once."""
+"""Anvil mines a block for each transaction, so a receipt is available at once."""
 
 Connect = Callable[[int], Client]
 Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
@@ -34,7 +34,7 @@ Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
 
 @pytest.fixture(scope="module")
 def devnet() -> Iterator[Devnet]:
-    """One a file: anvil keeps the states of the last 500 blocks that it ever made, also of those taken back."""
+    """One anvil per test file, because it keeps the states of 500 blocks only, reverted ones included."""
     with Devnet(block_time=None) as running:
         yield running
 
@@ -53,7 +53,7 @@ def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deploy
 
 @pytest.fixture
 def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
-    """The development chain with the contracts; what the test does to it is undone."""
+    """The development chain with the contracts deployed; it is reverted after the test."""
     assert deployed.chain_id == devnet.chain_id
     snapshot = devnet.connection.request("evm_snapshot")
     yield devnet
@@ -62,42 +62,42 @@ def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
 
 @pytest.fixture(scope="module")
 def young() -> Iterator[Devnet]:
-    """Another chain, of few blocks, for tests that ask for the states of all of them."""
+    """Another chain with few blocks, for tests that read the state of every block."""
     with Devnet(block_time=None) as running:
         yield running
 
 
 @pytest.fixture
 def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
-    """`connected(i)` is a client for development account i; all are closed in the end."""
+    """`connected(i)` is a client for development account i; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
 
 
 @pytest.fixture(scope="module")
 def arena() -> Iterator[Arena]:
-    """An anvil of the file's own for games between a solver and a challenger in this process."""
+    """One anvil per test file, for games between a solver and a challenger in this process."""
     with own_home(), fresh_arena() as made:
         yield made
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
-    """A chain of the test's own, with a submitter that is also the verifier."""
+    """A separate chain for each test, with a submitter that is also the verifier."""
     with stage(tmp_path) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def odd_amounts(devnet: Devnet) -> Deployment:
-    """Contracts that only replays of the simulation's scenarios use: their amounts are odd, so that roundings show."""
+    """Contracts for replays of the simulation's scenarios; their amounts are odd, so that rounding shows."""
     with own_home():
         return deployed_for(devnet, SCENARIOS["honest"])
 
 
 @pytest.fixture
 def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
-    """`replayed(scenario, say)` plays it on the development chain; what it does to it is undone."""
+    """`replayed(scenario, say)` plays a scenario on the development chain, which is reverted afterwards."""
 
     def play(story: Scenario, say: Callable[[str], None]) -> Comparison:
         usual = deployment_parameters(story.parameters, exact=story.exact) == odd_amounts.parameters

@@ -1,4 +1,4 @@
-"""One wrong value anywhere in a step: runs that are false at one element of one instruction, and games over them."""
+"""One wrong value in a step: runs that are wrong in one element of one instruction, and games over them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Site = tuple[Path, int]
 
 
 class FalseState:
-    """A perturbed trace beside a state that is false in one more number, so that the step is always worth a game.
+    """A perturbed trace, and a state with one wrong number, so that the step can always be challenged.
 
-    Some values do not reach the state: a NaN branch not taken, a digit that rounding drops.
+    Some wrong values never reach the state: a NaN branch is not taken, or rounding drops the digit.
     """
 
     def __init__(self, task: Subject, kernels: Mapping[bytes, Kernel], perturbation: Perturbation) -> None:
@@ -48,7 +48,7 @@ class FalseState:
 
 
 class Corruptions:
-    """All that can be made of one subject, short: `SEGMENTS` segments of `STEPS` steps."""
+    """Corrupted runs of one subject, with `SEGMENTS` segments of `STEPS` steps."""
 
     def __init__(self, subject: Subject, kernels: Mapping[bytes, Kernel]) -> None:
         self.subject = subject
@@ -62,7 +62,7 @@ class Corruptions:
 
     @cached_property
     def sites(self) -> list[Site]:
-        """Every primitive of the step, callees before what follows them."""
+        """Every primitive of the step in execution order, including those of callees."""
         found: list[Site] = []
 
         def visit(program: Program, path: Path) -> None:
@@ -83,9 +83,10 @@ class Corruptions:
         return program
 
     def wrong_run(self, site: Site, choose: Callable[[int], Sequence[int]]) -> tuple[Replay, int] | None:
-        """A run that is false in one element of this instruction, and which; None if no change leaves its callee.
+        """A run wrong in one element of this instruction, and the element; None if nothing shows in the
+        caller.
 
-        `choose(elements)` gives the elements to try.
+        `choose` maps the number of elements to the elements to try.
         """
         path, number = site
         true = self.honest.frame(2, 1)
@@ -108,7 +109,7 @@ class Corruptions:
         )
 
     def check(self, chain: Arena, site: Site, choose: Callable[[int], Sequence[int]]) -> bool:
-        """Corrupt, play, and see that exactly this element is judged; False where the corruption has no effect."""
+        """Corrupt, play, check that exactly this element is judged; False if the corruption has no effect."""
         made = self.wrong_run(site, choose)
         if made is None:
             return False

@@ -1,4 +1,4 @@
-"""The arbiter's Solidity on a real EVM, many elements a call (`ArbiterHarness`)."""
+"""The arbiter's Solidity on a real EVM, with many elements per call (`ArbiterHarness`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HARNESS = (
 )
 ADDRESS = "0x" + "a5" * 20
 GAS_LIMIT = 2**40
-"""Of a block, which also bounds a call: no batch comes near it."""
+"""Gas limit of a block, which also bounds a call; no batch comes near it."""
 
 Chunk = tuple[int, int, bytes]
 """Operand, chunk index, bytes."""
@@ -67,7 +67,7 @@ def evm() -> Iterator[Evm]:
 
 
 def all_chunks(data: Sequence[bytes]) -> list[Chunk]:
-    """Every chunk of some operands' canonical bytes."""
+    """All chunks of the operands' canonical bytes."""
     return [
         (operand, start // CHUNK_BYTES, piece[start : start + CHUNK_BYTES])
         for operand, piece in enumerate(data)

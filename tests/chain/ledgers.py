@@ -1,4 +1,4 @@
-"""What a solver's ledger says beside what the chain says."""
+"""Comparing a solver's ledger with the chain."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ COIN = 10_000 * 10**18
 
 
 def ledger_of(scene: Stage) -> list[Flow | Spent]:
-    """All entries of the stage's only solver, which does not run."""
+    """All ledger entries of the stage's only solver, which must not be running."""
     (ledger,) = read(scene.home)
     return list(ledger.entries)
 
 
 def adds_up(scene: Stage, account: str) -> Sums:
-    """The sums of the solver's ledger, after it was compared with the chain: tokens in the vault, free and locked, and
-    coin, each to the last unit; and its rows with the whole.
+    """Check the solver's ledger against the chain, to the last unit: free and locked tokens in the vault, and
+    coin. Also check that its rows add up to the totals. Returns the totals.
     """
     entries, submitter = ledger_of(scene), scene.submitter
     sums = total(entries)
     assert sums.free == submitter.vault.free(account)
     assert sums.locked == locked(scene, account)
     assert sums.coin == COIN - submitter.connection.balance(account)
-    # The stage mints for it, by its own transactions.
+    # The stage mints the solver's tokens through the solver's own transactions.
     minted = 200_000 * TOKEN * sum(isinstance(one, Spent) and one.what.endswith(".mint") for one in entries)
     assert submitter.token.balance_of(account) == minted - sums.deposited + sums.withdrawn
     rows = by_month_and_task(entries).values()
@@ -37,7 +37,7 @@ def adds_up(scene: Stage, account: str) -> Sums:
 
 
 def locked(scene: Stage, account: str) -> int:
-    """Token units in an account's locks, all that were ever made."""
+    """Token units that remain in all locks an account has ever had."""
     vault = scene.submitter.vault
     followed = Follower(
         scene.devnet.connection, {vault.address: vault.contract}, scene.deployment.block

@@ -1,4 +1,4 @@
-"""The development chain's beacon without a server: rounds signed in this process, and what needs them."""
+"""The development chain's beacon without a server: rounds signed in this process, and what uses them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECRET = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 
 
 def signature(number: int) -> bytes:
-    """The signature of a round, whether it is due or not."""
+    """The signature of a round, even of a future one."""
     return sign(_SECRET, round_message(number))
 
 
@@ -32,7 +32,7 @@ def show(client: Client) -> None:
 
 
 def draw_first(client: Client, chain: Devnet) -> PendingDraw:
-    """Let the chain's time go to the round of the queue's first draw, and execute it; what was drawn."""
+    """Advance the chain to the round of the first pending draw, execute the draw and return it."""
     first = client.audit.first_draw()
     assert first is not None, "no draw was asked for"
     chain.skip(max(0, client.deployment.beacon.time_of(first.round) - client.now()))

@@ -1,4 +1,4 @@
-"""A second version of the arithmetic, for tests: the first under the next number, with an arbiter that states it."""
+"""A second version of the arithmetic for tests: the first one as number 2, with an arbiter that reports 2."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ARBITER = "NextArbiter"
 
 
 def register() -> None:
-    """What a release does that computes both versions."""
+    """Register the second version, as a release that computes both versions would."""
     ARBITERS[SECOND], EXECUTORS[SECOND] = ARBITER, EXECUTORS[1]
 
 
 @contextmanager
 def computed() -> Iterator[None]:
-    """This process computes both versions, and has the contracts of both."""
+    """Inside the context, this process computes both versions and has the contracts of both."""
     read = abi._read
 
     def read_both(name: str) -> Any:
@@ -43,8 +43,8 @@ def computed() -> Iterator[None]:
 
 
 class Later(Stage):
-    """Contracts of the second version on the chain of a stage, with the same token and parties. Only while `computed`.
-    Its submitter is in no draw.
+    """Contracts of the second version on a stage's chain, with the same token and parties. Use only inside
+    `computed`. The submitter is not registered as a verifier.
     """
 
     def __init__(self, scene: Stage) -> None:

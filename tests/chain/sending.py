@@ -1,4 +1,4 @@
-"""What tests of sending share: small transfers, processes that die while they hand over, and acting in between."""
+"""Helpers for tests of sending: small transfers, processes that die while broadcasting, delayed actions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Interrupted(Exception):
 
 
 def transfer(value: int = 1) -> Call:
-    """Wei to nobody."""
+    """A transfer of wei to an address that nobody owns."""
     return Call(NOWHERE, b"", "transfer", value)
 
 
 def broken(connection: Connection, *, arrive: int) -> Connection:
-    """The same node, but the process dies while broadcasting, once the node has so many of the transactions."""
+    """A connection to the same node that dies during a broadcast, once `arrive` transactions have arrived."""
     frail = Connection(connection.url)
     real = frail.broadcast
 
@@ -37,7 +37,7 @@ def broken(connection: Connection, *, arrive: int) -> Connection:
 
 
 def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:
-    """Act in a thread once something holds."""
+    """Start a thread that waits until `what` holds, then acts."""
 
     def run() -> None:
         while not what():
@@ -50,5 +50,5 @@ def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
 
 
 def is_replaced(sender: Sender, intent: str) -> bool:
-    """Whether the node has another transaction for the intent than the first one."""
+    """Whether the node knows a replacement of the intent's first transaction."""
     return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

@@ -1,7 +1,7 @@
 """A chain with a submitter and one verifier's account, for tests that run the real solver against them.
 
-The chain's clock is the machine's, and a busy machine stands still for seconds. So periods and clocks are long, and
-where one only has to pass, the stage moves the chain's clock.
+The chain uses the machine's clock, and a busy machine can stall for seconds. So periods and clocks are long;
+where a period only has to pass, the stage advances the chain's clock.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from tests.unit.solver import tiny
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
 PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
-"""No task stalls while a machine stands still."""
+"""Long enough that no task stalls while a busy machine does."""
 
 
 class Stage:
-    """`submitter` is also the verifier: it posts, and attests the seats that it is found for. `relay` is the address of
-    the beacon's.
+    """`submitter` is also the verifier: it posts tasks and attests the seats it is drawn for. `relay` is the
+    address of the beacon.
     """
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS) -> None:
         self.devnet = devnet
         self.relay = relay
         self.url = devnet.url
-        """Where clients look for the node: a test may put a proxy before it."""
+        """The node's address for clients; a test may put a proxy in front of the node."""
         self.home = Home(folder / "assay-home")
         self.bundles = folder / "submitted"
         with Sender(devnet.connection, open_account("dev:9", devnet.connection.chain_id), QUICK) as sender:
@@ -60,7 +60,7 @@ class Stage:
         self.submitter.audit.register(0, ANYTHING)
 
     def client(self, account: str) -> Client:
-        """A client with plenty of tokens, behind `url`."""
+        """A client with plenty of tokens, connected through `url`."""
         client = connect(self.url, self.deployment, account, sending=QUICK)
         if client.token.balance_of(client.address) < 200_000 * TOKEN:
             client.token.mint(client.address, 200_000 * TOKEN)
@@ -69,7 +69,7 @@ class Stage:
     def post(
         self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str | bytes
     ) -> int:
-        """Post the tiny task; its id. `changes` replace fields of its terms, `manifest` what its server has instead."""
+        """Post the tiny task; returns its id. `changes` override terms, `manifest` the served manifest."""
         bundle = tiny_bundle(self.deployment.arithmetic)
         hash_ = write_bundle(bundle, self.bundles)
         if manifest is not None:
@@ -92,12 +92,12 @@ class Stage:
             "challenge_period": 600,
             "attest_period": 400,
             "extension": 20,
-            # Bears a transaction of three seconds for each of 111 moves; an attestation has more.
+            # Long enough for 111 moves of three seconds each; an attestation has longer.
             "clock": 350,
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
-            # A segment of one step may leave out no chunk.
+            # With one step per segment, no chunk may be left out.
             "thinning": min(2, int(changes.get("segment_steps", tiny.STEPS))),
             "move_time": min(200, int(changes.get("attest_period", 400))),
             "look_chance": 0,
@@ -110,13 +110,13 @@ class Stage:
         return self.submitter.market.post(Terms(**(fields | changes)))[0]
 
     def sold(self, segments: int = tiny.SEGMENTS, **changes: int | str) -> int:
-        """Post the tiny task and let the bidding end once somebody has bid; its id."""
+        """Post the tiny task, wait for a bid and end the bidding; returns its id."""
         task = self.post(segments, None, **changes)
         self.end_bidding(task)
         return task
 
     def settings(self, **changes: object) -> SolverSettings:
-        """Settings of a solver that may read the submitter's folder."""
+        """Settings for a solver that may read the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
         return SolverSettings.model_validate(
             {
@@ -130,7 +130,7 @@ class Stage:
         )
 
     def attest(self, task: int) -> None:
-        """Attest the submitter's seats of a drawn task. Nobody looks at the root unless a game opens."""
+        """Attest the submitter's seats of a drawn task. Nobody checks the root unless a game opens."""
         for seat in self.submitter.audit.seats(task):
             if seat.account == self.submitter.address:
                 self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01", bytes(32))
@@ -144,11 +144,11 @@ class Stage:
         self.skip_to(self.submitter.market.task(task).challenge_until)
 
     def skip_to(self, time: int) -> None:
-        """Let the chain's time go past `time`."""
+        """Advance the chain's clock past `time`."""
         self.devnet.skip(max(0, time - self.submitter.now()) + 1)
 
     def until(self, task: int, what: Callable[[TaskView], bool], seconds: float = 60) -> TaskView:
-        """Wait for a task to get somewhere."""
+        """Wait until `what` holds for a task; returns the task's view."""
         deadline = monotonic() + seconds
         while True:
             view = self.submitter.market.task(task)
@@ -158,7 +158,7 @@ class Stage:
             sleep(0.05)
 
     def until_drawn(self, task: int) -> None:
-        """Let the time of the draw of a task that is handed in come, and wait for it to be executed."""
+        """Wait for the submission, advance the clock to the draw's round, and wait until it is executed."""
         audit = self.submitter.audit
         self.until(task, submitted)
         self.skip_to(self.deployment.beacon.time_of(audit.audit(task).round) - 1)
@@ -166,7 +166,7 @@ class Stage:
 
 
 def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
-    """What the submitter publishes of the tiny task, in a version of the arithmetic."""
+    """The bundle of the tiny task, for a version of the arithmetic."""
     program = tiny.step_program()
     state = tuple(
         Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
@@ -178,7 +178,7 @@ def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
 
 
 class Solver:
-    """A node in a thread. `ended` holds its exit code, or the error that ended it."""
+    """A solver node in a thread. `ended` holds its exit code, or the error that ended it."""
 
     account = SOLVER
 
@@ -204,36 +204,36 @@ class Solver:
             self.ended = error
 
     def home(self, stage: Stage) -> Home:
-        """The node's own."""
+        """The node's home folder."""
         return stage.home
 
     def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
-        """Wait for the end."""
+        """Wait until the node has ended; returns `ended`."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the solver still runs"
         return self.ended
 
     def close(self) -> None:
-        """Stop, and give the account back."""
+        """Stop the node and release its account."""
         self.stop.ask()
         self._thread.join(30)
         self.client.close()
 
 
 class SecondSolver(Solver):
-    """Another one on the same stage, with its own account and home."""
+    """Another solver on the same stage, with its own account and home."""
 
     account = "dev:2"
 
     def home(self, stage: Stage) -> Home:
-        """Beside the first one's."""
+        """A home folder next to the first solver's."""
         return Home(stage.home.root.with_name("second-home"))
 
 
 @contextmanager
 def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
-    """A fresh chain with everything deployed, and its beacon. It makes a block a second, and one for each transaction
-    unless it is not `mixed`.
+    """A fresh chain with everything deployed, and its beacon. It makes a block every second and, if `mixed`,
+    also one for each transaction.
     """
     with (
         Devnet(block_time=1 if mixed else None, mixed=mixed) as devnet,
@@ -251,7 +251,7 @@ def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
 
 @contextmanager
 def mined_at_once(scene: Stage) -> Iterator[None]:
-    """A block for each transaction, to get somewhere; then a block each second again."""
+    """Mine a block for each transaction inside the context, and one per second again afterwards."""
     scene.devnet.connection.request("evm_setAutomine", True)
     try:
         yield
@@ -260,10 +260,10 @@ def mined_at_once(scene: Stage) -> Iterator[None]:
 
 
 def submitted(view: TaskView) -> bool:
-    """Whether the solver has handed in."""
+    """Whether the solver has submitted its result."""
     return view.status is TaskStatus.SUBMITTED
 
 
 def over(view: TaskView) -> bool:
-    """Whether nothing more can happen."""
+    """Whether the task is over."""
     return view.status.is_over

@@ -1,4 +1,4 @@
-"""Values that contracts return and take have the ABI's fields, in its order."""
+"""Python types for contract values have the same fields as the ABI, in the same order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from protocol.tasks.task import Terms
 
 READ: tuple[tuple[type, str, str, list[str]], ...] = (
     (Terms, "TaskMarket", "termsOf", []),
-    # What is first here the contract was asked by.
+    # The list names leading fields that are not in the struct but are the call's argument.
     (TaskView, "TaskMarket", "taskOf", ["task"]),
     (GameState, "DisputeGame", "gameOf", ["game"]),
     (Claim, "DisputeGame", "claimOf", []),

@@ -1,4 +1,4 @@
-"""Keys brought in, taken out and re-encrypted: nothing half-written, no key shown, strangers' files bounded."""
+"""Importing, exporting and re-encrypting keys: no half-written file, no key shown, foreign files bounded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADDRESS = str(Account.from_key(KEY).address)
 
 @pytest.fixture(autouse=True)
 def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Key files of a quick derivation: what it costs is eth-account's business."""
+    """Write key files with a cheap key derivation; the real cost is eth-account's concern."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda account, password: quick(account.key, password))
 
 
@@ -122,14 +122,14 @@ def test_an_export_is_private_opens_and_overwrites_nothing(
 def test_a_name_is_taken_once_whoever_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     saved()
     before = key_file("me").read_bytes()
-    monkeypatch.setattr(accounts, "require_new", key_file)  # another process came between
+    monkeypatch.setattr(accounts, "require_new", key_file)  # as if another process came first
     with pytest.raises(AccountError, match="expected a new name"):
         saved()
     assert key_file("me").read_bytes() == before
 
 
 def geth() -> dict[str, Any]:
-    """As some programs write it: `Crypto`, and the address without 0x."""
+    """A key file as some programs write it: with `Crypto`, and the address without 0x."""
     made = quick(KEY, "old")
     return {"Crypto": made["crypto"], "address": ADDRESS[2:].lower(), "version": 3, "id": made["id"]}
 
@@ -219,7 +219,7 @@ def test_a_password_of_two_terminals_is_asked_twice(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_has_been_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that cannot be opened again is a stake that is lost."""
+    """A key file that cannot be opened again would lose the stake."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda _account, _password: geth() | {"Crypto": {}})
     with pytest.raises(AccountError, match="this password opens"):
         keystores.encrypted(Account.from_key(KEY), "old")

@@ -1,4 +1,4 @@
-"""Accounts: key files that only their password opens, development keys that stay on their chain."""
+"""Accounts: key files that only their password opens, development keys that work only on their chain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every primitive three ways: torch, plain Python integers, and the arbiter's Solidity on a real EVM.
 
-The samples are those of tests/unit/program; elements go through the EVM in batches by `ArbiterHarness`.
+The samples come from tests/unit/program; `ArbiterHarness` runs elements on the EVM in batches.
 Single-chunk openings, refusals and gas are tested in contracts/test/.
 """
 
@@ -19,7 +19,7 @@ from tests.unit.program.samples import SAMPLES, Sample, loader
 pytestmark = pytest.mark.chain
 
 SEEDS = (11, 12)
-MOST_ELEMENTS = 384  # of one sample and seed
+MOST_ELEMENTS = 384  # per sample and seed
 LEAST_IN_ALL = 20_000
 
 

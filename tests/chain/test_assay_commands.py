@@ -89,14 +89,14 @@ class Submitter:
         self._server: Forked | None = None
 
     def run(self, *arguments: str, code: int = ExitCode.FINE) -> tuple[Any, str]:
-        """The data of the command's envelope, None without one, and what it said."""
+        """Run a command; returns the data of its JSON output (None without `--json`) and its error output."""
         done = run("assay.cli", *arguments, environment=self.environment)
         assert done.returncode == code, done.stderr
         told = json.loads(done.stdout)["data"] if "--json" in arguments else None
         return told, done.stderr
 
     def serve(self) -> str:
-        """Start the bundle server; its address."""
+        """Start the bundle server; returns its address."""
         log = self.home / "serve.log"
         self._server = start("assay.cli", "serve", "--port", "0", log=log, environment=self.environment)
         wait(lambda: "\n" in log.read_text())
@@ -111,7 +111,7 @@ class Submitter:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of its processes."""
+        """Environment variables of its processes."""
         return {"ASSAY_HOME": str(self.home)}
 
 
@@ -144,7 +144,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         shown = scene.submitter.beacon.latest()
         assert shown > 0, "no task is taken before"
         assert unsold["terms"]["program_id"] == planned["terms"]["program_id"]
-        # No solver is there yet, so the task stays without a result however long the command takes.
+        # There is no solver yet, so the task has no result however long the command takes.
         _, refusal = submitter.run("result", str(unsold["task"]), "--output", str(tmp_path / "out"), code=2)
         assert "expected a submitted or settled task" in refusal
         scene.devnet.skip(61)  # its bidding is over, so the solver is free for the next one
@@ -163,7 +163,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         unfinished, said = submitter.run("status", "--json")
         every, _ = submitter.run("status", "--past", "--json")
         result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")
-        # What a seat's account serves is as good: the solver's own server, which it lets be asked no more.
+        # A seat's account may serve the result too: it announces the solver's server, the solver a dead one.
         scene.submitter.market.announce(scene.submitter.market.endpoint_of(solver.client.address))
         solver.client.market.announce("http://127.0.0.1:1")
         again, _ = submitter.run("result", str(task), "--output", str(tmp_path / "again"), "--json")
@@ -182,7 +182,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
     assert (seat["seconds_left"], status["awaited_round"]) == (None, None)
     state = load_file(result["file"])
     assert result["final"]
-    other = load_file(again["file"])  # a file's metadata have no order, so its bytes may differ
+    other = load_file(again["file"])  # a file's metadata are unordered, so its bytes may differ
     assert other.keys() == state.keys()
     assert all(torch.equal(other[name], value) for name, value in state.items())
     assert result["metrics"]["norm"] == pytest.approx(float(state["weight"].norm()))

@@ -1,4 +1,4 @@
-"""`assay verify` and proof files, of one honest task and one with a false segment, both settled."""
+"""`assay verify` and proof files, for one honest task and one with a false segment, both settled."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ NONE = Choice()
 
 @dataclass
 class Settled:
-    """Two tasks of three segments, settled: an honest one, and one whose second segment is false. `early` is a proof of
-    the honest one from before it was settled.
+    """Two settled tasks of three segments: an honest one, and one whose second segment is false. `early` is a
+    proof of the honest task from before it was settled.
     """
 
     scene: Stage
@@ -53,7 +53,7 @@ class Settled:
     early: Path
 
     def context(self, home: Path) -> Context:
-        """A stranger's command, with nothing but the addresses of a node and of the contracts."""
+        """The context of a stranger's command, which knows only the addresses of a node and the contracts."""
         deployment = home / "deployment.json"
         deployment.parent.mkdir(parents=True, exist_ok=True)
         deployment.write_text(self.scene.deployment.model_dump_json())
@@ -61,7 +61,7 @@ class Settled:
 
 
 class Kept(Output):
-    """Output whose data are kept: the solvers' logs come between the lines of what is printed."""
+    """Output that keeps its data, because the solvers' logs are interleaved with the printed lines."""
 
     data: Any = None
 
@@ -71,14 +71,14 @@ class Kept(Output):
 
 
 def play(scene: Stage, task: int) -> None:
-    """From a task that is bid for to one that the draw is over for."""
+    """Take a task from bidding to the end of its draw, and attest its seats."""
     scene.end_bidding(task)
     scene.until_drawn(task)
     scene.attest(task)
 
 
 def settle(scene: Stage, task: int) -> None:
-    """To the end, with the submitter's seat given back."""
+    """Wait until a task is settled, then release the submitter's seat."""
     scene.end_challenges(task)
     scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
     scene.submitter.audit.release(task, 0)
@@ -115,7 +115,7 @@ def fetched(settled: Settled, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def verify(settled: Settled, tmp_path: Path) -> Callable[..., Any]:
-    """`verify(target, choice, weights=…, code=…)` is the data that the command tells."""
+    """`verify(target, choice, weights=…, code=…)` returns the data that the command reports."""
 
     def call(
         target: object, choice: Choice = NONE, weights: Path | None = None, code: ExitCode = ExitCode.FINE
@@ -158,7 +158,7 @@ def test_a_false_segment_is_found_at_exactly_that_segment(
 def test_without_a_server_only_a_whole_run_tells(settled: Settled, verify: Callable[..., Any]) -> None:
     market = settled.cheat.client.market
     served = market.endpoint_of(settled.cheat.client.address)
-    verify(settled.false, Choice(named=(1,)))  # the bundle is here from now on
+    verify(settled.false, Choice(named=(1,)))  # fetches and keeps the bundle
     market.announce(NOBODY)
     try:
         with pytest.raises(NotHeld, match="--all, which needs nobody's data"):
@@ -173,14 +173,14 @@ def test_without_a_server_only_a_whole_run_tells(settled: Settled, verify: Calla
 
 
 def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Callable[..., Any]) -> None:
-    """The roots of the honest task come from its proof, all its states from a server that has others."""
+    """The honest task's roots come from its proof; its states come from a server that serves other states."""
 
     def of_another_state(connection: socket.socket, target: str) -> None:
         answers(bytes(1_200 if target.endswith("tensors/0") else 4))(connection, target)
 
     solver = settled.solver.client
     with serving(of_another_state) as liar:
-        verify(settled.honest, Choice(named=(3,)))  # the bundle is here from now on
+        verify(settled.honest, Choice(named=(3,)))  # fetches and keeps the bundle
         served = solver.market.endpoint_of(solver.address)
         solver.market.announce(liar.url)
         try:
@@ -234,7 +234,7 @@ def test_a_proof_of_a_false_result_is_refuted_by_a_replay_alone(
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Paths of all that is not an object and no list."""
+    """Paths of all values that are neither objects nor lists."""
     if isinstance(value, dict | list):
         keys = value.keys() if isinstance(value, dict) else range(len(value))
         for key in keys:
@@ -259,7 +259,7 @@ def changed(value: Any) -> Any:
 
 
 def put(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """A copy with another value there."""
+    """A copy with another value at `path`."""
     copied = deepcopy(document)
     inner = copied
     for key in path[:-1]:
@@ -287,9 +287,9 @@ def test_each_field_of_a_proof_that_is_changed_is_named(
             verify(file)
         if isinstance(caught.value, ProofMismatch):
             field = caught.value.field.split(".")
-            # Under another number there is another block: its hash is what differs.
+            # Another number names another block, so it is the hash that differs.
             due = ["block", "hash"] if path == ("block", "number") else [str(key) for key in path]
-            if path == ("task", "id"):  # the other task's: whatever of it is another
+            if path == ("task", "id"):  # another task: any of its fields may differ
                 due = ["task", field[1]]
             assert field == due[: len(field)]
             assert len(field) >= min(2, len(path)) or path[0] in ("segment_roots", "tensor_roots")
@@ -392,7 +392,7 @@ def test_the_commands_as_processes(settled: Settled, fetched: Path, tmp_path: Pa
     assert "segment 2: FALSE" in done.stdout
     assert "segment 3: equal" in done.stdout
     assert "NOT EQUAL" in done.stdout
-    # Without a deployment file the proof's contracts are compared with the package's, and that is said.
+    # Without a deployment file, the proof's contracts are compared with the package's; the output says so.
     state = fetched / "state.safetensors"
     done = run(
         "assay.cli",

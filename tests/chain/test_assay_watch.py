@@ -1,4 +1,4 @@
-"""`assay watch`: a true task to its checked result, a false one to the conviction, chains and servers that fail."""
+"""`assay watch`: an honest task to its checked result, a false one to conviction; failing chains, servers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.chain
 
 
 class Watching:
-    """`assay watch TASK --json` as a process, and what it has told."""
+    """`assay watch TASK --json` as a process, and its output."""
 
     def __init__(self, submitter: Submitter, task: int, folder: Path, *options: str) -> None:
         name = f"watch-{task}-{len(options)}"
@@ -55,7 +55,7 @@ class Watching:
         )
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """The data of all whole lines of a kind."""
+        """The data of all complete lines of a kind."""
         lines = self._log.read_text().splitlines(keepends=True)
         data = [json.loads(line)["data"] for line in lines if line.endswith("\n")]
         return [each for each in data if each["kind"] == kind]
@@ -64,7 +64,7 @@ class Watching:
         return [each for each in self.told("event") if each["event"] == name]
 
     def until(self, what: Callable[[], object]) -> None:
-        """Wait until it has told something."""
+        """Wait until `what` holds; fails if the process ends first."""
         wait(lambda: bool(what()) or self.process.poll() is not None, 90)
         assert what(), self.said.read_text()
 
@@ -80,7 +80,7 @@ def submitter(scene: Stage, tmp_path: Path) -> Iterator[Submitter]:
 
 
 def posted(submitter: Submitter) -> int:
-    """The submitter's task."""
+    """Post the submitter's task; returns its id."""
     told, _ = submitter.run(
         "submit", str(submitter.file), "--yes", "--bundles-url", submitter.serve(), "--json"
     )
@@ -105,7 +105,7 @@ def test_a_true_task_is_followed_to_its_checked_result(
         watching.until(lambda: watching.events("Attested"))
         scene.end_challenges(task)
         assert watching.ended() == ExitCode.FINE, watching.said.read_text()
-        # Anyone who comes later is told all of it, and ends at once; without --output nothing is written.
+        # A watch that starts later reports everything and ends at once; without --output it writes no files.
         again = Watching(submitter, task, tmp_path, "--no-evaluate")
         assert again.ended() == ExitCode.FINE, again.said.read_text()
     finally:
@@ -171,7 +171,7 @@ def test_a_false_task_is_followed_through_its_game(
     assert any(" challenges" in text for text in texts)
     assert any(text.startswith("about segment 2") for text in texts)
     assert any(text.startswith("step 2") for text in texts)
-    # With names where the bundle, fetched for the losses, was in the home folder by then.
+    # The text has names if the bundle, which is fetched for the losses, was already in the home folder.
     (judged,) = [text for text in texts if text.startswith("JUDGED: ")]
     forms = ("step, instruction 4 (add), element [31]: claimed ", "instruction 4, element 31: claimed bits ")
     assert judged.removeprefix("JUDGED: ").startswith(forms)
@@ -181,7 +181,7 @@ def test_a_false_task_is_followed_through_its_game(
 
 
 def lying(catalog: Catalog) -> App:
-    """Serves a loss of 0 in place of each."""
+    """A server that replaces every loss with 0."""
     lies, honest = FastAPI(), application(catalog)
 
     @lies.get("/tasks/{task}/checkpoints/{number}/tensors/{tensor}")
@@ -218,7 +218,7 @@ def test_a_loss_that_was_not_committed_is_not_shown(
 
 
 def only_blocks_of_transactions(scene: Stage) -> None:
-    """No block comes by itself any more."""
+    """Mine blocks only for transactions, no longer on a timer."""
     scene.devnet.connection.request("evm_setIntervalMining", 0)
     scene.devnet.connection.request("evm_setAutomine", True)
 
@@ -260,7 +260,7 @@ def test_what_a_re_organisation_takes_back_is_told(scene: Stage, bidder: Client,
 def test_a_look_that_failed_is_told_by_the_next(
     scene: Stage, bidder: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its events were read, and the chain's follower does not give them twice."""
+    """The failed look has already read its events, and the chain's follower does not return them twice."""
     task = scene.post()
     found = Following(scene.submitter, Home(tmp_path), task)
     found.look()
@@ -308,7 +308,7 @@ def test_nothing_new_costs_one_question_and_a_new_block_its_events(
 def test_a_node_that_does_not_answer_is_asked_again(
     scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until the task is over, here by its submitter."""
+    """It is asked until the task is over; here the submitter cancels the task."""
     task = scene.post()
     output = Output("watch", as_json=False)
     home, limits = Home(tmp_path), Limits()

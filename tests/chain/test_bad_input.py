@@ -1,6 +1,6 @@
-"""What people type by mistake: each ends in a clear line and an exit code, and never in a traceback.
+"""Typing mistakes: each ends with a clear line and an exit code, never with a traceback.
 
-All run in this process, against one chain with the contracts and no task.
+All commands run in this process, against one chain with the contracts and no task.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ HOPELESS, RETRY = ExitCode.HOPELESS, ExitCode.RETRY
 
 @dataclass(frozen=True)
 class Row:
-    """A command line, what it ends with and says. `{home}`, `{url}` and `{port}` are those of the test; `config` is
-    the home's settings file.
+    """A command line, its exit code and words of its error output. The test fills in `{home}`, `{url}` and
+    `{port}`; `config` is the text of the home's settings file, `typed` the standard input.
     """
 
     line: str
@@ -151,7 +151,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def home(deployed: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder with what rows name."""
+    """A home folder with the files that the rows name."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "deployments").mkdir()
     text = deployed.model_dump_json()
@@ -175,7 +175,7 @@ def environment(home: Path, chain: Devnet, monkeypatch: pytest.MonkeyPatch) -> I
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {path for path in home.rglob("*") if path.is_file()}
     yield
-    # What a command sets up for its process, which is this one.
+    # Undo what commands set up for their process, which is this one.
     structlog.configure(**logs)
     for number, handler in handlers.items():
         signal.signal(number, handler)

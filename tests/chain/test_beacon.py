@@ -1,4 +1,4 @@
-"""The development chain's beacon: it signs by the chain's time, not by the clock on the wall; and its commands."""
+"""The development chain's beacon, which signs by the chain's clock, not the wall clock; and its commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.unit.beacon.networks import get
 pytestmark = pytest.mark.chain
 
 FAR = 10**6
-"""Seconds ahead of the clock on the wall."""
+"""Seconds ahead of the wall clock."""
 
 
 def test_rounds_come_with_the_chain_s_time_however_far_it_is_moved(chain: Devnet) -> None:
@@ -123,7 +123,7 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 
 
 class Command:
-    """A running `assay` command; `said` are its lines up to and with the first that has the words waited for."""
+    """A running `assay` command; `said` holds the lines printed once one of them contains `ready`."""
 
     def __init__(self, process: Forked, log: Path, ready: str) -> None:
         self._process = process
@@ -137,7 +137,7 @@ class Command:
         return next(word.rstrip(",;") for word in line.split() if word.startswith("http://"))
 
     def end(self) -> int:
-        """Ask it to stop; its exit code."""
+        """Ask it to stop; returns its exit code."""
         self._process.send_signal(signal.SIGINT)
         return self._process.wait(60)
 
@@ -191,7 +191,7 @@ def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_pat
 
 
 def failed(home: Path, *arguments: str) -> str:
-    """The one line with which a command refuses."""
+    """Run a command that must be refused; returns its one line of error output."""
     done = run("assay.cli", *arguments, "--home", str(home))
     assert (done.returncode, done.stdout) == (ExitCode.HOPELESS, "")
     (line,) = done.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""`assay cancel`: a task that nobody has bid on is taken back whole; a bid that is mined first stands."""
+"""`assay cancel`: a task without a bid is refunded in full; a bid that is mined first stands."""
 
 from __future__ import annotations
 

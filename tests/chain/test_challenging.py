@@ -1,4 +1,4 @@
-"""One challenge on the real contracts: interrupted between two writes, too late, or with nothing left to challenge."""
+"""One challenge on the real contracts: interrupted between writes, too late, or no longer needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.chain
 SEGMENT = 2
 BOND = terms().bond
 LONG = 10_000
-"""Seconds of a window that is open for longer than a commitment."""
+"""Seconds of a challenge window that outlasts a commitment."""
 
 
 class Interrupted(Exception):
@@ -63,7 +63,7 @@ class Challenger:
 
     @property
     def challenge(self) -> Challenge:
-        """As it is kept."""
+        """The challenge as the database has it."""
         (found,) = self.database.challenges(self.task)
         return found
 
@@ -73,14 +73,14 @@ class Challenger:
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     def commitment(self, challenge: Challenge) -> bytes:
-        """What a challenge of the segment commits to."""
+        """The commitment of a challenge of the segment."""
         calls, chain = self.client.commitments, self.client.deployment.chain_id
         return priority_commitment(
             chain, calls.address, self.task, SEGMENT, self.client.address, challenge.salt
         )
 
     def advance(self) -> None:
-        """The next thing, as a process does it that has just been started."""
+        """Take the next step, as a newly started process would."""
         clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
         rates, beside = Rates(1e12), self.beside
@@ -91,7 +91,7 @@ class Challenger:
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:
-        """The next thing, by a process that is killed just before it notes something, or this field of it."""
+        """Take the next step in a process that is killed just before it calls `before` (with `field`)."""
         real = getattr(self.database, before)
 
         def note(key: tuple[int, int], *values: Any, **fields: Any) -> None:
@@ -106,7 +106,7 @@ class Challenger:
         self.chain.mine()
 
     def end_task(self) -> None:
-        """Settled: nobody has challenged it."""
+        """Settle the task, which nobody has challenged."""
         self.chain.skip(self.terms.challenge_period + 1)
         self.solver.market.settle(self.task)
         assert self.solver.market.task(self.task).status is TaskStatus.SETTLED
@@ -205,7 +205,9 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
 def test_no_bond_is_locked_beside_work_that_the_game_does_not_fit_to_and_later_it_is(
     chain: Devnet, connected: Connect, tmp_path: Path
 ) -> None:
-    """Of 300 s the moves take 222, and steps of 0.15 s that have begun 33: 44.7 s are left for 0.6 s of replays."""
+    """Moves take 222 s of 300 s, and waiting for running steps 33.3 s. The other work and 0.6 s of replays
+    must fit into the remaining 44.7 s.
+    """
     challenger = Challenger(chain, connected, tmp_path, challenge_period=LONG, step_operations=5 * 10**10)
     busy = Engagement("seat 0 of task 9", Work(148 * 10**11), 44.8)
     challenger.beside = [busy]
@@ -230,7 +232,7 @@ def test_no_bond_is_locked_when_the_window_is_over(challenger: Challenger) -> No
 
 
 def test_no_bond_is_locked_where_there_is_no_time_to_open(challenger: Challenger) -> None:
-    """A commitment may take two blocks, its opening a later one and two more."""
+    """A commitment may take two blocks; its opening needs a later block, which may take two more."""
     until = challenger.client.market.task(challenger.task).challenge_until
     challenger.chain.next_block_at(until - 4)
     challenger.chain.mine()

@@ -1,4 +1,4 @@
-"""Nodes that fail, lag, forget or change their chain: the next one is asked, another chain is never believed."""
+"""Nodes that fail, lag, forget or switch chains: the next node is asked; another chain is never accepted."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_transaction_that_the_only_node_throws_away_is_handed_over_again(
 def test_another_chain_behind_the_same_address_is_refused(
     near: RpcProxy, alone: Connection, outage: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an outage, or a restart that nobody saw: the id is the same, the first block is not."""
+    """After an outage or an unnoticed restart: the chain id is the same, the genesis block differs."""
     monkeypatch.setattr("protocol.chain.rpc.RECHECK_SECONDS", 0.0)
     alone.block()
     with Devnet(block_time=None) as other:
@@ -167,7 +167,7 @@ def test_another_chain_behind_one_address_leaves_the_others(
 def test_a_node_that_is_behind_hides_no_event(
     chain: Devnet, near: RpcProxy, deployed: Deployment, alone: Connection, client: Client
 ) -> None:
-    """Asked for blocks that it does not have, a node tells of none of their events."""
+    """A node that is asked for blocks it does not have returns no events of them."""
     client.token.mint(client.address, 100)
     client.token.approve(client.vault.address, 100)
     follower = Follower(alone, {client.vault.address: client.vault.contract}, deployed.block)
@@ -251,7 +251,7 @@ def test_a_receipt_is_final_as_deep_as_the_setting_says(
             assert not own.is_final(receipt)
             chain.mine()
         assert own.is_final(receipt)
-        # Another block at that height: the transaction is handed over again, elsewhere.
+        # Now there is another block at that height, and the transaction must be sent again.
         chain.connection.request("anvil_reorg", depth + 1, [])
         assert not own.is_final(receipt)
 
@@ -273,7 +273,7 @@ def test_chains_are_told_apart_by_their_table(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
-    """The usual one counts, whatever the clock did once."""
+    """The usual interval counts, not an outlier."""
     with Devnet(block_time=None, chain_id=999_999) as devnet:
         time = devnet.connection.block().time
         for seconds in (12, 12, 12, 3_600, 12, 24, 12, 12):
@@ -291,7 +291,7 @@ def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
 def test_two_unlike_chains_are_sent_to_in_their_own_way(
     chain_id: int, hardfork: str, fees: str, block_time: int
 ) -> None:
-    """One with a base fee and a block a second, one with gas prices and slow blocks: all that is sent arrives once."""
+    """One has a base fee and fast blocks, one gas prices and slow blocks: each transaction arrives once."""
     with Devnet(block_time=None, chain_id=chain_id, hardfork=hardfork) as devnet:
         connection = devnet.connection
         assert (connection.chain.fees, connection.block_time) == (fees, block_time)

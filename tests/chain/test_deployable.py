@@ -1,4 +1,4 @@
-"""What can be known to fail is found before the first transaction of a deployment, and in a dry run."""
+"""Foreseeable failures are found before the first transaction of a deployment, and in a dry run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def context(tmp_path: Path, url: str, **flags: object) -> Context:
 
 @pytest.fixture
 def real() -> Iterator[Devnet]:
-    """A chain that is not a development chain, with a test token at its own address."""
+    """A chain that is not a development chain, with a test token at `STRANGER`."""
     with Devnet(block_time=None, chain_id=4242) as running:
         running.connection.request("anvil_setCode", STRANGER, "0x" + contract("TestToken").runtime.hex())
         yield running
@@ -135,7 +135,7 @@ AT_THE_BOUNDS = [
 def test_the_bounds_are_those_of_the_market_s_constructor(
     chain: Devnet, deployed: Deployment, parameters: Parameters
 ) -> None:
-    """The same deployer and token as the fixture's, so that vault and arbiter are there."""
+    """Deployer and token are those of the fixture, so vault and arbiter already exist."""
     bound = broken_bound(parameters)
     market = next(made for made in plan(DEPLOYER, parameters, DEVELOPMENT).creations if made.key == "market")
     assert chain.connection.code(deployed.addresses.arbiter)
@@ -167,7 +167,7 @@ def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits:
 def test_a_constructor_s_own_error_is_told_though_the_proxy_hides_it(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Were the bounds here others than the market's, the constructor would still be run before it is paid for."""
+    """If the bounds here differed from the market's, the simulated constructor would still show it."""
     monkeypatch.setattr("protocol.chain.deployable.require_within_bounds", lambda _: None)
     monkeypatch.setattr("protocol.chain.deployment.broken_bound", lambda _: None)
     sent = chain.connection.transaction_count(DEPLOYER)
@@ -209,7 +209,7 @@ def test_a_real_chain_gets_evmnet_and_a_development_chain_its_own() -> None:
 
 
 def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_path: Path) -> None:
-    """Not of the one that a setting names."""
+    """The deployment that a setting names is not used."""
     named = tmp_path / "named.json"
     named.write_text("of other contracts")
     deploy_contracts(context(tmp_path, chain.url, deployment=named), None, None, dry_run=False, salt="new")
@@ -221,7 +221,7 @@ def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_pat
 
 
 def test_the_proxy_reverts_without_a_reason(chain: Devnet) -> None:
-    """Why constructors are run without it."""
+    """This is why constructors are simulated without it."""
     due = plan(DEPLOYER, replace(DEVNET, draw_delay=0), DEVELOPMENT)
     market = next(made for made in due.creations if made.key == "market")
     call = creation_call(due.salt, market.code, "market")

@@ -1,4 +1,4 @@
-"""`assay deploy` and `assay submit` where money is real: nothing is made, replaced or announced by oversight."""
+"""`assay deploy` and `assay submit` with real money: nothing is made, replaced or announced by accident."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ def test_addresses_are_the_same_on_every_chain_and_change_with_the_arguments() -
 
 
 def test_the_proxy_s_rule_is_eip_1014_s() -> None:
-    """Example 6 of EIP-1014 with another creator would do; this is anvil's own answer."""
+    """The expected address comes from running the proxy on anvil."""
     with Devnet(block_time=None) as fresh:
-        empty = bytes.fromhex("60008080f3")  # creation code that returns nothing: no code, yet an address
+        empty = bytes.fromhex("60008080f3")  # creation code that returns no code, yet has an address
         data = SALT + empty
         found = fresh.connection.call_data(PROXY, data, label="proxy")
         assert found.hex() == address_of(SALT, empty)[2:].lower()
@@ -155,7 +155,7 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
 def test_a_contract_that_somebody_creates_at_the_same_moment_is_found(
     chain: Devnet, deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the chain had when it was asked is old by the time the transaction arrives there."""
+    """The answer about what exists is out of date when the transaction arrives."""
     everything = plan(DEPLOYER, DEVNET, DEVELOPMENT).creations
     monkeypatch.setattr(Plan, "missing", lambda _plan, _connection: list(everything))
     with Sender(chain.connection, development_account(0, chain.chain_id), QUICK) as sender:

@@ -1,4 +1,4 @@
-"""Deploying: the probe refuses unsuitable chains, the file tells the truth, a stale one is noticed."""
+"""Deploying: the probe refuses unsuitable chains, the file is correct, and a stale file is noticed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_property_that_the_contracts_need_is_there(chain: Devnet) -> None:
 
 
 def test_a_chain_without_pairings_is_refused_before_anything_is_sent() -> None:
-    """No draw could be executed there."""
+    """No draw could be executed on such a chain."""
     with Devnet(block_time=None, hardfork="spuriousdragon") as old:
         account = development_account(0, old.chain_id)
         with (

@@ -1,4 +1,4 @@
-"""`assay deploy --check` on files that a stranger made: each ends with one clear error, none hides events."""
+"""`assay deploy --check` on untrusted files: each ends with one clear error, and none hides events."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_values_that_no_contract_can_have_are_refused(
 
 
 def test_a_number_too_long_to_be_printed_is_refused(deployed: Deployment, tmp_path: Path) -> None:
-    """Python writes no integer of more than 4,300 digits."""
+    """Python refuses to print integers of more than 4,300 digits."""
     file = tmp_path / "deployment.json"
     file.write_text(re.sub('"block":[0-9]+', f'"block":{"9" * 5_000}', deployed.model_dump_json()))
     with pytest.raises(DeploymentError, match="number out of range"):
@@ -106,7 +106,7 @@ def test_a_hostile_file_ends_the_check_with_the_code_for_hopeless(
 
 @pytest.mark.parametrize("late", [0, 1, 10**15])
 def test_a_block_that_hides_events_is_refused(chain: Devnet, deployed: Deployment, late: int) -> None:
-    """A solver that follows the chain from there on does not see that it was challenged."""
+    """A solver that follows the chain from a later block does not see that it was challenged."""
     chain.mine(5)
     block = deployed.block + 1 if not late else chain.connection.block().number - 1 + late
     with pytest.raises(DeploymentError, match="hides challenges"):

@@ -1,4 +1,4 @@
-"""Deployments that a crash, a node without old states, or a stranger gets in the way of: they go on, and send once."""
+"""Deployments hindered by crashes, strangers or nodes without old states: they resume and send only once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sender(chain: Devnet, index: int = 0, sending: Sending = QUICK) -> Sender:
 
 
 def forget_old_states(patch: pytest.MonkeyPatch, kept: int) -> None:
-    """The node answers like a full one: without the states of all but the newest blocks."""
+    """Make the node answer like a full node, which has the states of only the newest `kept` blocks."""
     real = Connection.request
 
     def request(self: Connection, method: str, *parameters: Any, **options: Any) -> Any:
@@ -55,7 +55,7 @@ def forget_old_states(patch: pytest.MonkeyPatch, kept: int) -> None:
 
 
 def cut_at_the_end(patch: pytest.MonkeyPatch, chain: Devnet) -> None:
-    """All is sent, and the file is not written."""
+    """Interrupt a deployment after everything is sent and before the file is written."""
     with patch.context() as cut, sender(chain) as sending:
         cut.setattr("protocol.chain.deploy.save_deployment", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -172,7 +172,7 @@ def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(
 def test_contracts_that_were_initialised_at_the_same_moment_are_found(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same account, from another machine: its journal is elsewhere, and what was read is old."""
+    """The same account deploys on another machine: its journal is there, and the reads here are stale."""
     with pytest.MonkeyPatch.context() as elsewhere, sender(fresh) as sending:
         elsewhere.setattr("protocol.chain.deploy.save_deployment", lambda _: None)
         there = deploy(sending)
@@ -184,7 +184,7 @@ def test_contracts_that_were_initialised_at_the_same_moment_are_found(
         True,
         False,
         True,
-    ]  # `prepare` asks twice, each step before and after it sends
+    ]  # `prepare` asks twice, each step before and after sending
     real = Initialisation.is_done
     monkeypatch.setattr(Initialisation, "is_done", lambda self: real(self) and (not stale or stale.pop(0)))
     with sender(fresh) as sending:
@@ -195,7 +195,7 @@ def test_contracts_that_were_initialised_at_the_same_moment_are_found(
 def test_contracts_initialised_with_others_are_refused_before_anything_is_sent(
     chain: Devnet, deployed: Deployment
 ) -> None:
-    """Another market of the same deployer, token and salt would have the same vault."""
+    """Another market with the same deployer, token and salt would have the same vault."""
     sent = chain.connection.transaction_count(DEPLOYER)
     other = replace(DEVNET, draw_delay=DEVNET.draw_delay + 1)
     with sender(chain) as sending, pytest.raises(DeploymentError, match=r"StakeVault .* --salt"):

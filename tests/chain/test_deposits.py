@@ -1,4 +1,4 @@
-"""Deposits of demanded nodes on the real contracts: who has the coin in the end, and what a moving base fee does."""
+"""Deposits for demanded nodes on the real contracts: who gets the coin, and what a changing base fee does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEGMENTS = 4
 
 @cache
 def subject() -> Subject:
-    """One step a segment: only checkpoints are demanded here."""
+    """One step per segment, because only checkpoints are demanded here."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS)
     return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, 1)
@@ -42,13 +42,13 @@ def subject() -> Subject:
 
 @cache
 def run() -> Replay:
-    """The solver's run, which is honest."""
+    """The solver's honest run."""
     return replay(subject(), HonestExecutor(subject().program, subject().fixed, Interpreter()))
 
 
 @pytest.fixture
 def game(arena: Arena) -> int:
-    """A blind game on its own task; nobody has credit."""
+    """A blind game on a new task; nobody has credit."""
     for client in (arena.solver, arena.challenger):
         withdraw_credit(client)
     (task,) = arena.submitted(subject(), [run()])
@@ -57,7 +57,7 @@ def game(arena: Arena) -> int:
 
 
 def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
-    """A demand of nodes (first leaf, size) of the segment tree, and the head that it is made in."""
+    """A demand for nodes (first leaf, size) of the segment tree, and the game's head at that time."""
     tree = segment_tree(list(run().segment_roots() or []))
     head = arena.challenger.game.game(game).head
     openings = [Node(lo, size, tree.node(lo, size), tree.subtree_path(lo, size)) for lo, size in nodes]
@@ -67,7 +67,7 @@ def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, 
 
 
 def answer_leaf(arena: Arena, game: int, index: int, lo: int, nodes: list[tuple[int, int]]) -> Receipt:
-    """The solver reveals a leaf of the segment tree, node number `index` of the demand."""
+    """The solver reveals leaf `lo` of the segment tree, which is node number `index` of the demand."""
     roots = list(run().segment_roots() or [])
     tree = segment_tree(roots)
     named = [(first, size, tree.node(first, size)) for first, size in nodes]
@@ -133,8 +133,8 @@ def test_a_solver_takes_what_its_answers_earned_with_its_tokens(arena: Arena, ga
 
 
 def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: int) -> None:
-    """The base fee goes up after the demand is signed, further than it was paid for: it is mined and refused, and
-    goes out again.
+    """The base fee rises after the demand is signed, and the deposit no longer suffices: the demand is mined
+    and reverts, and is then sent again.
     """
     connection, calls = arena.devnet.connection, arena.challenger.game
     move, head = asked(arena, game, [(1, 1)])
@@ -144,7 +144,7 @@ def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: 
         with ThreadPoolExecutor(1) as threads:
             sending = threads.submit(calls.send_move, move, head)
             wait_for_pending(arena, nonce)
-            # The tip of a gwei leaves room for it in the fee that was offered.
+            # The offered fee includes a tip of one gwei, which leaves room for this rise.
             raised = 3 * connection.block().base_fee
             connection.request("anvil_setNextBlockBaseFeePerGas", hex(raised))
             arena.devnet.mine()
@@ -160,7 +160,7 @@ def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: 
     assert receipt.success
     state = calls.game(game)
     assert (state.demands, state.demand_open) == (1, 1)
-    # Whatever is restarted, it is not asked for again.
+    # After any restart, the demand is not sent again.
     assert calls.send_move(move, head).transaction == receipt.transaction
     assert calls.game(game).demands == 1
 
@@ -189,7 +189,7 @@ def test_without_coin_for_the_longest_game_nothing_is_begun(arena: Arena) -> Non
 
 
 def wait_for_pending(arena: Arena, nonce: int) -> None:
-    """Until a transaction of the challenger with this nonce waits for a block."""
+    """Wait until a transaction of the challenger with this nonce is pending."""
     give_up = monotonic() + 60
     while arena.devnet.connection.transaction_count(arena.challenger.address, "pending") <= nonce:
         assert monotonic() < give_up

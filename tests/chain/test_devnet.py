@@ -1,4 +1,4 @@
-"""The development chain: started, found wanting, and ended, without touching anybody else's processes."""
+"""The development chain: it starts, reports failures and ends without touching other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following events: complete, in order, in bounded ranges, and honest about re-organisations."""
+"""Following events: complete, in order, in bounded ranges, with re-organisations reported."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def test_a_reorganisation_rewinds_to_the_last_common_block(
     deposit(2)
     deposit(3)
     assert amounts(follower.poll()) == [2, 3]
-    # Two blocks are replaced by empty ones: their transactions are gone, and so are the events.
+    # Two blocks are replaced by empty ones; their transactions and events are gone.
     chain.connection.request("anvil_reorg", 2, [])
     batch = follower.poll()
     assert batch.rewound == common
     assert amounts(batch) == []
-    deposit(4)  # what was taken away is sent again before it
+    deposit(4)  # the dropped transactions are sent again first
     batch = follower.poll()
     assert (amounts(batch), batch.rewound) == ([2, 3, 4], None)
 
@@ -137,7 +137,7 @@ def test_hashes_that_never_settle_are_an_error(
 
 
 def unanswered_once(client: Client, monkeypatch: pytest.MonkeyPatch, question: int) -> None:
-    """The node is out of reach at this question for logs, and is back at the next."""
+    """Make the node unreachable for the request for logs with this number, and reachable again after it."""
     real = client.connection.request
     asked = iter(range(1_000_000))
 
@@ -180,7 +180,7 @@ def test_a_reorganisation_is_told_by_the_next_poll_that_returns(
 
 @pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
 def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
-    """Blocks 5 to 20, each two seconds after the other."""
+    """Blocks 5 to 20, two seconds apart."""
 
     def block(asked: int = 20) -> SimpleNamespace:
         return SimpleNamespace(number=asked, time=100 + 2 * asked)

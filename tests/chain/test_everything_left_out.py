@@ -1,4 +1,4 @@
-"""From `assay init` to a task that a solver with default settings takes: no term is given, all of them are derived."""
+"""From `assay init` to a task that a default solver takes: all terms are derived, none is given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.chain
 
 
 def register(scene: Stage, *accounts: str) -> None:
-    """Further verifiers."""
+    """Register more verifiers."""
     for account in accounts:
         with scene.client(account) as client:
             client.fund(100 * TOKEN)
@@ -34,7 +34,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         file = str(tmp_path / "spirals" / "spirals.toml")
         tried, _ = submitter.run("try", file, "--steps", "2", "--json")
         assert len(tried["steps"]) == 2
-        scene.devnet.mine(200)  # until gas costs what it will cost in each further empty block
+        scene.devnet.mine(200)  # until the gas price no longer changes from one empty block to the next
         priced, said = submitter.run("price", file, "--json")
         assert (priced["refused"], priced["recent"]) == (None, [])
         assert "a solver with default settings bids on it" in said
@@ -65,7 +65,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         terms = scene.submitter.market.terms(1)
         assert sold.price == terms.budget * 9 // 10
 
-        # The home folder is lost, and gas costs another price: what follows from it is not what was posted.
+        # The home folder is lost and the gas price has changed: the derived terms differ from those posted.
         shutil.rmtree(submitter.home / "submitted")
         shutil.rmtree(submitter.home / "journals")
         base = scene.devnet.connection.gas_price
@@ -75,7 +75,7 @@ def test_from_a_new_folder_to_a_task_that_is_taken(scene: Stage, tmp_path: Path)
         assert again["task"] == 1
         assert "no other is posted" in said
         assert scene.submitter.market.tasks() == 1
-        scene.devnet.mine(200)  # until gas costs what it will cost in each further empty block
+        scene.devnet.mine(200)  # until the gas price no longer changes from one empty block to the next
         priced, said = submitter.run("price", file, "--json")
         (recent,) = priced["recent"]
         assert (recent["task"], recent["price"]) == (1, str(sold.price))

@@ -1,4 +1,4 @@
-"""Nodes of a chain that answer with anything: the error is typed and comes in time, and the next node is asked."""
+"""Nodes that give arbitrary answers: the error is typed and comes in time, and the next node is asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.chain.sending import NOWHERE, transfer
 pytestmark = pytest.mark.chain
 
 TIMEOUT = 1.0
-"""Seconds for an answer."""
+"""Seconds to wait for an answer."""
 FAULTS: dict[str, type[ChainError]] = {
     "down": RpcUnavailable,
     "errors": RpcRefused,
@@ -41,7 +41,7 @@ FAULTS: dict[str, type[ChainError]] = {
     "garbage-huge": RpcRefused,
     "garbage-trickling": RpcUnavailable,
 }
-"""Presets, and what a question that is asked once ends with."""
+"""Presets of the proxy, and the error of a request that is sent only once."""
 QUESTIONS = [Query("eth_getBalance", (NOWHERE, "latest"), "balance"), Query("eth_blockNumber", (), "head")]
 
 
@@ -64,7 +64,7 @@ def far(young: Devnet) -> Iterator[RpcProxy]:
 
 
 def slower(proxy: RpcProxy) -> None:
-    """Delays are longer than `TIMEOUT` by far."""
+    """Make the proxy's delay, if it has one, much longer than `TIMEOUT`."""
     if proxy.faults.delay:
         proxy.faults = replace(proxy.faults, delay=3 * TIMEOUT)
 
@@ -79,7 +79,7 @@ def test_a_faulty_node_is_an_error_in_time_and_is_asked_again(near: RpcProxy, fa
         with pytest.raises(FAULTS[fault]):
             alone.request("eth_getBalance", NOWHERE, "latest", attempts=1)
         assert time.monotonic() - begun < 2.5 * TIMEOUT
-        near.hang_up()  # what is delayed or trickled is not waited for any more
+        near.hang_up()  # do not wait for delayed or trickling answers
     assert alone.block() == head
     alone.close()
 
@@ -118,7 +118,7 @@ def test_a_body_without_an_end_is_not_kept(near: RpcProxy) -> None:
 def test_what_is_sent_through_a_node_that_garbles_answers_arrives_once(
     young: Devnet, near: RpcProxy, kind: Garbage
 ) -> None:
-    """Each transaction has arrived, and the answer says nothing of it."""
+    """Each transaction arrives, although the answer does not say so."""
     before = young.connection.balance(NOWHERE)
     connection = Connection(near.url, 20.0)
     near.faults = Faults(garbage=kind, garbage_method="eth_sendRawTransaction")
@@ -167,7 +167,7 @@ def test_results_of_another_form_are_no_answers(method: str) -> None:
 
 
 def test_results_of_a_real_node_have_their_forms(client: Client) -> None:
-    """Of each method at least one, with logs, a contract's creation, and blocks with transactions of both kinds."""
+    """Results of every method, also logs, an unknown block and a block with whole transactions."""
     connection = client.connection
     receipt = client.token.mint(client.address, 1)
     fields = connection.receipt(receipt.transaction)
@@ -193,6 +193,6 @@ def test_results_of_a_real_node_have_their_forms(client: Client) -> None:
     ]
     assert {method for method, _ in asked} == FORMS.keys() - {
         "eth_sendRawTransaction"
-    }  # the receipt's was taken
+    }  # its result gave the receipt
     for method, parameters in asked:
         require_form(method, connection.request(method, *parameters))

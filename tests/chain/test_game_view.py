@@ -1,8 +1,7 @@
-"""A game read from the chain alone: the same view after any restart, also when blocks are taken away under a
-reader.
+"""A game read from the chain alone: restarts and re-organisations do not change its view.
 
-One game with everything in it: found blind, withheld data demanded node by node, a call, a split row. The
-other games are in `test_games`.
+One game has everything in it: a blind challenge, withheld data demanded node by node, a call, a split row.
+The other games are in `test_games`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tests.chain.arena import Arena, Subject, fresh_arena, replay
 pytestmark = pytest.mark.chain
 
 ROW = TensorType(DType.F32, (1, 512))
-"""Two blocks of 256 elements: its products are split."""
+"""A row of two blocks of 256 elements, so products over it are split."""
 
 
 def norm() -> Program:
@@ -108,8 +107,7 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
             assert move is not None
             receipt = sender.game.send_move(move, view.head)
             if attempt == 0 and len(seen) % 3 == 0:
-                # The move is read, taken away by a re-organisation, and made again: by the very same
-                # transaction.
+                # The move is read, dropped by a re-organisation, and made again by the same transaction.
                 moved = lasting.view()
                 assert moved != view
                 assert rpc.request("evm_revert", snapshot)

@@ -1,4 +1,4 @@
-"""The whole game on the real contracts: one wrong value anywhere in a step, and the game ends at exactly that value.
+"""Whole games on the real contracts: with one wrong value in a step, the game ends at exactly that value.
 
 Every primitive of the digits step, at the top and inside every callee, is changed in one element of one run.
 `make test` plays a sample of them, `make test-heavy` all.
@@ -33,12 +33,12 @@ from tests.chain.corruption import SEGMENTS, STEPS, WRONG_STEP, Corruptions, Sit
 pytestmark = pytest.mark.chain
 
 SAMPLE = 24
-"""Corruptions in `make test`: every k-th of all, spread over the program."""
+"""About this many corruptions in `make test`: every k-th one, spread over the program."""
 
 
 @cache
 def made() -> Corruptions:
-    """The digits task, short."""
+    """Corruptions of a shortened digits task."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS * STEPS)
     task = Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
@@ -56,7 +56,7 @@ def honest() -> Replay:
 
 
 def play(arena: Arena, run: Replay, *, silent: bool = False) -> Ended:
-    """A game over the run."""
+    """Play a game over the run."""
     return made().play(arena, run, silent=silent)
 
 
@@ -72,7 +72,7 @@ def test_every_value_is_found_and_judged(arena: Arena) -> None:
 
 
 def check_corruptions(arena: Arena, chosen: list[Site]) -> None:
-    """Each of the corruptions is judged at its own instruction and element."""
+    """Check that each corruption is judged at its own instruction and element."""
     effects = [made().check(arena, site, middle_and_ends) for site in chosen]
     assert effects.count(False) <= len(chosen) // 4
 

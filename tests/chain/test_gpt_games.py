@@ -1,7 +1,7 @@
-"""The corruption sweep over a GPT: one wrong element inside any library function, found and judged on a real chain.
+"""The corruption sweep over a GPT: one wrong element in any library function, judged on a real chain.
 
-Sampled over functions, then instructions, then elements, from a fixed seed. `make test` plays 20, `make test-heavy` 240
-in parts.
+Sampled over functions, then instructions, then elements, from a fixed seed. `make test` plays 20 games,
+`make test-heavy` 240 in parts.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.chain
 
 QUICK = 20
 PARTS, PART = 12, 20
-"""Heavy games: parts, and games in each."""
+"""Heavy games: the number of parts, and of games in each."""
 
 
 @cache
 def made() -> Corruptions:
-    """The GPT of examples/gpt.toml, short."""
+    """Corruptions of a shortened run of the GPT in examples/gpt.toml."""
     torch.set_num_threads(1)
     captured = gpt.build(SEGMENTS * STEPS)
     task = Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
@@ -37,7 +37,7 @@ def made() -> Corruptions:
 
 @cache
 def sampled(count: int) -> list[Site]:
-    """Sites in turn from each library function (the innermost, by name), at random within it."""
+    """Sites from each library function in turn (the innermost, by name), at random within a function."""
     generator = random.Random(20261120)
     by_function: dict[str, list[Site]] = defaultdict(list)
     for site in made().sites:
@@ -66,7 +66,7 @@ def test_every_library_function_is_in_the_sample() -> None:
 
 
 def check(arena: Arena, sites: list[Site]) -> None:
-    """Each corruption is judged at its own instruction and element."""
+    """Check that each corruption is judged at its own instruction and element."""
     generator = random.Random(str(sites))
 
     def anywhere(elements: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Commands that are cut short and repeated: what the first one sent counts, and nothing goes out twice."""
+"""Commands that are interrupted and repeated: what the first one sent counts, and nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CutShort(Exception):
 
 
 def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:
-    """From now on the command dies when it sends, before or after the node has the transaction."""
+    """Make the command die when it sends, before the node has the transaction or after (`arrives`)."""
     real = client.connection.broadcast
 
     def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:

@@ -1,7 +1,7 @@
-"""What an idle node asks of the chain: two questions for each block, however many tasks there were and accounts it has,
-and one for each look that finds no new block.
+"""Requests of an idle node: two for each block, however many past tasks and accounts there are, and one for
+each look that finds no new block.
 
-Blocks are made by hand, and a node looks when it is told to, so that the numbers are exact.
+Tests mine the blocks and tell the node when to look, so that the numbers are exact.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ pytestmark = pytest.mark.chain
 BLOCKS = 12
 RECEIPT, NONCE = "eth_getTransactionReceipt", "eth_getTransactionCount"
 LOOKS = 200
-"""After that many a node is idle, or never."""
+"""A node must be idle within this many looks."""
 SENDING = Sending(poll=0.02, look_again=0.0)
-"""Looks for what was lost as often as it may."""
+"""Checks for lost transactions at every opportunity."""
 HEAD, CALL = "eth_getBlockByNumber", "eth_call"
 RELAYS = ("http://127.0.0.1:1",)
-"""Nobody asks them: nothing is drawn."""
+"""Never asked, because nothing is drawn."""
 
 
 class Paced(Stop):
-    """A node rests until it is told to look; `pauses` are the seconds that it would have rested."""
+    """Makes a node rest until it is told to look; `pauses` are the seconds for which it would have rested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,23 +59,23 @@ class Paced(Stop):
         self._rests = Semaphore(0)
 
     def wait(self, seconds: float) -> bool:
-        """Rest."""
+        """Rest until the next look; returns whether the node must stop."""
         self.pauses.append(seconds)
         self._rests.release()
         self._look.acquire()
         return self.asked
 
     def ask(self) -> None:
-        """Ask it to stop, and wake it."""
+        """Ask the node to stop, and wake it."""
         super().ask()
         self._look.release()
 
     def await_rest(self) -> None:
-        """Until the node rests after a look."""
+        """Wait until the node rests after a look."""
         assert self._rests.acquire(timeout=60), "it has ended, or waits for something"
 
     def look(self) -> None:
-        """One look."""
+        """Let the node look once."""
         self._look.release()
         self.await_rest()
 
@@ -109,7 +109,7 @@ def verifier(accounts: int) -> Make:
 
 @contextmanager
 def running(node: Node, stop: Paced) -> Iterator[None]:
-    """The node's loop in a thread, until it rests for the first time."""
+    """Run the node's loop in a thread; the context starts when the node rests for the first time."""
     thread = Thread(target=node.run, args=(False,))  # type: ignore[attr-defined]
     thread.start()
     try:
@@ -123,7 +123,7 @@ def running(node: Node, stop: Paced) -> Iterator[None]:
 
 @pytest.fixture
 def market(chain: Devnet, deployed: Deployment) -> Iterator[History]:
-    """A chain on which tasks can be posted, and end."""
+    """A chain on which tasks can be posted and ended."""
     with ExitStack() as stack:
         submitter, rival = (
             stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=SENDING))
@@ -158,7 +158,7 @@ def test_an_idle_node_asks_twice_for_each_block(
 
 
 def waiting(proxy: RpcProxy) -> int:
-    """Questions of waiting for what is sent, as many as that takes seconds: for its receipt, the nonce, the block."""
+    """Calls made while waiting for transactions, whose number grows with time: receipts, nonces, blocks."""
     return proxy.asked[RECEIPT] + proxy.asked[NONCE] + proxy.asked[HEAD]
 
 
@@ -166,7 +166,7 @@ def waiting(proxy: RpcProxy) -> int:
 def test_a_start_asks_of_many_past_tasks_together(
     chain: Devnet, market: History, tmp_path: Path, make: Make
 ) -> None:
-    """Requests, each of which holds up to a hundred questions: far fewer than there are tasks."""
+    """One HTTP request holds up to a hundred questions, so there are far fewer requests than tasks."""
     tasks = market.make(250)
     stop = Paced()
     with RpcProxy(chain.url) as proxy, ExitStack() as stack:
@@ -194,27 +194,27 @@ def test_a_follower_asks_twice_for_each_block(chain: Devnet, market: History) ->
 
 
 def become_idle(chain: Devnet, node: Node, stop: Paced) -> None:
-    """Look until there is nothing to do, and what the node has sent is as deep as no re-organisation reaches."""
+    """Let the node look until it has nothing to do and no re-organisation can reach its transactions."""
     for _ in range(LOOKS):
         if node._is_idle():
             break
         stop.look()
     assert node._is_idle()
-    for _ in range(2):  # the second time nothing was sent in between
+    for _ in range(2):  # the second time nothing is sent in between
         chain.mine(chain.connection.chain.reorg_depth)
         stop.look()
     stop.look()
 
 
 def scrape(node: Node) -> None:
-    """What Prometheus and a supervisor ask of it."""
+    """Ask the node for what Prometheus and a supervisor ask."""
     for path in ("/metrics", "/readyz", "/healthz"):
         answer = httpx.get(node.monitoring_url + path, timeout=60)
         assert answer.status_code == 200, answer.text
 
 
 def asked(proxy: RpcProxy, look: Callable[[], object]) -> Counter[str]:
-    """What a look asks, by method."""
+    """The requests of a look, by method."""
     before = proxy.asked.copy()
     look()
     return proxy.asked - before

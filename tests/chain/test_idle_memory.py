@@ -1,4 +1,4 @@
-"""A node without a task: the real process has not loaded torch, and takes less than 150 MB."""
+"""A node without a task: the real process has not loaded torch and uses less than 150 MB."""
 
 from __future__ import annotations
 

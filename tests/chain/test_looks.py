@@ -1,4 +1,4 @@
-"""Informers through the typed contracts: what is kept of an attestation, what a salt takes, who pays the next draw."""
+"""Informers through the typed contracts: the stored attestation, a salt's reward, who pays the next draw."""
 
 from __future__ import annotations
 

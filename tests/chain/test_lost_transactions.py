@@ -1,4 +1,4 @@
-"""Transactions that are lost, taken back, replaced or given up: all are mined once, and none holds up the next."""
+"""Transactions that are lost, re-organised, replaced or given up: each is mined once, none blocks others."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, se
 
 
 def orphan(chain: Devnet, sender: Sender) -> Entry:
-    """A transaction that nobody waits for any more, lost by a node that was restarted."""
+    """A transaction that nobody waits for any more, and that the node has lost, as in a restart."""
     sender.sending = Sending(timeout=0.1, poll=0.02)
     chain.connection.request("evm_setAutomine", False)
     try:
@@ -96,7 +96,7 @@ def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_n
     before, usual = chain.connection.balance(NOWHERE), chain.connection.block().base_fee
     tip = int(chain.connection.request("eth_maxPriorityFeePerGas"), 16)
     lost = orphan(chain, sender)
-    # A hundred times what the lost transaction offers at most; on an old chain the tip is nearly all of it.
+    # A hundred times the most that the lost transaction offers; on an old chain that is nearly all tip.
     dear = 100 * (2 * usual + tip)
     chain.connection.request("anvil_setNextBlockBaseFeePerGas", hex(dear))
     chain.mine()
@@ -117,7 +117,7 @@ def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_n
 def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    """Also where the node `forgets` the states of blocks, as pruned ones do, and anvil at times after a revert."""
+    """Also if the node `forgets` states of blocks, like pruned nodes, and sometimes anvil after a revert."""
     if forgets:
         count = Connection.transaction_count
 
@@ -163,7 +163,7 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
 def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
     chain: Devnet, sender: Sender
 ) -> None:
-    """Its receipt was seen, and the next nonce waits for it: nobody is restarted."""
+    """Its receipt was seen, and the next nonce waits for it. Nothing is restarted."""
     rpc, before = chain.connection, chain.connection.balance(NOWHERE)
     first = sender.send(transfer(6), "first")
 
@@ -172,7 +172,7 @@ def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
 
     def take_back() -> None:
         rpc.request("anvil_reorg", 1, [])
-        # Of the two that wait then, anvil tries the later one first and throws it away: it is lost too.
+        # Anvil tries the later of the two pending transactions first and drops it, so that one is lost too.
         for transaction in (first.transaction, sender.journal.of_intent("second")[0].hash):
             after(lambda known=transaction: rpc.knows(known), chain.mine).join()  # type: ignore[misc]
 
@@ -220,7 +220,7 @@ def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(young
 
 @pytest.fixture
 def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
-    """A sender that looks for what was lost as often as it may, and who counts its questions."""
+    """A proxy that counts requests, and a sender that checks for lost transactions at every opportunity."""
     sending = Sending(timeout=30.0, poll=0.01, look_again=0.0)
     account = development_account(4, chain.chain_id)
     with RpcProxy(chain.url) as proxy, Sender(Connection(proxy.url), account, sending) as sender:
@@ -229,7 +229,7 @@ def watched(chain: Devnet) -> Iterator[tuple[RpcProxy, Sender]]:
 
 
 def looks(proxy: RpcProxy, sender: Sender) -> bool:
-    """Whether the sender asks for its nonce, once it has seen the head."""
+    """Whether the sender asks for its nonce after it has seen the head."""
     sender.connection.block()
     before = proxy.asked["eth_getTransactionCount"]
     sender.tend()
@@ -237,7 +237,7 @@ def looks(proxy: RpcProxy, sender: Sender) -> bool:
 
 
 def mined(chain: Devnet, sender: Sender, value: int) -> str:
-    """Hash of a transfer that the chain has by now, and that the sender has not looked for yet, as `send` may have."""
+    """Mine a transfer; returns its hash. Unlike after `send`, the sender has not looked for it yet."""
     (sent,) = sender.hand_over([(transfer(value), f"transfer {value}")])
     (entry,) = sender.journal.of_intent(sent.intent)
     after(lambda: chain.connection.receipt(entry.hash) is not None, lambda: None).join()
@@ -248,7 +248,7 @@ def test_what_is_mined_is_looked_for_once_a_block_until_it_is_deep(
     chain: Devnet, watched: tuple[RpcProxy, Sender]
 ) -> None:
     proxy, sender = watched
-    for value in (1, 2):  # what is sent next is looked for too
+    for value in (1, 2):  # later transactions are looked for too
         mined(chain, sender, value)
         depth = chain.connection.chain.reorg_depth
         for _ in range(depth + 1):

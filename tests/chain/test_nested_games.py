@@ -1,4 +1,4 @@
-"""Games that go down through calls inside calls, to the deepest that a program may have: contracts/README.md, "Gas"."""
+"""Games through nested calls, up to the maximum depth of a program: see "Gas" in contracts/README.md."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ X = TensorType(DType.F32, (3, 200))
 ELEMENT = 517
 """In the last of the value's three chunks."""
 ENTRY, LEVEL = 6, 2
-"""Transactions with data served: commit, challenge, steps, step, trace, judgment; for each call itself and a trace."""
+"""Transactions if data is served: commit, challenge, steps, step, trace, judgment; per call: call, trace."""
 LEVEL_GAS = 200_000
 
 
 def level(depth: int) -> Program:
-    """x + x^2 at depth 0; above it the same of the program below."""
+    """x + x^2 at depth 0; x + level(depth - 1) above it."""
     b = Builder(f"level{depth}")
     x = b.input(X)
     inner = b.mul(x, x) if depth == 0 else b.call(level(depth - 1), x)[0]
@@ -47,14 +47,14 @@ def made(depth: int) -> Corruptions:
 
 
 def innermost(depth: int) -> Site:
-    """The one multiplication."""
+    """The site of the only multiplication."""
     found = made(depth)
     (site,) = ((path, n) for path, n in found.sites if found.program(path).instructions[n].op is Op.MUL)
     return site
 
 
 def ended(arena: Arena, depth: int, *, silent: bool) -> Ended:
-    """A game over one wrong product, judged there."""
+    """Play a game over one wrong product, and check that it is judged there."""
     site = innermost(depth)
     assert len(site[0]) == depth
     found = made(depth).wrong_run(site, lambda _: [ELEMENT])
@@ -81,6 +81,6 @@ def test_silent_solvers_are_walked_down_through_the_calls(arena: Arena, depth: i
     print(f"depth {depth}, silent: {len(game.gas)} transactions, {sum(game.gas):,} gas")
     demands = game.moves.count("demand")
     assert demands == game.moves.count("revealNode") + game.moves.count("revealLeaf")
-    # Of every frame the first differing value, and the chunk with the element.
+    # In every frame the first differing value, and at the end the chunk with the element.
     assert demands >= depth + 2
     assert game.moves.count("selectCall") == depth

@@ -1,4 +1,4 @@
-"""A node whose database is older than the chain, or gone, takes up again what is its own, and loses nothing by it."""
+"""A node whose database is older than the chain, or gone, resumes its own tasks and loses nothing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.chain
 
 
 def lose(scene: Stage, party: str) -> None:
-    """Delete the database of a party that does not run."""
+    """Delete the database of a party that is not running."""
     (file,) = scene.home.root.rglob(f"{party}.sqlite")
     for path in (file, *file.parent.glob(f"{file.name}-*")):
         path.unlink()
 
 
 def test_a_solver_trains_again_what_it_has_submitted_and_defends_it(scene: Stage) -> None:
-    """The accuser finds it without a database, after the submission."""
+    """The accuser challenges after the submission, while the solver has no database."""
     solver = Solver(scene, once=False)
     try:
         task = scene.sold()
@@ -70,7 +70,7 @@ def test_a_solver_follows_a_bid_that_its_database_has_lost(scene: Stage) -> None
 
 
 def test_a_verifier_opens_the_commitment_that_its_database_has_lost(scene: Stage) -> None:
-    """Its salt follows from the account's key, so the bond is not lost with the database."""
+    """The salt is derived from the account's key, so the bond is not lost with the database."""
     scene.submitter.audit.resign()
     watcher = Watcher(scene, once=False)
     until_registered(scene)

@@ -1,4 +1,4 @@
-"""Games over `scatter_sum` and `prefix_sum` with rows of three blocks, some inside the frames of `repeat`."""
+"""Games over `scatter_sum` and `prefix_sum` with rows of three blocks, some inside frames of `repeat`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.chain
 
 ROWS, LENGTH, PLACES = 2, 384, 7
 RUNS = 17
-"""One composite of 16 runs and one run beside it."""
+"""One composite of 16 runs, and one more run."""
 X = TensorType(DType.I64, (ROWS, LENGTH))
 TOTALS = TensorType(DType.I64, (ROWS, PLACES))
 INDEX = TensorType(DType.I32, (LENGTH,))
@@ -37,7 +37,7 @@ def running() -> Program:
 
 @cache
 def made() -> Corruptions:
-    """Each step sums x up 17 times and adds it to the totals by index."""
+    """Each step replaces x by its prefix sums 17 times and adds the result to the totals by index."""
     b = Builder("sums")
     x, totals, index = b.input(X), b.input(TOTALS), b.input(INDEX)
     (summed,) = repeat(b, running(), RUNS, [x])
@@ -77,7 +77,7 @@ def test_a_false_scatter_sum_is_judged_at_its_element(arena: Arena, element: int
 
 
 def hides_behind(game: GameView, run: Run) -> Move | None:
-    """Covers up with the words of a split, the last of which is false."""
+    """A cover-up in which the last word of a split is false."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return covers_up(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)

@@ -1,8 +1,8 @@
-"""Each line of the contracts that pays somebody, changed by a unit or a condition, makes `sim replay` disagree.
+"""A change of a unit or a condition in a line of the contracts that pays makes `sim replay` disagree.
 
-The contracts are compiled with the change in their own folder; the replay deploys them in place of the package's.
-They are compiled without the optimiser, which changes no payout and takes nine tenths of the time; what is then
-larger than EIP-170 allows, anvil takes all the same.
+The changed contracts are compiled in a separate folder, and the replay deploys them instead of the package's.
+They are compiled without the optimiser, which changes no payout and takes nine tenths of the time. Anvil is
+told to accept code larger than EIP-170 allows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ abi.DATA = Path(sys.argv.pop(1))
 from sim.cli import main
 main()
 """
-"""`sim` with contracts from the folder that is its first argument."""
+"""`sim` with contracts from the folder given as its first argument."""
 
 PROFILE: Final = "unoptimised"
 COMPILED: Final = f"""
@@ -41,7 +41,7 @@ optimizer = false
 additional_compiler_profiles = []
 compilation_restrictions = []
 """
-"""More of foundry.toml."""
+"""Appended to foundry.toml."""
 ANVIL: Final = """\
 #!/bin/sh
 exec "{program}" --disable-code-size-limit "$@"
@@ -52,7 +52,7 @@ pytestmark = [pytest.mark.chain, pytest.mark.heavy, pytest.mark.timeout(2 * COMM
 
 
 class Mutation(NamedTuple):
-    """In a file below contracts/src a text, what stands in its place, and the scenario that it shows in."""
+    """A text in a file under contracts/src, its replacement, and the scenario that shows the difference."""
 
     file: str
     old: str
@@ -94,7 +94,7 @@ STORIES: Final = sorted({mutation.story for mutation in MUTATIONS})
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The contracts as they are in their own folder, with what is compiled of them."""
+    """A folder with a copy of the unchanged contracts and their build output."""
     folder = tmp_path_factory.mktemp("contracts")
     for name in ("contracts/src", "scripts"):
         shutil.copytree(REPOSITORY / name, folder / name)
@@ -131,7 +131,7 @@ def test_a_changed_payout_is_found(sources: Path, mutation: Mutation) -> None:
 
 
 def _compile(folder: Path) -> None:
-    """Writes the package's contract data into `data`."""
+    """Compile the contracts and write their data into the subfolder `data`."""
     done = subprocess.run(
         [os.environ.get("FORGE", "forge"), "build", "contracts/src"],
         cwd=folder,
@@ -149,7 +149,7 @@ def _compile(folder: Path) -> None:
 
 
 def _replay(folder: Path, story: str) -> subprocess.CompletedProcess[str]:
-    """`sim replay` of a story with the contracts of a folder."""
+    """Run `sim replay` of a story with the contracts of a folder."""
     return subprocess.run(
         [sys.executable, "-c", REPLAY, str(folder / "data"), "replay", story],
         env={**os.environ, "ANVIL": str(folder / "anvil")},

@@ -1,8 +1,9 @@
-"""Re-organisations one to eight blocks deep under a running solver and verifier, at each stage of a task.
+"""Re-organisations one to eight blocks deep with a running solver and verifier, at each stage of a task.
 
-What a party has just sent is taken back with the blocks on top of it: forgotten by the node, or mined again a block
-later. On a development chain nothing waits for finality, and eight blocks are as deep as its journals look
-(`protocol/chain/chains.toml`). Nobody is started again, the task ends as it would have, and no token is lost.
+A transaction that a party has just sent is taken back together with the blocks on top of it: the node forgets
+it or mines it again a block later. On a development chain nothing waits for finality, and journals look back
+eight blocks (`protocol/chain/chains.toml`). Nothing is restarted, the task ends as it would have, and no
+token is lost.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ STAGES = {
     "answer": "StepsPosted",
     "move": "StepSelected",
 }
-"""What the chain tells at each: of the solver the first two and its answer in a game, of the verifier the others."""
+"""The event of each stage. The solver causes `bid`, `submission` and `answer`, the verifier the others."""
 IN_A_GAME = ("challenge", "answer", "move")
 
 
 @dataclass
 class Play:
-    """A task with its parties, and blocks that are made here alone."""
+    """A task with its parties, on a chain whose blocks only the test mines."""
 
     scene: Stage
     proxy: RpcProxy
@@ -58,7 +59,7 @@ class Play:
         return [self.scene.submitter, self.solver.client, self.watcher.client]
 
     def until(self, what: Callable[[], bool]) -> None:
-        """Make blocks, and let periods pass that only have to pass, until something holds after one of them."""
+        """Mine blocks, and skip periods in which nothing happens, until `what` holds."""
         deadline = monotonic() + PATIENCE
         while not what():
             assert monotonic() < deadline, self.scene.submitter.market.task(self.task)
@@ -68,7 +69,7 @@ class Play:
             self.scene.devnet.skip(self._idle())
 
     def _idle(self) -> int:
-        """Seconds that may pass: to the end of bidding, to the round of a draw, to the end of the time to challenge."""
+        """Seconds to skip until bidding ends, a draw's round is published or the challenge period ends."""
         market, audit = self.scene.submitter.market, self.scene.submitter.audit
         view, now = market.task(self.task), self.scene.submitter.now()
         ends = 0
@@ -82,7 +83,7 @@ class Play:
         return max(1, ends - now + 1)
 
     def tokens(self) -> int:
-        """All there are: free, in wallets, locked and burned."""
+        """All tokens: free, in wallets, locked and burned."""
         vault = self.scene.submitter.vault
         locked = sum(vault.lock_of(lock).remaining for lock in range(1, vault.locks() + 1))
         return sum(sum(client.tokens()) for client in self.clients) + locked + vault.burned()
@@ -97,7 +98,7 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 def started(scene: Stage, parties: ExitStack, strategy: Strategy, cheated: bool) -> Play:
-    """A posted task, and nodes that look at it: the verifier under test is the only one in the draw."""
+    """Start the nodes and post a task; the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     proxy = parties.enter_context(RpcProxy(scene.devnet.url))
     watcher = Watcher(scene, whistleblow=cheated)
@@ -119,7 +120,7 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
     client, cheated = scene.submitter, at in IN_A_GAME
     follower = Follower(client.connection, client.contracts, scene.deployment.block)
     seen: list[int] = []
-    """Blocks of the event, as it is reached for the first time, or again."""
+    """Blocks of the stage's event."""
 
     def note(events: Sequence[Event]) -> None:
         seen.extend(event.log.block for event in events if event.name == STAGES[at])
@@ -171,9 +172,7 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
 def test_a_cheat_is_convicted_though_all_that_led_to_the_game_was_taken_back(
     scene: Stage, again: bool
 ) -> None:
-    """Submission, commitment and challenge: handed over together, they are mined in one block, where some of them are
-    refused.
-    """
+    """Submission, commitment and challenge are sent again and mined in one block, where some revert."""
     client = scene.submitter
     follower = Follower(client.connection, client.contracts, scene.deployment.block)
 

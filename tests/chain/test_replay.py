@@ -1,6 +1,6 @@
-"""The simulation's agents on the real contracts: every story ends as it should, and every balance is the engine's.
+"""The simulation's agents on the real contracts: every story ends as expected, with the engine's balances.
 
-A replay compares all balances after each event; here are, besides, the closed forms that each story must have met.
+A replay compares all balances after each event. These tests also check each story's gains by closed formulas.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STORIES = [name for name, each in SCENARIOS.items() if each.outcomes is not None
 
 
 def played(replayed: Replayed, name: str) -> tuple[Comparison, Amounts]:
-    """A story, ended as it should, and its amounts."""
+    """Replay a story and check that it ends as expected; returns the comparison and the story's amounts."""
     story = scenario(name)
     said: list[str] = []
     ended = replayed(story, said.append)
@@ -32,12 +32,12 @@ def played(replayed: Replayed, name: str) -> tuple[Comparison, Amounts]:
 
 
 def of(ended: Comparison, kind: str) -> int:
-    """What all of a kind gained."""
+    """The total gain of all parties of a kind."""
     return sum(gain for name, gain in ended.gains.items() if name.startswith(kind))
 
 
 def burned(ended: Comparison) -> int:
-    """What the vault has burned."""
+    """Token units that the vault has burned."""
     (found,) = (line.chain for line in ended.lines if line.place == ("vault", "burned"))
     return found
 
@@ -90,7 +90,7 @@ def test_a_cancelled_task_moves_nothing(replayed: Replayed) -> None:
 
 
 def test_the_first_of_two_silent_accounts_pays_the_draw(replayed: Replayed) -> None:
-    """Three seats of two segments; two accounts lose the fee of a seat and the draw's."""
+    """Three seats of two segments each; two accounts lose the fees of a seat and of a draw."""
     ended, amounts = played(replayed, "silent_seat")
     fee = 2 * amounts.audit_fee
     assert of(ended, "submitter") + of(ended, "solver") == -3 * fee - amounts.draw_fee
@@ -156,7 +156,7 @@ def test_whoever_retrains_convicts_a_stalled_task(replayed: Replayed, name: str,
     [("silent", ("game_cost", "fee")), ("asleep", ()), ("unnamed", ("fee", "fee"))],
 )
 def test_silence_convicts(replayed: Replayed, name: str, owed: tuple[str, ...]) -> None:
-    """Both seats of `asleep` have attested the convicted segment; in `unnamed` no segment was named."""
+    """In `asleep` both seats have attested the convicted segment; in `unnamed` no segment was named."""
     ended, amounts = played(replayed, name)
     paid = amounts.reward + sum(
         2 * amounts.audit_fee if each == "fee" else amounts.game_cost for each in owed
@@ -168,7 +168,7 @@ def test_silence_convicts(replayed: Replayed, name: str, owed: tuple[str, ...]) 
 
 
 def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None:
-    """A bystander convicts: the seat that committed first is rewarded, and both seats have their costs and fees."""
+    """A bystander convicts. The seat that committed first is rewarded; both seats get costs and fees."""
     ended, amounts = played(replayed, "two_challengers")
     spoke = amounts.game_cost + amounts.audit_fee
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
@@ -178,7 +178,7 @@ def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None
 
 
 def test_a_seat_that_an_accomplice_preempted_is_whole(replayed: Replayed) -> None:
-    """Its commitment is opened late; the seat that attested the other segment has its fee."""
+    """Its commitment is opened late; the seat that attested the other segment gets its fee."""
     ended, amounts = played(replayed, "preempted")
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
     assert gains == [amounts.audit_fee, amounts.game_cost + amounts.audit_fee]
@@ -222,19 +222,19 @@ def test_colluders_settle_what_is_false(replayed: Replayed) -> None:
 
 
 def looked(name: str) -> tuple[Amounts, int]:
-    """Amounts of a story with looks, and the lock of a seat."""
+    """The amounts of a story with looks, and the lock of a seat."""
     story = scenario(name)
     amounts = Amounts.of(story.parameters)
     return amounts, amounts.seat_lock(story.parameters)
 
 
 def verifiers(ended: Comparison) -> list[int]:
-    """What those gained that were drawn."""
+    """The nonzero gains of verifiers, sorted."""
     return sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier") and gain)
 
 
 def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> None:
-    """Two seats of two segments, four looks: then there are as many as segments, and no second level."""
+    """Two seats of two segments each and four looks: every segment has one, so there is no second level."""
     ended, amounts = played(replayed, "looked")
     assert verifiers(ended) == [amounts.audit_fee] * 4 + [2 * amounts.audit_fee] * 2
     assert of(ended, "drawer") == 2 * amounts.draw_fee
@@ -243,7 +243,7 @@ def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> N
 
 
 def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
-    """One of two looks of the first level is looked at on the second, and so on up to the last."""
+    """The second level looks at one of two looks of the first, and so on up to the last level."""
     ended, amounts = played(replayed, "levels")
     levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]
     assert [event.split(" at slots ")[1] for event in levels] == ["[1, 2]", "[1]", "[1]", "[1]"]
@@ -253,7 +253,7 @@ def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
 
 
 def test_a_digest_that_is_not_opened_costs_the_lock_once(replayed: Replayed) -> None:
-    """Two looks at one seat: the first has the odd lock's half, rounded down; the seat has no fee."""
+    """Two looks at one seat: the first gets half of the odd lock, rounded down; the seat gets no fee."""
     ended, amounts = played(replayed, "unopened")
     _, lock = looked("unopened")
     assert lock % 2, "an even lock has no rounding to see"
@@ -264,7 +264,7 @@ def test_a_digest_that_is_not_opened_costs_the_lock_once(replayed: Replayed) -> 
 
 
 def test_a_stamp_that_cannot_answer_loses_its_lock(replayed: Replayed) -> None:
-    """The looker pays the solver for its step tree, and has the accusation's bond back."""
+    """The looker pays the solver for its step tree, and gets the accusation's bond back."""
     ended, amounts = played(replayed, "stamped")
     _, lock = looked("stamped")
     fee, cost = amounts.audit_fee, amounts.game_cost
@@ -275,7 +275,7 @@ def test_a_stamp_that_cannot_answer_loses_its_lock(replayed: Replayed) -> None:
 
 
 def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
-    """Two seats of one segment are accused; their lookers pay the solver too."""
+    """Two seats of one segment each are accused; their lookers pay the solver too."""
     ended, amounts = played(replayed, "slandered")
     fee, cost = amounts.audit_fee, amounts.game_cost
     assert verifiers(ended) == [fee - 2 * cost] * 2 + [fee + cost] * 2
@@ -284,7 +284,7 @@ def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
 
 
 def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> None:
-    """Two looks, six silent accounts: two of them pay a draw, the last two none."""
+    """Two looks, six silent accounts, two per draw: two of them pay for a redraw, the last two for none."""
     ended, amounts = played(replayed, "given_up")
     fee = 2 * amounts.audit_fee
     assert verifiers(ended) == [-fee - amounts.draw_fee] * 6 + [fee]
@@ -294,7 +294,7 @@ def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> N
 
 
 def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> None:
-    """Two looks at one seat, and one account for them."""
+    """Two looks at one seat, but only one account that can take them."""
     ended, amounts = played(replayed, "nobody_looks")
     assert verifiers(ended) == [amounts.audit_fee, 2 * amounts.audit_fee]
     assert of(ended, "drawer") == 2 * amounts.draw_fee
@@ -302,7 +302,7 @@ def test_a_look_that_nobody_is_found_for_costs_nothing(replayed: Replayed) -> No
 
 
 def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Replayed) -> None:
-    """Two seats, one look at each: one convicts the solver, the other has accused what is right."""
+    """Two seats with one look each: one look convicts the solver, the other has accused a correct seat."""
     ended, amounts = played(replayed, "moot")
     fee, cost, reward = amounts.audit_fee, amounts.game_cost, amounts.reward
     assert sum("is moot, the bond" in event for event in ended.events) == 1
@@ -312,8 +312,8 @@ def test_a_conviction_gives_an_open_accusations_bond_to_the_accused(replayed: Re
 
 
 def test_a_look_convicts_after_a_look_was_given_up_and_a_lock_lost(replayed: Replayed) -> None:
-    """Three seats of one segment: one look is silent three times, one finds a rubber stamp, one what is false. The last
-    of the silent pays for a draw that is not made.
+    """Three seats of one segment each: one look is silent three times, one finds a rubber stamp, one a false
+    segment. The last silent account pays for a draw that is not made.
     """
     ended, amounts = played(replayed, "accused_late")
     _, lock = looked("accused_late")
@@ -325,7 +325,7 @@ def test_a_look_convicts_after_a_look_was_given_up_and_a_lock_lost(replayed: Rep
 
 
 def test_a_level_that_is_asked_for_before_a_conviction_is_drawn_after_it(replayed: Replayed) -> None:
-    """Every seat has attested what a bystander convicts: nobody looks any more, and the escrow pays the draw."""
+    """Every seat has attested the convicted segment: no look follows, and the escrow pays for the draw."""
     ended, amounts = played(replayed, "looked_late")
     assert "task 1: drawn after its end" in ended.events
     assert of(ended, "drawer") == 2 * amounts.draw_fee
@@ -346,8 +346,8 @@ def test_tasks_in_a_row_by_a_seed(replayed: Replayed) -> None:
 
 
 def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
-    """In whole units of the engine its int64 ledger, times 10^12, is the chain's: compared after every task. Amounts of
-    which somebody has half are odd.
+    """With amounts in whole units of the engine, its int64 ledger times 10^12 equals the chain's after every
+    task. Amounts that are halved are odd.
     """
     story = market(6, 10, exact=True)
     terms = story.parameters
@@ -363,7 +363,7 @@ def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("name", ["market", "looked_market"])
 def test_many_tasks_in_a_row(replayed: Replayed, seed: int, exact: bool, name: str) -> None:
-    """Which ends there are beside these two is a matter of the seed's luck."""
+    """Which other outcomes occur depends on the seed."""
     ended = replayed(market(40, seed, exact=exact, name=name), lambda _event: None)
     assert len(ended.outcomes) == 40
     assert not ended.differing

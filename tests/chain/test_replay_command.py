@@ -15,7 +15,7 @@ pytestmark = pytest.mark.chain
 
 
 def test_a_replay_ends_with_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_HOME", "/dev/null/nowhere")  # An operator's own home is not touched.
+    monkeypatch.setenv("ASSAY_HOME", "/dev/null/nowhere")  # The operator's home is not touched.
     ended = CliRunner().invoke(app, ["replay", "deadline", "--json"])
     assert ended.exit_code == 0, ended.output
     data = json.loads(ended.stdout)["data"]

@@ -1,4 +1,4 @@
-"""Errors planted in the engine are found by the replay: off by one unit, on a wrong account, or a wrong decision."""
+"""The replay finds errors planted in the engine: one unit off, a wrong account, or a wrong decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.chain
 
 
 def found(replayed: Replayed, name: str) -> Disagreement:
-    """The disagreement that a story ends with."""
+    """Replay a story that must end with a disagreement; returns it."""
     with pytest.raises(Disagreement) as raised:
         replayed(scenario(name), lambda _event: None)
     assert raised.value.exit_code is ExitCode.FRAUD
@@ -37,7 +37,7 @@ def found(replayed: Replayed, name: str) -> Disagreement:
 
 
 def differences(error: Disagreement) -> dict[tuple[str, str], int]:
-    """What the chain holds more, by place."""
+    """How much more the chain holds than the engine, by place."""
     assert isinstance(error.comparison, Comparison)
     return {(line.place.owner, line.place.where): line.difference for line in error.comparison.differing}
 
@@ -76,7 +76,7 @@ def test_a_bond_that_does_not_double(replayed: Replayed, monkeypatch: pytest.Mon
 def test_other_claims_of_seats(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str, attested: bool
 ) -> None:
-    """Every attested seat is owed a fee; or none is."""
+    """In the engine every attested seat is owed a fee, or none is."""
     monkeypatch.setattr(
         "sim.replay.shadow.fees_owed",
         lambda seats, spoke, *_segments: seats & ~spoke if attested else np.zeros_like(seats),
@@ -86,7 +86,7 @@ def test_other_claims_of_seats(
 
 
 def test_a_rounding_of_a_bond(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the bond rounded up instead of down."""
+    """Half of the bond is rounded up instead of down."""
     real = booking.dismiss
 
     def dismiss(ledger: Any, rows: Any, solvers: Any, challengers: Any, bonds: Any) -> None:
@@ -122,7 +122,7 @@ FORGOTTEN = {
     "pay_dropped": "stamped",
     "pay_answered": "slandered",
 }
-"""Where each booking happens."""
+"""A scenario in which each booking happens."""
 
 
 def test_every_booking_has_a_scenario() -> None:
@@ -145,15 +145,15 @@ MOVEMENTS = [
         len(re.findall(r"ledger\.(?:take|give|burn)\(", inspect.getsource(getattr(booking, name))))
     )
 ]
-"""Every line that moves tokens."""
+"""Every line of a booking that moves tokens."""
 
 
 NOBODY = object()
-"""Stands for an account in entries of what burns."""
+"""The account of a burn, which has none."""
 
 
 class Wrong:
-    """A ledger that does one movement otherwise than it is told."""
+    """A ledger that makes one movement wrongly."""
 
     def __init__(self, ledger: Ledger, number: int, how: str) -> None:
         self._ledger = ledger
@@ -181,7 +181,7 @@ class Wrong:
         if self._left != -1:
             return account, amounts
         if self._how == "account":
-            # One account for the whole row; a seat's wrong account is the next one.
+            # A single account becomes the drawer or submitter; each account of an array, the one before it.
             if not isinstance(account, int) and account is not NOBODY:
                 return account - 1, amounts
             return (SUBMITTER if account is DRAWER else DRAWER), amounts
@@ -191,7 +191,7 @@ class Wrong:
 def check_movement(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, movement: tuple[str, str, int], how: str
 ) -> None:
-    """The ledger does not add up any more, or the chain has booked something else."""
+    """Check that the replay fails: the ledger no longer adds up, or the chain has booked something else."""
     name, story, number = movement
     real = getattr(booking, name)
 
@@ -240,7 +240,7 @@ def test_any_movement_forgotten_doubled_or_misplaced(
 def test_a_unit_that_goes_to_the_drawer(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, name: str, payer: str
 ) -> None:
-    """The ledger adds up, and the chain alone tells: a unit less is burned, or the submitter has one less."""
+    """The ledger adds up, so only the chain shows that one unit less is burned or left to the submitter."""
     real = getattr(booking, name)
 
     def other(ledger: Ledger, *arguments: Any, **amounts: Any) -> Any:
@@ -282,7 +282,7 @@ def test_a_draw_that_nobody_pays_where_looks_are_given_up(
 def test_a_bond_of_an_accusation_that_is_not_locked(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str
 ) -> None:
-    """The open bond is compared too, not only who has it in the end."""
+    """The open bond is compared too, not only its final owner."""
     real = Books.lock
     cost = Amounts.of(scenario(story).parameters).game_cost
 
@@ -315,7 +315,7 @@ def test_a_look_that_is_not_paid(replayed: Replayed, monkeypatch: pytest.MonkeyP
 
 
 def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draw that is read without the numbers of the picks."""
+    """The engine reads the draw without the random numbers of the picks."""
     monkeypatch.setattr(
         "sim.replay.looking.looked", lambda seed, candidates, _chance, _room: (list(candidates), words(seed))
     )
@@ -330,7 +330,7 @@ def test_a_lock_that_two_looks_take(replayed: Replayed, monkeypatch: pytest.Monk
 
 
 def test_a_lock_too_few(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The open stake is compared too, not only what ends."""
+    """The stake is compared while it is locked, not only at the end."""
     monkeypatch.setattr(tasks, "STAKE", "bond")
     found_at = differences(found(replayed, "honest"))
     assert {where for _, where in found_at} == {"stake", "bond"}
@@ -352,7 +352,7 @@ def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A larger one, which the contract takes as well."""
+    """The engine's undercut is larger, which the contract accepts too."""
     monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
     auctions._ladder.cache_clear()
     try:

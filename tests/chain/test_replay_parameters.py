@@ -1,4 +1,4 @@
-"""Replays of markets that nobody chose: amounts, sizes and people by a seed, amounts of nothing and at their bounds."""
+"""Replays of random markets: a seed chooses amounts (also zero and bounds), sizes and participants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.chain
 
 
 def people(luck: random.Random) -> Population:
-    """Two to four solvers, one to four verifiers with one, two or four slots, and what else there is."""
+    """Two to four solvers, one to four verifiers with one, two or four slots, bystanders and a submitter."""
     solvers = [Solver(), Bluffing(), Crashing(rate=0.4), Lazy(share=0.7), Noisy(rate=0.5), Skipper()]
     verifiers = [Verifier(), Absent(), Accusing(rate=0.4), Colluding(), Copying(), Mixing(0.5), Trusting()]
     submitters = [
@@ -47,8 +47,8 @@ def people(luck: random.Random) -> Population:
 
 
 def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> MarketParameters:
-    """Amounts of nothing, of one unit, of many tokens; stakes as low as the contracts take them. With `looks` every
-    segment of a seat is looked at.
+    """Amounts of zero, of one unit and of many tokens; stakes as low as the contracts accept. With `looks`
+    every segment of a seat is looked at.
     """
 
     def some(*more: int) -> int:
@@ -61,7 +61,8 @@ def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> Ma
     restitution, bond = luck.choice([0, 1, budget]), 2 * cost + luck.choice([0, some()])
     looked = verifiers * each if looks else 0
     owed = max(reward, retrain) + verifiers * (cost + each * fee) + looked * (cost + fee) + restitution
-    # The least that the contracts take: amounts of the chain end in up to one unit more each, twice as many per seat.
+    # The least that the contracts accept. Each amount may be a unit larger on the chain: two for each segment
+    # of a seat, two for each look, and four more.
     owed += 2 * verifiers * each + 2 * looked + 4
     least = max(-(-4 * owed // 3), 8 * max(reward, retrain), 4 * bond) + 2
     stake = luck.choice([least, 1000 * TOKEN + 2 * least])
@@ -72,7 +73,7 @@ def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> Ma
         audit_fee=fee,
         delay_penalty=luck.choice([0, 1, stake]),
         draw_fee=draw_fee,
-        # Every stake covers what a seat locks at least: amounts of the chain end in up to six units more.
+        # Every stake covers the least lock of a seat, which may be up to six units larger on the chain.
         stake_unit=max(each * fee + draw_fee, 2 * draw_fee, 4 * cost if looks else 0) + 6 + some(),
         look_chance=1.0 if looks else 0.0,
         bond=bond,
@@ -96,7 +97,7 @@ def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> Ma
 
 
 def anything(seed: int, tasks: int = 4) -> Scenario:
-    """A market by its seed."""
+    """The random market of a seed."""
     luck = random.Random(seed)
     everybody = people(luck)
     given = parameters(luck, everybody, looks=random.Random(f"looks {seed}").random() < 0.5)
@@ -112,7 +113,7 @@ def anything(seed: int, tasks: int = 4) -> Scenario:
 
 
 def check(replayed: Replayed, market: Scenario) -> None:
-    """Everything agrees until the last withdrawal."""
+    """Check that engine and chain agree until the last withdrawal."""
     ended = replayed(market, lambda _event: None)
     assert len(ended.outcomes) == market.tasks
     assert not ended.differing

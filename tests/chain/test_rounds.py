@@ -1,4 +1,4 @@
-"""What parties do with the beacon's rounds on a real chain: draws in the queue's order, and a beacon that lives."""
+"""Beacon rounds on a real chain: parties execute draws in order, and show that the beacon is alive."""
 
 from __future__ import annotations
 

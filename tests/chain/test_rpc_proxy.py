@@ -1,4 +1,4 @@
-"""The faulty node of a chain itself: garbage, presets, and re-organisations of the chain behind it."""
+"""The proxy that acts as a faulty node: garbage, presets, and re-organisations of the chain behind it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def proxy(young: Devnet) -> Iterator[RpcProxy]:
 
 
 def ask(proxy: RpcProxy, method: str = "eth_chainId", number: int = 7) -> bytes:
-    """The body of an answer."""
+    """Send a request; returns the body of the answer."""
     query: Any = {"jsonrpc": "2.0", "id": number, "method": method, "params": []}
     with requests.post(proxy.url, json=query, timeout=1.0, stream=True) as answer:
         return next(answer.iter_content(1 << 20), b"")
@@ -67,7 +67,7 @@ def test_presets_are_applied_together_and_lifted_one_by_one(proxy: RpcProxy) -> 
 
 
 def places(chain: Devnet, sent: list[str]) -> list[int | None]:
-    """The blocks of transactions, None for one that nobody knows."""
+    """The block numbers of transactions; None for an unknown one."""
     found: list[Any] = [chain.connection.receipt(hash_) for hash_ in sent]
     return [None if receipt is None else int(receipt["blockNumber"], 16) for receipt in found]
 
@@ -77,7 +77,7 @@ def places(chain: Devnet, sent: list[str]) -> list[int | None]:
 def test_a_re_organisation_replaces_the_newest_blocks(
     young: Devnet, proxy: RpcProxy, depth: int, again: bool
 ) -> None:
-    """One transaction in each of nine blocks, of two accounts in turn."""
+    """Nine blocks have one transaction each, from two accounts in turn."""
     accounts = [development_account(4, young.chain_id), development_account(5, young.chain_id)]
     with (
         Sender(young.connection, accounts[0], QUICK) as one,

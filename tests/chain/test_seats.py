@@ -1,5 +1,5 @@
-"""Seats through the typed contracts: silence, empty seats, draws of tasks that are over, and every end without a
-settlement.
+"""Seats through the typed contracts: silence, empty seats, draws for tasks that are over, and all ends of a
+task other than settlement.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tests.chain.trees import fund, submitted, terms
 pytestmark = pytest.mark.chain
 
 PRICE = 91 * TOKEN + 1
-"""Odd, so that a half of it shows how it is rounded."""
+"""Odd, so that halving it shows the rounding."""
 UNIT = DEVNET.stake_unit
 
 
 class Scene:
-    """A submitter, a solver, and verifiers of one unit each."""
+    """A submitter, a solver, and verifiers with one unit of stake each."""
 
     def __init__(self, chain: Devnet, connected: Connect, verifiers: int = 1) -> None:
         self.chain = chain
@@ -47,19 +47,19 @@ class Scene:
             party.audit.register(0, ANYTHING)
 
     def free(self, party: Client) -> int:
-        """What a party has free in the vault."""
+        """A party's free tokens in the vault."""
         return party.vault.free(party.address)
 
     def submitted(self, **changes: object) -> int:
-        """A task that was submitted, of terms that the stall period leaves time to attest."""
+        """Post a task and submit its run; returns the task's id. `changes` override its terms."""
         return submitted(self.chain, self.submitter, self.solver, PRICE, **changes)
 
     def draw(self) -> None:
-        """Execute the queue's first draw, by somebody who has no part in the tasks."""
+        """Execute the queue's first draw. The solver does it, so no verifier earns the draw fee."""
         draw_first(self.solver, self.chain)
 
     def past(self, time: int) -> None:
-        """Let the chain's time pass a second."""
+        """Advance the chain's clock past `time`."""
         self.chain.skip(max(0, time - self.solver.now()) + 1)
 
 
@@ -89,7 +89,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert scene.solver.market.task(task).challenge_until == NEVER
     assert eligible(silent, terms()).accounts == ()
 
-    # Nobody else is registered, so the seat stays empty; the drawer has the silent account's fee.
+    # Nobody else is registered, so the seat stays empty; the drawer gets the silent account's fee.
     before = scene.free(scene.solver)
     scene.draw()
     assert scene.free(scene.solver) == before + DEVNET.draw_fee
@@ -156,7 +156,7 @@ def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connect
 def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Connect) -> None:
     scene = Scene(chain, connected, verifiers=1)
     (verifier,) = scene.verifiers
-    # The stall period has time for all eight draws.
+    # The stall period is long enough for all eight draws.
     task = scene.submitted(verifiers=2, attest_period=5, challenge_period=20)
     for draws in range(1, ESCROW_DRAWS + 1):
         scene.draw()
@@ -287,7 +287,7 @@ JUST = Offer(
     seat_fee=terms().least_fee,
     period=terms().seat_period,
 )
-"""Takes a seat of `terms()`, and of nothing that asks for more or pays less."""
+"""Takes a seat of `terms()`, but of no task that asks for more or pays less."""
 
 
 def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, connected: Connect) -> None:

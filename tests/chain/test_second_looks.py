@@ -52,7 +52,7 @@ def secret(client: Client, seat: int) -> bytes:
 
 @dataclass
 class Attested:
-    """What an account attested: of each of its segments the root of its step tree, under the salt."""
+    """An account's attestation: for each of its segments the root of the step tree under the salt."""
 
     client: Client
     number: int
@@ -61,7 +61,7 @@ class Attested:
     result: bytes | None
 
     def roots(self, segment: int) -> list[bytes]:
-        """Roots of the states of a segment. Those at its ends have no tensors here, but roots alone."""
+        """Roots of a segment's states. The states at its ends have no tensors here, only roots."""
         digester = Digester(self.salt, 1)
         middle = state_root([digester.tensor_root(tensor(segment), 1)])
         return [bytes([segment]) * 32, middle, bytes([segment + 1]) * 32]
@@ -81,7 +81,7 @@ class Attested:
 
 
 class Scene(Seats):
-    """A task of one attested seat with two segments, each of which is to be looked at."""
+    """A task with one attested seat of two segments, both of which are to be looked at."""
 
     def __init__(self, chain: Devnet, connected: Connect) -> None:
         super().__init__(chain, connected, verifiers=5)
@@ -94,7 +94,7 @@ class Scene(Seats):
         self.asked = asked
 
     def client(self, number: int) -> Client:
-        """Anyone who sits in a seat or a look."""
+        """The client whose account has this seat or look."""
         account = self.solver.audit.seat(self.task, number).account
         return next(client for client in self.verifiers if client.address == account)
 
@@ -119,7 +119,7 @@ class Scene(Seats):
         return seat
 
     def post_steps(self, looker: Client, segment: int) -> int:
-        """The looker's game on the segment, in which the solver posts its step tree."""
+        """Open the looker's game on a segment and post the solver's step tree; returns the game."""
         calls, chain, salt = looker.commitments, self.chain.chain_id, bytes(32)
         name = priority_commitment(chain, calls.address, self.task, segment, looker.address, salt)
         calls.commit(self.task, NO_SEAT, name)
@@ -135,7 +135,7 @@ class Scene(Seats):
 
 
 def plain_roots(segment: int) -> list[bytes]:
-    """The solver's roots of the states of a segment."""
+    """The solver's roots of a segment's states."""
     return [ROOTS[segment - 1], state_root([tensor_root(tensor(segment))]), ROOTS[segment]]
 
 

@@ -1,4 +1,4 @@
-"""Transactions that are handed over together: one look at the chain, nonces in a row, and each of them sent once."""
+"""Transactions that are sent together: one look at the chain, consecutive nonces, and each is sent once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.chain.sending import NOWHERE, Interrupted, broken, transfer
 pytestmark = pytest.mark.chain
 
 COUNT = 16
-"""The most nodes of a demand."""
+"""The most nodes that a demand may name."""
 TOGETHER = [(transfer(2**k), f"part {k}") for k in range(COUNT)]
 
 
@@ -36,7 +36,7 @@ def proxy(chain: Devnet) -> Iterator[RpcProxy]:
 
 @contextmanager
 def held(chain: Devnet) -> Iterator[None]:
-    """No block as long as this lasts."""
+    """Mine no blocks inside the context."""
     chain.connection.request("evm_setAutomine", False)
     try:
         yield
@@ -45,12 +45,12 @@ def held(chain: Devnet) -> Iterator[None]:
 
 
 def nonces_of(sent: Sequence[Sent]) -> list[int]:
-    """Those of transactions that were not refused."""
+    """Nonces of the transactions that were not refused."""
     return [one.nonce for one in sent if one.nonce is not None and one.refused is None]
 
 
 def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
-    """Receipts, once nothing waits any more."""
+    """Wait until no transaction is pending; returns the receipts."""
     give_up = monotonic() + 60
     while None in (outcomes := sender.outcomes(sent)):
         assert monotonic() < give_up
@@ -59,10 +59,10 @@ def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
 
 
 def test_sixteen_ask_the_node_for_little_and_share_a_block(chain: Devnet, proxy: RpcProxy) -> None:
-    """At 7ebdc6a each looked at nonce, block, fees and balance for itself: six questions, as many requests."""
+    """At commit 7ebdc6a each transaction asked for nonce, block, fees and balance itself, in six requests."""
     connection = Connection(proxy.url)
     with Sender(connection, development_account(4, chain.chain_id), QUICK) as sender:
-        sender.send(transfer(), "first")  # which chain it is, is known by then
+        sender.send(transfer(), "first")  # from now on the chain is known
         before, requests = proxy.asked.total(), proxy.requests
         with held(chain):
             sent = sender.hand_over(TOGETHER)
@@ -140,7 +140,7 @@ def test_one_that_a_contract_refuses_holds_none_of_the_others(connected: Connect
 
 
 def test_what_the_balance_does_not_reach_for_is_sent_later(chain: Devnet) -> None:
-    """No node takes transactions that together cost more than there is."""
+    """A node refuses transactions that together cost more than the balance."""
     account = Account.create()
     give = 10**16
     with Sender(chain.connection, account, QUICK) as poor:

@@ -1,6 +1,6 @@
-"""Ends of a submitted task that the solver brings about by itself: its seats silent or empty, its beacon dead.
+"""Submitted tasks that the solver ends by itself, because seats are silent or empty or the beacon is dead.
 
-The chain's clock is moved on to what the task waits for; who does what then is the node.
+The test advances the chain's clock to what the task waits for; the node does the rest.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ pytestmark = pytest.mark.chain
 
 
 def named(scene: Stage, name: str) -> int:
-    """Events of this name."""
+    """The number of events with this name."""
     contracts = scene.submitter.contracts
     events = Follower(scene.devnet.connection, contracts, scene.deployment.block).poll().events
     return sum(event.name == name for event in events)
 
 
 def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
-    """Whether that many draws of a task were asked for."""
+    """A condition: this many draws of the task were asked for."""
     return lambda view: scene.submitter.audit.audit(view.task).draws == draws
 
 
 def until_late(scene: Stage, task: int) -> None:
-    """Have the seats drawn that are to be, and let the time of those pass that do not attest."""
+    """Wait for the pending draw, then let the time to attest pass."""
     scene.until_drawn(task)
     scene.skip_to(scene.submitter.audit.audit(task).until)
 
@@ -79,7 +79,7 @@ def suspended(clients: tuple[Client, ...]) -> list[Client]:
 
 
 def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
-    """The only verifier is silent once. It pays one draw, the escrow eight."""
+    """The only verifier is silent once. It pays for one draw, the escrow for eight."""
     solver = Solver(scene)
     try:
         task = scene.sold()
@@ -99,7 +99,7 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """Until then it can be challenged: the solver watches such a game to its end, and has its share of the bond."""
+    """Until then it can be challenged: the solver follows a game to its end and gets half of the bond."""
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")
     try:
@@ -123,7 +123,7 @@ def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage)
 
 
 class Held(HonestExecutor):
-    """Makes no step until it is released."""
+    """An executor that makes no step until it is released."""
 
     def __init__(self, work: Work, go: Event) -> None:
         super().__init__(work.program, work.fixed, Interpreter(work.kernels))

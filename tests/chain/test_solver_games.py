@@ -1,4 +1,4 @@
-"""The solver's node in games: it answers every demand, is slashed when false, outlasts a false accuser."""
+"""The solver's node in games: it answers every demand, is slashed if false, and outlasts a false accuser."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from tests.unit.solver import tiny
 pytestmark = pytest.mark.chain
 
 SALT = bytes(32)
-WRONG_STEP = 2 * tiny.STEPS  # the last of segment 2: each step halves, and rounds an earlier error away
+WRONG_STEP = 2 * tiny.STEPS  # the last of segment 2: each step halves, which rounds an earlier error away
 
 
 def wrong(work: Work) -> Executor:
-    """One weight is one unit in the last place off in one step."""
+    """An executor for which one weight is off by one unit in the last place in one step."""
     path, number = find(work.program.program, Op.ADD)
     change = Perturbation(path, number, 270, one_ulp, WRONG_STEP, WRONG_STEP)
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [change])
@@ -58,7 +58,7 @@ def run_of(strategy: Strategy) -> Run:
 
 @pytest.fixture
 def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The solver's draws are its last transactions: they wait until it has booked how the task ended."""
+    """Delay the solver's draws, as its last transactions, until it has booked the task's end."""
     booked, begin = Event(), Sends.begin
 
     def ordered(sends: Sends, task: int, what: str, send: Callable[[], object]) -> None:
@@ -77,7 +77,7 @@ def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Challenge:
-    """A game without the solver's service: everything has to be demanded."""
+    """A game without the solver's HTTP service: everything has to be demanded on-chain."""
 
     client: Client
     task: int
@@ -86,7 +86,7 @@ class Challenge:
     refused: list[str] = field(default_factory=list)
 
     def play(self, seconds: float = 120) -> tuple[int, Verdict]:
-        """Open blind and walk down until the game is over, or the EVM agrees with the solver: then NONE."""
+        """Open a blind game and play until it is over; NONE if the EVM agrees with the solver."""
         game = self.open()
         first = self.client.deployment.block
         reader = GameReader(self.client.game, game, tiny.step_program().program, first)
@@ -106,13 +106,13 @@ class Challenge:
                 self.refused.append(error.name)
                 if error.name == "ElementAgrees":
                     return game, Verdict.NONE
-                # Anvil may answer about a block with what the next one does to it: look again, as the parties do.
+                # Anvil may answer for one block with the state of the next: look again, as the parties do.
                 continue
             self.moves.append(move.function)
         raise AssertionError(f"the game still goes on after {self.moves}; refused: {self.refused}")
 
     def open(self) -> int:
-        """Open blind; the number of the game."""
+        """Open a blind game; returns its number."""
         client, game = self.client, self.client.game
         chain = client.deployment.chain_id
         args = (chain, client.commitments.address, self.task, SEGMENT_UNKNOWN, client.address, SALT)
@@ -121,9 +121,9 @@ class Challenge:
 
 
 def moot_game(scene: Stage, stranger: Client) -> int:
-    """A game that became moot with a demand open, of a stranger against itself; its number.
+    """A stranger's game against itself that becomes moot while a demand is open; returns its number.
 
-    The other game's claim was asked for first, so at its end the answer in this one is not due yet.
+    The other game's claim was requested first, so when that game ends, this one's answer is not due yet.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)
@@ -155,7 +155,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
 
 
 def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
-    """Anyone who starts reads every game of the deployment."""
+    """A node that starts reads every game of the deployment."""
     stranger = scene.client("dev:2")
     stranger.fund(2_000 * TOKEN)
     solver: Solver | None = None
@@ -214,7 +214,7 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
         game, verdict = challenge.play()
         assert verdict is Verdict.NONE
         assert challenge.refused[-1] == "ElementAgrees"
-        scene.end_challenges(task)  # the accuser's clock ends before
+        scene.end_challenges(task)  # the accuser's clock runs out earlier
         assert solver.join() is ExitCode.FINE
         assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
         sums = adds_up(scene, solver.client.address)

@@ -1,4 +1,4 @@
-"""The solver's own process, killed at every stage and started again: nothing is lost, nothing is sent twice."""
+"""The solver's process, killed at every stage and restarted: nothing is lost, nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = pytest.mark.chain
 
 SEGMENTS = 12
 DAWDLE = partial(killing.dawdle, 0.05)
-"""A training lasts for some blocks, so that progress is announced on the way."""
+"""Makes training last for several blocks, so that progress is announced meanwhile."""
 
 
 class Running:
-    """A solver's process and what it logs."""
+    """A solver's process and its log."""
 
     def __init__(self, process: Forked, log: Path) -> None:
         self.process = process
@@ -41,19 +41,19 @@ class Running:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """Its log so far."""
         return self._log.read_text()
 
     def end(self, seconds: float = 90) -> int:
-        """Wait for its end; the exit code."""
+        """Wait until it ends; returns the exit code."""
         return self.process.wait(seconds)
 
 
 @contextmanager
 def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
-    """`solver run --once` as an operator starts it; killed at the end, without a chance to tidy up.
+    """Run `solver run --once` as an operator would; it is killed at the end without a chance to clean up.
 
-    `before` is called first, in it.
+    `before` is called first, in its process.
     """
     flags = ["--log-json", "--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
     with TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
 
 
 def configured(scene: Stage) -> None:
-    """What has no flag: where bundles may be and the beacon is, and progress after every segment."""
+    """Write settings that have no flag: allowed bundles, the relay, progress after every segment."""
     allowed, relays = json.dumps([scene.bundles.parent.as_uri()]), json.dumps([scene.relay])
     chosen = f"bundles = {allowed}\nrelays = {relays}\nprogress_every = 1\npoll = 0.05\n"
     scene.home.config.write_text(f"[solver]\n{chosen}")
@@ -109,7 +109,7 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
 
 
 def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_there(tmp_path: Path) -> None:
-    """Between the hash, the files and the row; while the training is segments ahead. Then a restart finishes."""
+    """Killed between hash, files and database row, with training segments ahead; a restart finishes."""
     with stage(tmp_path) as scene:
         configured(scene)
         task = scene.post(segments=SEGMENTS)

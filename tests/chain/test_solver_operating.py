@@ -1,4 +1,4 @@
-"""A solver that its operator pauses, drains, kills and asks: what it says and does, and what its ledger adds up to."""
+"""A solver that its operator pauses, drains, kills and queries: its answers, its actions and its ledger."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ pytestmark = pytest.mark.chain
 
 
 def envelope(capsys: pytest.CaptureFixture[str]) -> Any:
-    """What a command in this process has said with --json: the nodes beside it write their log there too."""
+    """The --json output of a command in this process, found among the log lines of the nodes."""
     (found,) = re.findall(r"^\{\n.*?^\}\n", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
     return json.loads(found)["data"]
 
 
 def until_seen(solver: Solver, task: int) -> None:
-    """Wait until the solver has looked at the market since a task was posted."""
+    """Wait until the solver has looked at the market after a task was posted."""
     deadline = monotonic() + 60
     while solver.node._auction._seen < task:
         assert monotonic() < deadline
@@ -50,7 +50,7 @@ def until_seen(solver: Solver, task: int) -> None:
 def test_paused_over_a_restart_resumed_and_drained_to_the_last_unit(
     scene: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A task is posted while it is paused, won when it is resumed; another is posted while it is drained."""
+    """A task is posted during the pause and won after it; another is posted while the solver drains."""
     home = scene.home
     with ExitStack() as stack:
         solver = Solver(scene, once=False)
@@ -93,7 +93,7 @@ def test_paused_over_a_restart_resumed_and_drained_to_the_last_unit(
 
 
 def looked_at(scene: Stage, capsys: pytest.CaptureFixture[str], who: str, open_tasks: int) -> None:
-    """`solver check` on a stage whose solver has all that it needs."""
+    """Check what `solver check` reports on a stage whose solver has everything it needs."""
     flags = {"rpc": scene.url, "account": SOLVER, "relays": (scene.relay,), "port": 0}
     capsys.readouterr()
     assert check(scene.home, flags, True) is ExitCode.FINE
@@ -127,7 +127,7 @@ def test_a_machine_without_a_chain_or_a_stake_has_problems_that_say_what_to_do(
 
 
 def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """`status` and `earnings` of a home folder in which no node runs."""
+    """Check `status` and `earnings` of a home folder in which no node runs."""
     status(home, True)
     data = envelope(capsys)
     assert (data["running"], data["mode"], data["not_read"]) == (False, "working", [])
@@ -151,7 +151,7 @@ def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str
 
 
 def test_a_drain_outlives_kill_9_and_ends_with_0(scene: Stage, tmp_path: Path) -> None:
-    """The process is killed while it drains; the next one goes on and ends. Meanwhile its home folder is its own."""
+    """The process is killed while it drains; the next one finishes. No other node can use its home."""
     configured(scene)
     log = tmp_path / "solver.log"
     flags = ["run", "--log-json", "--rpc", scene.devnet.url, "--port", "0", "--stake", "600"]

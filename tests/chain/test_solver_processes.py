@@ -1,4 +1,4 @@
-"""The real solver with `processes`: paid for what one process would have computed, and no worker outlives its task."""
+"""The real solver with `processes`: it computes what one process would compute, and is paid."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The real solver on a real chain: paid when honest, refused or timed out when not, and never twice after a
-kill.
-"""
+"""The real solver on a real chain: paid if honest, refused if false, penalised if late; and its bids."""
 
 from __future__ import annotations
 
@@ -67,8 +65,8 @@ def test_an_honest_solver_is_paid_serves_the_result_and_tells_its_operator(
     assert (view.root, view.size) == (expected.tree.root, tiny.SEGMENTS + 1)
     assert (view.result, overview["root"]) == (expected.roots()[-1], "0x" + view.root.hex())
     assert result["state_root"] == "0x" + view.result.hex()
-    # The stake stays in the vault for the next task; what was earned went out. The drawer was paid too, if it
-    # was the solver.
+    # The stake stays in the vault for the next task; earnings are withdrawn. They include the fee of the draw
+    # if the solver executed it.
     free = scene.submitter.vault.free(solver.client.address)
     assert free == 1000 * TOKEN
     earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
@@ -81,7 +79,7 @@ HELD = ("assay_node_stake_at_risk_tokens", "assay_node_tokens")
 
 
 def scraped(solver: Solver) -> dict[str, float]:
-    """What Prometheus reads, samples of one name added up; the node is ready, and its data port tells none of it."""
+    """Metrics for Prometheus, summed by name. The node must be ready, its data port without metrics."""
     url, samples = solver.node.monitoring_url, dict[str, float]()
     ready = httpx.get(f"{url}/readyz")
     assert ready.status_code == 200, ready.text
@@ -94,7 +92,7 @@ def scraped(solver: Solver) -> dict[str, float]:
 
 
 def elsewhere(_work: Work, initial: State) -> State:
-    """Another initial state than the terms name."""
+    """An initial state that differs from the one in the terms."""
     return {**initial, "weights": initial["weights"] + 1}
 
 
@@ -111,7 +109,7 @@ def test_a_run_from_another_initial_state_is_refused_and_ends_the_solver(scene: 
 
 
 class Slow(HonestExecutor):
-    """Takes a second a step."""
+    """Takes a second for each step."""
 
     def step(self, state: State, number: int, /) -> State:
         """The next state, late."""
@@ -135,7 +133,7 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
 
 
 class Stuck(HonestExecutor):
-    """Does not get further than two segments until it is released."""
+    """Stops after two segments until it is released."""
 
     go: threading.Event
 
@@ -223,13 +221,13 @@ def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due
 
 
 def threads_of_tasks() -> list[threading.Thread]:
-    """Threads of this process that commit or keep checkpoints; what other tests have left may be among them."""
+    """Threads of this process that commit or keep checkpoints; other tests may have left some."""
     kept = ("solver-commit", "solver-checkpoints")
     return [thread for thread in threading.enumerate() if thread.name.startswith(kept)]
 
 
 def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
-    # Eight of nine tasks late, each for a penalty of 5 tokens, cost 40; with half of it as margin the floor is 60.
+    # Eight of nine tasks are late: 8 x 5 tokens of penalties for each one in time; with a margin of half, 60.
     free: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
     solver = Solver(scene, once=False, **free, late_chance=8 / 9, margin=0.5)
     rival = scene.client("dev:3")
@@ -278,7 +276,7 @@ def test_a_server_of_another_bundle_is_asked_again_until_it_has_the_right_one(sc
 
 
 def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) -> None:
-    """It takes the connection and says nothing, until bidding is over."""
+    """The server accepts the connection and sends nothing until bidding is over."""
     with create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         solver = Solver(scene, once=False)
@@ -292,7 +290,7 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
 
 
 def refusal(solver: Solver, task: int, stage: TaskStage = TaskStage.REFUSED) -> str:
-    """Wait for the solver to leave a task to others; its reason."""
+    """Wait until the solver leaves a task to others; returns its reason."""
     deadline = monotonic() + 30
     while True:
         row = solver.node.context.database.task(task)

@@ -1,4 +1,4 @@
-"""`assay status` on a chain: names, deadlines in words, what became of a task, one look after the other."""
+"""`assay status` on a chain: names, deadlines in words, outcomes of tasks, and `--watch`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def command(scene: Stage, tmp_path: Path) -> Callable[..., str]:
-    """What `assay status` says in a home folder that knows the deployment."""
+    """Runs `assay status` on the scene's deployment and returns its output."""
     deployment = tmp_path / "deployment.json"
     deployment.write_text(scene.deployment.model_dump_json())
     given = ["--rpc", scene.devnet.url, "--deployment", str(deployment)]
@@ -90,7 +90,7 @@ def test_a_task_is_watched_until_it_is_over(
     ]
 
     class Waiting(Stop):
-        """Something happens between two looks."""
+        """Makes something happen between two looks."""
 
         def on_signals(self) -> None:
             pass
@@ -117,7 +117,7 @@ def test_a_watch_of_all_tasks_ends_when_it_is_asked_to(
 
 
 def test_a_thousand_tasks_take_few_requests(scene: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundred questions go into one request; the chain, the head and the number of tasks take some more."""
+    """One request holds a hundred calls; the chain, the head and the number of tasks take some more."""
     asked: list[int] = []
     ask, ask_all = Transport.ask, Transport.ask_all
 

@@ -1,6 +1,4 @@
-"""A task through the typed contracts: posted, bid for, trained, drawn, attested, settled; and what the contracts
-refuse.
-"""
+"""A task through the typed contracts, from posting to settlement, and what the contracts refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay.train` on a chain: from a model in memory to the same model trained, with its proof; and on from there."""
+"""`assay.train` on a chain: a trained model comes back with its proof; a second task continues it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DATA = {"x": torch.arange(32.0).reshape(8, 4) / 32, "y": torch.ones(8, 2)}
 
 
 class Line(nn.Module):
-    """With a frozen weight, a buffer that training writes, and one that it only reads."""
+    """A model with a frozen layer, a buffer that training writes, and one that it only reads."""
 
     scale: Tensor
     seen: Tensor
@@ -77,7 +77,7 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 class Owner:
-    """Anyone who trains: a home folder, an account, a bundle server."""
+    """A submitter that calls `assay.train`, with a home folder, an account and a bundle server."""
 
     def __init__(self, submitter: Submitter) -> None:
         self.submitter = submitter
@@ -112,7 +112,7 @@ def owner(scene: Stage, tmp_path: Path) -> Iterator[Owner]:
 
 
 class Settling:
-    """Lets a task's periods pass while somebody waits for it."""
+    """Takes a task to its settlement in a thread, while the test waits for it."""
 
     def __init__(self, scene: Stage, task: int) -> None:
         self._error: BaseException | None = None
@@ -171,7 +171,7 @@ def test_a_model_is_trained_and_comes_back(
             settling = Settling(scene, handle.task)
             assert handle.wait(on_progress=lambda progress: seen.append(progress.status)) == "settled"
             settling.join()
-            # Anyone who comes later is told all, and nobody twice.
+            # A later callback receives every step; no callback receives one twice.
             assert handle.wait(on_metrics=lambda step, _metrics: late.append(step)) == "settled"
             assert [step for step, _ in told] == late == [3, 6]
             assert handle.loss == {step: metrics["loss"] for step, metrics in told}
@@ -206,7 +206,7 @@ def handle_loss(told: list[tuple[int, Mapping[str, float]]]) -> dict[int, float]
 
 
 def check_loading(handle: Handle, state: Mapping[str, Tensor]) -> None:
-    """The model gets what training wrote and what it left, or nothing at all."""
+    """The model gets all tensors, trained and frozen; a model that does not fit gets none."""
     model = made(seed=1)
     handle.load_into(model)
     assert torch.equal(model.linear.weight, state["linear.weight"])
@@ -229,7 +229,7 @@ def check_loading(handle: Handle, state: Mapping[str, Tensor]) -> None:
 
 
 def check_going_on(owner: Owner, folder: Path, state: Mapping[str, Tensor]) -> None:
-    """A second task begins with the weights and moments of the first, and draws other batches."""
+    """A second task starts from the weights and momentum of the first, and draws other batches."""
     with pytest.raises(StartError, match="another than 0"):
         owner.train(start=folder, seed=0)
     with owner.train(start=folder, quiet=True) as second:

@@ -1,4 +1,4 @@
-"""Sending: an intent is carried out once whatever dies in between, nonces never jam, and failures say why."""
+"""Sending: an intent is carried out once despite crashes, nonces never block, and failures are explained."""
 
 from __future__ import annotations
 

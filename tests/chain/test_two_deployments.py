@@ -1,7 +1,7 @@
-"""One node serves two deployments of one chain: old tasks end on the old contracts, new ones are taken on the new.
+"""One node serves two deployments of one chain: old tasks end on the old contracts, new ones on the new.
 
-The new contracts are of a second version of the arithmetic (`second_arithmetic`). The parties are processes, killed
-twice: to be upgraded, and again while each deployment has a task in flight.
+The new contracts use a second version of the arithmetic (`second_arithmetic`). The parties are processes that
+are killed twice: for the upgrade, and again while each deployment has a task in flight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.chain
 SLOWLY = partial(killing.dawdle, 0.05)
 SEGMENTS = 8
 PATIENCE = 180.0
-"""Seconds for what processes do that may only be starting."""
+"""Seconds to wait for processes that may still be starting."""
 ONCE = (
     "BidPlaced",
     "Assigned",
@@ -70,23 +70,23 @@ class Party:
         self._process: Forked | None = None
 
     def start(self, *before: Callable[[], None]) -> None:
-        """As an operator does; `before` is called first, in it."""
+        """Start it as an operator would; `before` is called first, in its process."""
         self._process = start(f"{self._party}.cli", *self._command, log=self.log, before=before)
 
     def end(self, how: signal.Signals) -> int:
-        """Send a signal; the exit code."""
+        """Send a signal; returns the exit code."""
         assert self._process is not None
         self._process.send_signal(how)
         return self._process.wait(60)
 
     def close(self) -> None:
-        """Whatever it does."""
+        """Kill the process if it still runs."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
     def forget_market(self, home: Home) -> None:
-        """Name its folder as a release did that knew one deployment of a chain."""
+        """Rename its folder to the name in releases that knew one deployment per chain."""
         (folder,) = (path for path in (home.root / self._party).iterdir() if path.is_dir())
         folder.rename(folder.with_name(folder.name.rpartition("-")[0]))
 
@@ -130,14 +130,14 @@ def parties(alone: Stage) -> Iterator[tuple[Party, Party]]:
 
 
 def events(scene: Stage) -> Sequence[Event]:
-    """What a stage's contracts have told."""
+    """All events of a stage's contracts."""
     client = scene.submitter
     return Follower(client.connection, client.contracts, scene.deployment.block).poll().events
 
 
 def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
-    """The steps that a task's result counts; None while those that hold it have not said where they are since their
-    last start.
+    """The number of steps in a task's result; None while the parties that hold it have not announced an
+    address since their last start.
     """
     try:
         return int(results.fetch(scene.submitter, Home(home), task, limits).state["count"])
@@ -146,7 +146,7 @@ def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
 
 
 def blocks(scene: Stage, name: str) -> list[int]:
-    """In which blocks a stage's contracts have told of something."""
+    """Block numbers of a stage's events with this name."""
     return [event.log.block for event in events(scene) if event.name == name]
 
 
@@ -158,7 +158,7 @@ def draw_fees(scene: Stage, account: str) -> int:
 
 
 def worth(stages: tuple[Stage, ...], account: str) -> int:
-    """Token units of an account: its own, free in the vaults, and locked as a verifier's stake."""
+    """Token units of an account: in its wallet, free in the vaults, and locked as a verifier's stake."""
     total = stages[0].submitter.token.balance_of(account)
     for scene in stages:
         client = scene.submitter
@@ -169,17 +169,17 @@ def worth(stages: tuple[Stage, ...], account: str) -> int:
 
 
 def has_announced(scene: Stage, party: Party) -> bool:
-    """Whether a party has said under a stage's contracts where it serves: then it is ready for work there."""
+    """Whether a party has announced its address in a stage's contracts, and so is ready for work there."""
     return bool(scene.submitter.market.endpoint_of(party.address))
 
 
 def attested(scene: Stage, task: int) -> bool:
-    """Whether all seats of a task are."""
+    """Whether all seats of a task are attested."""
     return all(seat.attested for seat in scene.submitter.audit.seats(task))
 
 
 def upgraded(scene: Stage, parties: tuple[Party, Party]) -> Later:
-    """Kill both, deploy the later contracts, and start both again with a release that computes both versions."""
+    """Kill both, deploy the later contracts, and restart both with a release for both versions."""
     for party in parties:
         party.end(signal.SIGKILL)
         party.forget_market(scene.home)
@@ -209,7 +209,7 @@ def test_an_old_task_ends_on_the_old_contracts_and_a_new_one_on_the_new(
     later = upgraded(scene, parties)
     wait(lambda: later.submitter.audit.registered() > 0, PATIENCE)
     wait(lambda: has_announced(later, solver), PATIENCE)
-    left = scene.post()  # to the old contracts: nobody bids any more
+    left = scene.post()  # on the old contracts, where nobody bids any more
     new = later.post(SEGMENTS)
     assert (later.deployment.arithmetic, later.submitter.market.terms(new).arithmetic) == (SECOND, SECOND)
     later.until(new, lambda view: view.bidder != NOBODY, PATIENCE)

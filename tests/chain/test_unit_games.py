@@ -1,4 +1,4 @@
-"""Games over steps with micro-batches: a wrong value inside a unit, or in the sum over units, is found and judged."""
+"""Games over steps with micro-batches: a wrong value in a unit, or in the sum over units, is judged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNITS = 3
 
 @cache
 def made() -> Corruptions:
-    """A small classifier, its batch in three parts."""
+    """Corruptions of a small classifier whose batch has three parts."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 6), nn.GELU(), nn.Linear(6, 3))
     step = captured(model, steps=SEGMENTS * STEPS, micro_batches=UNITS)

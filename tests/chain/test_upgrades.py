@@ -1,7 +1,7 @@
-"""A task in flight survives an upgrade of its node: between two starts its files are of an earlier format.
+"""A task in flight survives an upgrade of its node: between starts, its files get an earlier format.
 
-The databases have today's rows in the tables that an earlier release made (`tests/vectors/databases`). Formats whose
-releases spoke to other contracts have no task in flight that a node of today could end.
+The databases hold current rows in tables of an earlier release (`tests/vectors/databases`). Formats of
+releases for other contracts are not tested: a current node could not end their tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DUMPS = {dump.name: dump for kind in ("solver", "verifier", "journal") for dump 
 
 
 def earlier(home: Path, party: str, name: str) -> Path:
-    """Put the files of a party that was killed back to earlier formats; its database."""
+    """Put the files of a killed party back to earlier formats; returns its database."""
     (database,) = home.rglob(f"{party}.sqlite")
     renamed = {"accusations": "challenges"}
     put_back(database, DUMPS[name], renamed)
@@ -42,19 +42,19 @@ def earlier(home: Path, party: str, name: str) -> Path:
 
 
 def version(database: Path) -> int:
-    """The format of a file."""
+    """The format version of a database."""
     with closing(sqlite3.connect(database)) as opened:
         ((found,),) = opened.execute("PRAGMA user_version")
         return int(found)
 
 
 class Upgraded(Process):
-    """`verifier watch`, whose files are of the format `name` when it is started again."""
+    """`verifier watch`, whose files have the format `name` when it is started again."""
 
     name = "verifier-6-accusations"
 
     def kill(self) -> None:
-        """End it as a power cut does, put its files back, and start today's, which brings them to its format."""
+        """Kill it, put its files back, and start the current release, which migrates them."""
         self._process.kill()
         self._process.wait()
         self.database = earlier(self._log.parent / "verifier", "verifier", self.name)
@@ -124,7 +124,7 @@ def test_a_verifiers_task_is_settled_over_upgrades(alone: Stage, tmp_path: Path,
 
 
 def test_a_challenge_is_won_over_upgrades(alone: Stage, tmp_path: Path) -> None:
-    """Its salt is in the database alone: lost, the bond would burn."""
+    """The challenge and its salt survive in the database, so the bond does not burn."""
     scene = alone
     verifier = Upgraded(scene, tmp_path / "verifier", tmp_path / "verifier.log")
     solver = None

@@ -1,4 +1,4 @@
-"""Strings that a stranger put on the chain are read, whatever their bytes."""
+"""Strings from the chain are readable, whatever bytes a stranger has put into them."""
 
 from __future__ import annotations
 

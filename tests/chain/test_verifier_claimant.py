@@ -1,4 +1,4 @@
-"""A seat that claims on a real chain: killed in each phase, with more than one item missing, and without a verdict."""
+"""A seat's claim on a real chain: killed in each phase, with several items missing, without a verdict."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from verifier.strategy import Strategy, over_http
 pytestmark = pytest.mark.chain
 
 NOWHERE = "http://127.0.0.1:1"
-"""A relay that nobody runs."""
+"""A relay that does not exist."""
 WITHHELD, CUT_OFF = 2, 1
-"""States that the solver serves to nobody, and that the claimant alone cannot fetch from it."""
+"""The state that the solver serves to nobody, and the one that only the claimant cannot fetch from it."""
 
 
 def claims(case: Case) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def scene(scene: Stage) -> Stage:
 
 
 class Claimant:
-    """A process with the case's seat. `kill` starts another on the same folder."""
+    """A process with the case's seat. `kill` also starts another on the same folder."""
 
     def __init__(self, case: Case, folder: Path) -> None:
         self.case, self.address = case, case.address(case.seat)
@@ -74,7 +74,7 @@ class Claimant:
         self._process.kill()
 
     def kill_before_receipt(self, time: int, event: str) -> None:
-        """Kill it after `time`, when it has sent what makes this event, and before that is mined."""
+        """After `time`, kill it once it has sent the transaction of this event, before that is mined."""
         scene, contract = self.case.scene, self.case.scene.submitter.juries.address
         ask = scene.devnet.connection.request
 
@@ -97,7 +97,7 @@ class Claimant:
 
 
 def test_a_claim_survives_kills_in_each_phase(scene: Stage, tmp_path: Path) -> None:
-    """Two jurors say that they have what nobody serves, one says no: after the objection the jury is undecided."""
+    """Two jurors claim to have what nobody serves, one votes no; after an objection the jury is undecided."""
     with ExitStack() as stack:
         case = drawn(scene, stack, WITHHOLDING)
         board = scene.submitter.audit
@@ -142,7 +142,7 @@ def serves_all_but_one(catalog: Catalog) -> App:
 
 
 def half_cut_off(scene: Stage) -> Strategy:
-    """The strategy of a verifier that the solver serves everything but the state `CUT_OFF`; others serve it that."""
+    """The strategy of a verifier that can fetch the state `CUT_OFF` only from others than the solver."""
     reached, solvers = cut_off(scene).provider, over_http
 
     def provider(
@@ -187,7 +187,7 @@ def test_what_a_jury_has_is_fetched_there_and_what_nobody_has_is_claimed_next(sc
 
 
 def dropped(case: Case, bond: int) -> None:
-    """Wait for the end of a claim without a verdict: its bond is the claimant's again."""
+    """Wait until a claim ends without a verdict, and check that its bond is released."""
     wait(lambda: bool(happened(case.scene, "Dropped", case.task)))
     (told,) = happened(case.scene, "Dropped", case.task)
     assert told.arguments["account"] == case.address(case.seat)
@@ -203,7 +203,7 @@ def bond_of(case: Case) -> int:
 
 
 def test_a_claim_whose_jury_is_never_drawn_is_dropped(scene: Stage) -> None:
-    """No relay has the round of its draw, the stall period long: the task is not paid."""
+    """No relay has the round of the jury's draw during the whole stall period, so the task ends unpaid."""
     with ExitStack() as stack:
         with ExitStack() as solving:
             task = sold(scene, solving, SolverStrategy())

@@ -1,6 +1,7 @@
-"""What a conviction by somebody else leaves a verifier's seats with: bond, cost and fee, on the real contracts.
+"""What a verifier's seats get on the real contracts if somebody else convicts: bond, cost and fee.
 
-The run is roots alone, so every segment is false; the bystander convicts by the silence of its solver.
+The run consists of roots only, so every segment is false; the bystander convicts the silent solver by
+timeout.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ pytestmark = pytest.mark.chain
 
 TERMS = terms()
 WHOLE = TERMS.game_cost + TERMS.seat_fee
-"""What a seat that spoke up is paid beside its bond."""
+"""What a seat that committed a challenge is paid in addition to its bond."""
 
 
 class Scene:
-    """A task with one seat, which is the node's; nothing is replayed, challenges are put into its database."""
+    """A task whose only seat is the node's. Nothing is replayed; tests put challenges into its database."""
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path) -> None:
         self.chain = chain
@@ -54,7 +55,7 @@ class Scene:
 
     @property
     def wealth(self) -> int:
-        """Tokens of the seat's account, but for its stake and bonds."""
+        """Tokens of the seat's account, except its stake and bonds."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     @property
@@ -64,16 +65,16 @@ class Scene:
         return found
 
     def challenge(self, segment: int) -> None:
-        """The seat finds a segment false, and commits."""
+        """Note that the seat found a segment false, and wait until the node has committed."""
         self.database.put_challenge(
             Challenge(self.task, 0, self.client.address, segment, bytes(32), b"".join(ROOTS))
         )
         self.node._tick()
         wait(lambda: self.row.is_committed)
-        self.node._sends.wait()  # the bond is brought into the vault beside it
+        self.node._sends.wait()  # a parallel thread brings the bond into the vault
 
     def until(self, what: Callable[[], bool]) -> None:
-        """Let the node look, again and again, until something holds."""
+        """Let the node look repeatedly until `what` holds."""
 
         def looked() -> bool:
             self.chain.mine()
@@ -83,21 +84,21 @@ class Scene:
         wait(looked)
 
     def challenged(self, segment: int) -> int:
-        """A game of the bystander, whose solver's time is over; its number."""
+        """Open a game of the bystander and let the solver's clock run out; returns the game's number."""
         game = challenge(self.bystander, self.chain, self.task, segment)
         self.chain.skip(TERMS.clock + 1)
         return game
 
     def convict(self, game: int) -> None:
-        """The bystander says that the solver's time is over."""
+        """Let the bystander end the game because the solver's clock has run out."""
         self.bystander.game.time_out(game)
         assert self.solver.market.task(self.task).status is TaskStatus.SLASHED
 
     def until_claimed(self) -> None:
-        """Until the node has what it is owed, and has forgotten the task."""
+        """Wait until the node has claimed what it is owed and has finished the task."""
         self.until(lambda: self.database.is_finished(self.task))
         assert self.database.is_claimed(self.task, 0)
-        self.node._sends.wait()  # its tokens are on their way out of the vault
+        self.node._sends.wait()  # until its tokens are withdrawn from the vault
 
     def close(self) -> None:
         """End the node's threads."""
@@ -108,7 +109,7 @@ class Scene:
 
 
 def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
-    """Commit without a seat; the bond that it locked."""
+    """Commit without a seat; returns the bond that was locked."""
     calls, chain = client.commitments, client.deployment.chain_id
     receipt = calls.commit(
         task, NO_SEAT, priority_commitment(chain, calls.address, task, segment, client.address, salt)
@@ -117,7 +118,7 @@ def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
 
 
 def challenge(client: Client, chain: Devnet, task: int, segment: int) -> int:
-    """A game without a seat; its number."""
+    """Open a game without a seat; returns its number."""
     commit(client, task, segment, bytes(32))
     chain.mine()
     tree: Tree = segment_tree(ROOTS)
@@ -134,7 +135,7 @@ def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
-    """Wherever the accomplice convicts: on a segment of the seat's own, or on another."""
+    """The accomplice convicts on one of the seat's segments, or on another."""
     accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
     scene.challenge(scene.segments[1])
     assert scene.wealth == scene.before - TERMS.bond

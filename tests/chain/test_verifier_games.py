@@ -1,4 +1,4 @@
-"""Which challenge, game or fetch comes first where bonds, memory or threads do not reach for all. On a real chain."""
+"""Which challenge, game or fetch comes first if tokens, memory or threads are short, on a real chain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOND = 20 * TOKEN
 
 
 class Watcher:
-    """A verifier node in a thread, unless it is not `started`, with that many `further` accounts."""
+    """A verifier node with `further` additional accounts, in a thread if `started`."""
 
     def __init__(self, scene: Scene, started: bool = True, further: int = 0, **settings: object) -> None:
         self.client: Client = scene.client("dev:2")
@@ -53,7 +53,7 @@ class Watcher:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop, and give the account back."""
+        """Stop the node and release its accounts."""
         self._stop.ask()
         if self._thread.ident is not None:
             self._thread.join(60)
@@ -68,7 +68,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def challenging(watcher: Watcher, tasks: list[int]) -> Games:
-    """The node's games, with a difference found in each task."""
+    """The node's games, after a difference is noted for each task."""
     for task in tasks:
         watcher.node.context.database.put_challenge(
             Challenge(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")
@@ -111,7 +111,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     moved: list[int] = []
 
     def played() -> bool:
-        # Trees are opened only once a move is due in every game.
+        # Open trees only once a move is due in every game.
         if moved or all(game.needs_trees for game in games._drivers.values()):
             games._open_trees()
         else:
@@ -133,7 +133,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
 
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
-    """One thread for everything: the baits have a try each, and the task comes before they have another."""
+    """With one thread for everything, each bait is tried once, and the task comes before a second try."""
     with trickling() as address:
         watcher = Watcher(scene, further=7, replays=1, fetches=1)
         try:

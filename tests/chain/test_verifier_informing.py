@@ -1,4 +1,4 @@
-"""What a verifier attests, and what it makes of salts that others give away, on a real chain."""
+"""What a verifier attests, and how it uses salts that others give away, on a real chain."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ THINNING = 2
 
 
 def happened(scene: Stage, name: str, task: int) -> list[Event]:
-    """The events of a name about a task."""
+    """A task's events with this name."""
     follower = Follower(scene.devnet.connection, scene.submitter.contracts, scene.deployment.block)
     events = follower.poll().events
     return [event for event in events if event.name == name and event.arguments.get("task") == task]
 
 
 def expected_digest(segments: list[int], salt: bytes) -> bytes:
-    """A seat's digest by the honest run from its start."""
+    """A seat's digest, computed by an honest run from the start."""
     program = tiny.step_program()
     executor, digester = HonestExecutor(program, tiny.fixed(), Interpreter()), Digester(salt, THINNING)
     states = [tiny.initial()]
@@ -71,7 +71,7 @@ def salt_of(scene: Stage, task: int, number: int, index: int) -> bytes:
 
 
 def test_each_seat_attests_the_digest_of_its_states_under_a_salt_of_its_own(scene: Stage) -> None:
-    """Also of segments that were replayed before the draw; two seats of one process share no hash."""
+    """This includes segments replayed before the draw. Two seats of one process share no hash."""
     scene.submitter.audit.resign()
     watcher = Watcher(scene, further=1, whistleblow=True)
     wait(lambda: scene.submitter.audit.registered() == 2)
@@ -96,7 +96,7 @@ def test_each_seat_attests_the_digest_of_its_states_under_a_salt_of_its_own(scen
 
 @pytest.fixture
 def served(scene: Stage) -> Iterator[tuple[Stage, Watcher, Solver, int]]:
-    """A drawn task whose only seat is the submitter's, and a verifier that runs beside, without one."""
+    """A drawn task whose only seat is the submitter's, and a running verifier without a seat."""
     solver = Solver(scene)
     task = scene.sold(seat_lock=LOCK)
     watcher = Watcher(scene)
@@ -110,7 +110,7 @@ def served(scene: Stage) -> Iterator[tuple[Stage, Watcher, Solver, int]]:
 
 
 def url(scene: Stage, watcher: Watcher) -> str:
-    """Where the watcher takes salts."""
+    """The address at which the watcher accepts salts."""
     return scene.submitter.market.endpoint_of(watcher.client.address)
 
 
@@ -164,7 +164,7 @@ def test_salts_that_fit_nothing_cost_the_verifier_nothing(served: tuple[Stage, W
     wait(lambda: kept() == 0)
     assert not happened(scene, "Informed", task)
     assert client.connection.transaction_count(watcher.client.address) == sent
-    # A digest that is wrong is not an excuse: it is the salt that counts, offered after the attestation or before.
+    # A wrong digest is no excuse: the salt counts, whether offered before or after the attestation.
     assert offer(to, task, 0, own.salt) == 202
     wait(lambda: bool(happened(scene, "Informed", task)))
     wait(lambda: kept() == 0)

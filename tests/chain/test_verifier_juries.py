@@ -1,4 +1,4 @@
-"""Juries on a real chain: what real verifiers claim, how they vote, what they open, and how each claim ends."""
+"""Juries on a real chain: what verifiers claim, how they vote, what they open, and how claims end."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def sold(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> int:
 
 
 def seated(scene: Stage, task: int) -> Case:
-    """Which of the accounts has the seat is the beacon's choice."""
+    """The case of a drawn task; the beacon chooses which account has the seat."""
     account = scene.submitter.audit.seat(task, 0).account
     case = Case(scene, task, "", ())
     (seat,) = [name for name in ACCOUNTS if case.address(name) == account]
@@ -253,7 +253,7 @@ def test_a_juror_that_has_not_what_it_says_loses_its_lock(scene: Stage) -> None:
 
 @pytest.mark.parametrize("item", [2, constants_item(tiny.SEGMENTS)])
 def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None:
-    """What is opened in Python is what the contract folds, of a state and of the constants."""
+    """The contract accepts what Python opens of a state and of the constants."""
     with ExitStack() as stack:
         case = drawn(scene, stack, SolverStrategy())
         jury = Watcher(scene, account=case.others[0], beside=case.others[1:])
@@ -295,7 +295,7 @@ def test_an_accomplice_attests_what_is_served_to_it_alone(scene: Stage) -> None:
 
 
 def test_the_solver_ends_a_claim_that_nobody_else_ends(scene: Stage) -> None:
-    """It is not paid before: while the claim is open the silent seat is not drawn again."""
+    """It is paid only afterwards: while the claim is open, the silent seat is not drawn again."""
     with ExitStack() as stack:
         case = drawn(scene, stack, SolverStrategy())
         claimant: Client = stack.enter_context(scene.client(case.seat))

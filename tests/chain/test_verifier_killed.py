@@ -1,4 +1,4 @@
-"""A verifier that is killed with SIGKILL in the middle of a challenge takes it up again and does nothing twice."""
+"""A verifier that is killed with SIGKILL during a challenge resumes it and does nothing twice."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class Process:
         self._process = self._start()
 
     def kill(self) -> None:
-        """End it as a power cut does, and start another."""
+        """Kill it as a power cut would, and start another."""
         self._process.kill()
         self._process.wait()
         self._process = self._start()
 
     def join(self, seconds: float = 60) -> int:
-        """Wait for its end; the exit code."""
+        """Wait until it ends; returns the exit code."""
         return self._process.wait(seconds)
 
     def close(self) -> None:
-        """End it."""
+        """Kill it if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -73,7 +73,7 @@ class Process:
 
 
 def events(scene: Stage) -> Counter[str]:
-    """How often each event of commitments and games has happened."""
+    """How often each event of commitments and games has occurred."""
     bound = (scene.submitter.commitments, scene.submitter.game)
     contracts = {item.address: item.contract for item in bound}
     follower = Follower(scene.devnet.connection, contracts, scene.deployment.block)

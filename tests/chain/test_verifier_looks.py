@@ -37,7 +37,7 @@ ALWAYS = 10_000
 MOVE_TIME = 200
 ACCOUNTS = ("dev:2", "dev:5")
 LEVEL = 1
-"""20 tokens: as much as the lock."""
+"""A stake of 20 tokens, as much as the lock."""
 SALT = bytes(32)
 
 
@@ -67,7 +67,7 @@ class Pair:
 
 @pytest.fixture
 def pair(scene: Stage) -> Iterator[Pair]:
-    """Which of the two has the seat is the beacon's choice."""
+    """The beacon chooses which of the two accounts has the seat."""
     for account in ACCOUNTS:
         client = scene.client(account)
         client.fund(100_000 * TOKEN)
@@ -85,7 +85,7 @@ def pair(scene: Stage) -> Iterator[Pair]:
 
 
 def until_picked(scene: Stage, task: int) -> list[int]:
-    """Let the time of the draw of looks come, and wait for it; the looks that have an account."""
+    """Advance the chain to the draw of looks and wait for it; returns the looks that have an account."""
     audit = scene.submitter.audit
     wait(lambda: audit.audit(task).level == 1)
     scene.skip_to(scene.deployment.beacon.time_of(audit.audit(task).round) - 1)
@@ -94,7 +94,7 @@ def until_picked(scene: Stage, task: int) -> list[int]:
 
 
 def honest(segments: int = tiny.SEGMENTS) -> Replay:
-    """The whole run of the tiny task."""
+    """An honest run of the whole tiny task."""
     program = tiny.step_program()
     subject = Subject(program, tiny.fixed(), tiny.initial(), segments, tiny.STEPS)
     return replay(subject, HonestExecutor(program, tiny.fixed(), Interpreter()))
@@ -142,7 +142,7 @@ def test_a_rubber_stamp_loses_its_lock(scene: Stage, pair: Pair) -> None:
         assert unanswered.arguments["account"] == lazy.address
         assert unanswered.arguments["looker"] == watcher.client.address
         assert unanswered.arguments["paid"] == LOCK // 2
-        # Half of the lock, and the bond that it had put up.
+        # Half of the lock, and the watcher's bond for the accusation.
         assert wealth(scene, watcher.client.address) - before == LOCK // 2 + GAME_COST
         (ended,) = games_ended(scene)
         assert (ended.verdict, ended.challenger) == (Verdict.DROPPED, watcher.client.address)
@@ -181,7 +181,7 @@ def test_a_seat_that_does_not_open_its_digest_loses_its_lock(scene: Stage, pair:
 
 
 def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Stage, pair: Pair) -> None:
-    """The look finds the seat's digest as it must be, and accuses all the same."""
+    """The look's account accuses the seat although its digest is correct."""
     task, audit, false = pair.task, scene.submitter.audit, scene.client(pair.other)
     watcher = Watcher(scene, account=pair.seat)
     try:
@@ -200,7 +200,7 @@ def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Sta
 
 
 def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root: bytes) -> None:
-    """Have the solver post its step tree in a game, and accuse at a place of the look's segment."""
+    """Have the solver post its step tree in a game, then accuse the seat at a place in the look's segment."""
     run, terms = honest(), client.market.terms(task)
     (segment,) = client.audit.segments(task, look)
     roots = run.segment_roots()
@@ -224,7 +224,7 @@ def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root
 
 
 def test_there_is_no_second_level_where_the_first_took_all_looks(scene: Stage) -> None:
-    """There may be as many looks as segments of seats: where the first level took all, there is no second."""
+    """A task has at most as many looks as segments of seats; here the first level uses them all."""
     watcher = Watcher(scene, further=3, stake=30)
     wait(lambda: scene.submitter.audit.registered() == 4)
     solver = Solver(scene)

@@ -1,4 +1,4 @@
-"""Seats of the real verifier on a real chain: who is silent in one, who leaves, and the result that they hold."""
+"""Seats of the real verifier on a real chain: silence, leaving, and the result that their accounts hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from verifier.registration import leave
 pytestmark = pytest.mark.chain
 
 OF_SOLVER = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
-"""In which a solver that makes no claims owes the next move."""
+"""Phases in which a solver without a defence owes the next move."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def alone(tmp_path: Path) -> Iterator[Stage]:
 
 
 def is_served(scene: Stage, task: int) -> bool:
-    """Whether somebody gives the result that the chain names."""
+    """Whether somebody serves the result that the chain names."""
     with suppress(ResultError):
         fetch(scene.submitter, scene.home, task, Limits(allowed=(scene.bundles.as_uri(),)))
         return True
@@ -72,7 +72,7 @@ def test_a_result_outlives_its_solver_and_is_let_go_after_its_time(alone: Stage)
 
 
 def test_a_silent_verifier_is_drawn_again_once_it_was_started_again(alone: Stage) -> None:
-    """Away over the whole of its time, it loses its fee and the draw's. Its next start makes its stake whole."""
+    """Away for its whole time, it loses the fees of a seat and a draw; its restart tops up its stake."""
     scene, audit, unit = alone, alone.submitter.audit, PARAMETERS.stake_unit
     first = Watcher(scene)
     until_registered(scene)
@@ -98,7 +98,7 @@ def test_a_silent_verifier_is_drawn_again_once_it_was_started_again(alone: Stage
         whole = audit.registration(seat.account)
         assert whole is not None
         assert scene.submitter.vault.lock_of(whole.lock).remaining == unit
-        # The draw that its silence pays was asked for before: it finds nobody, and the next one finds it.
+        # The draw that its silence pays for was requested earlier and finds nobody; the next draw finds it.
         scene.until_drawn(task)
         (seat,) = audit.seats(task)
         assert seat.is_empty
@@ -138,7 +138,7 @@ def test_one_process_sits_in_a_seat_for_each_of_its_accounts(alone: Stage) -> No
 
 @pytest.mark.parametrize("serving", [True, False])
 def test_who_finds_fraud_in_a_seat_is_not_silent_in_it(alone: Stage, serving: bool) -> None:
-    """Its game may last longer than its time, so it attests what it has computed: its stake stays whole."""
+    """Its game may outlast the time to attest, so it attests what it has computed and keeps its stake."""
     scene, audit = alone, alone.submitter.audit
     watcher = Watcher(scene)
     until_registered(scene)

@@ -1,4 +1,4 @@
-"""The real verifier against the real solver on a real chain: attests what is equal, walks down what is not."""
+"""The real verifier and solver on a real chain: equal segments are attested, different ones disputed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.chain
 
 WATCHER = "dev:2"
 QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
-"""No alert because a machine is slow or its disk full."""
+"""Settings without alerts about a slow machine or a full disk."""
 
 
 class Watcher:
-    """A verifier node in a thread, with that many `further` accounts, and those `beside`. `ended` holds its exit
-    code, or what it raised.
+    """A verifier node in a thread, with `further` additional accounts and those in `beside`. `ended` holds
+    its exit code, or the error that ended it.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Watcher:
             "relays": (stage.relay,),
             "port": 0,
             "stake": 10,
-            "spare_gib": 0,  # whatever the disk of this machine has left
+            "spare_gib": 0,  # the tests run however full the disk is
         }
         chosen = VerifierSettings.model_validate({**defaults, **settings})
         self.node = VerifierNode(
@@ -79,13 +79,13 @@ class Watcher:
             self.ended = error
 
     def join(self, seconds: float = 90) -> ExitCode | BaseException | None:
-        """Wait for the end."""
+        """Wait until the node has ended; returns `ended`."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the verifier still runs"
         return self.ended
 
     def close(self) -> None:
-        """Stop, and give the account back."""
+        """Stop the node and release its accounts."""
         self.stop.ask()
         self._thread.join(30)
         for client in self.clients:
@@ -100,7 +100,7 @@ def alone(scene: Stage) -> Stage:
 
 
 def wait(what: Callable[[], bool], seconds: float = 60) -> None:
-    """Until something holds."""
+    """Wait until `what` holds."""
     deadline = monotonic() + seconds
     while not what():
         assert monotonic() < deadline, "it did not come about"
@@ -108,14 +108,14 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def outcome(watcher: Watcher, task: int) -> str | None:
-    """How the watcher's first challenge ended, if there is one and it has."""
+    """How the watcher's first challenge of the task ended; None if there is none or it has not ended."""
     challenges = watcher.node.context.database.challenges(task)
     return challenges[0].outcome if challenges else None
 
 
 def pass_false_accuser(scene: Stage) -> None:
-    """Until the first game is over, whose challenger moves a weight far away: in the trace of the step nothing is left
-    to be judged, so its own clock runs out.
+    """Wait until the first game is over. Its challenger moved a weight far away, finds nothing to judge in
+    the trace of the step, and so loses on the clock, which is advanced here.
     """
     game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
     wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
@@ -125,7 +125,7 @@ def pass_false_accuser(scene: Stage) -> None:
 
 
 def is_suspended(scene: Stage, watcher: Watcher) -> bool:
-    """Whether the watcher was silent in a seat, and has not resumed."""
+    """Whether the watcher was silent in a seat and has not resumed since."""
     registration = scene.submitter.audit.registration(watcher.client.address)
     return registration is not None and registration.suspended
 
@@ -137,7 +137,7 @@ def measured(watcher: Watcher, name: str) -> float:
 
 
 def until_registered(scene: Stage) -> None:
-    """A task is taken only once somebody is in the draw."""
+    """Wait until a verifier is in the draw; before that, no solver takes a task."""
     wait(lambda: scene.submitter.audit.registered() > 0)
 
 
@@ -162,7 +162,7 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> No
     assert [(seat.account, seat.attested, seat.released) for seat in seats] == [
         (watcher.client.address, True, True)
     ]
-    # 20 of 200,000 tokens are staked, two units of 10; the audit fee of one token came out, up to a bond that stays.
+    # 20 of 200,000 tokens are staked, in two units of 10, and the audit fee of one token is paid.
     vault, token = scene.submitter.vault, scene.submitter.token
     wealth = vault.free(watcher.client.address) + token.balance_of(watcher.client.address)
     assert wealth >= (200_000 - 20 + 1) * TOKEN
@@ -215,8 +215,8 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
     alone: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does. The offer is from
-    before, when the machine was fast; it has run too few steps to know better than its setting.
+    """The verifier does not attest the false solver either, and so is treated as silent. Its offer dates from
+    when its machine was fast; it has run too few steps to replace the speed setting by a measurement.
     """
     scene = alone
     monkeypatch.setattr(speeds, "STEPS", 10**9)
@@ -250,7 +250,7 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(
     solver = Solver(scene, **hooks[1])
     try:
         task = scene.sold()
-        # The game is open until its challenger's time is over.
+        # The game stays open until the challenger's clock runs out.
         wait(lambda: all(receiver.events == ["challenged"] for receiver in receivers), 200)
         wait(lambda: measured(watcher, "assay_node_stake_at_risk_tokens") == 20)
         pass_false_accuser(scene)

@@ -1,4 +1,4 @@
-"""A task of nothing but roots: what the market and the board see of a run."""
+"""A task that consists of roots only, which is all that the market and the board see of a run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def terms(**changes: Any) -> Terms:
 
 
 def submitted(chain: Devnet, submitter: Client, solver: Client, price: int, **changes: Any) -> int:
-    """Post a task, have the solver win it at a price in token units, and submit the run; the task's id."""
+    """Post a task, let the solver win it at this price (token units) and submit; returns the task's id."""
     posted = terms(**changes)
     task, _ = submitter.market.post(posted)
     solver.market.bid(task, price)

@@ -1,4 +1,4 @@
-"""A module of the tests in its own network: there the ports that documents name are free."""
+"""Running a test module in its own network namespace, where the ports named in documents are free."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ OWN = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", 'ip link set
 def run_alone(
     module: str, *arguments: str, environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end. Where the system gives no such network it has that of the machine, and fails if a port is
-    taken.
-    """
+    """Run a module to its end. Without network namespaces it uses the machine's ports, and may fail."""
     gives = subprocess.run([*OWN, "true"], capture_output=True, check=False).returncode == 0
     return subprocess.run(
         [*(OWN if gives else []), sys.executable, "-m", module, *arguments],
@@ -32,7 +30,7 @@ def run_alone(
 
 
 def clean_environment(home: Path, anvil: str) -> dict[str, str]:
-    """Of a newcomer: no setting but the home folder, and the commands and anvil on PATH."""
+    """A newcomer's environment: no settings, its own home folder, the commands on PATH, and anvil."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
     return {**kept, "HOME": str(home), "PATH": path, "ANVIL": anvil, "OMP_NUM_THREADS": "1"}

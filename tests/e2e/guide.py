@@ -1,9 +1,8 @@
-"""`python -m tests.e2e.guide FILE FOLDER`: do what a guide says, in a folder, as a newcomer would, and print what
-comes.
+"""`python -m tests.e2e.guide FILE FOLDER`: follow a guide in a folder like a newcomer and print the output.
 
-Blocks of `sh` are typed line by line; a line that ends in `&` goes on running, and the next one is typed when it says
-that it is ready. A block of `toml` is put at the end of the file that the line before the block names. Blocks of
-`python` are one program, whose parts run where they stand.
+`sh` blocks are run line by line. A line that ends in `&` keeps running, and the next line follows when it
+reports that it is ready. A `toml` block is appended to the file named in the line before it. The `python`
+blocks are parts of one program, each run at its place.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ READY: Final = {
     "verifier watch": "ready",
     "solver run": "ready",
 }
-"""What a program says that goes on running, by how its line begins."""
+"""The output that shows that a background program is ready, by the beginning of its command line."""
 BLOCK: Final = re.compile(r"(?:^|\n)([^\n]*)\n+```(\w+)\n(.*?)```", re.DOTALL)
 NAMED: Final = re.compile(r"`([\w./-]+\.toml)`")
 PATIENCE: Final = 180.0
@@ -43,7 +42,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """Its lines, without those that say nothing."""
+        """Its lines, without empty lines and comments."""
         return [line for line in self.text.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -54,7 +53,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 
 class Newcomer:
-    """Types what a guide says."""
+    """Runs what a guide says."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,7 +61,7 @@ class Newcomer:
         self._names: dict[str, object] = {"__name__": "__main__"}
 
     def do(self, block: Block) -> None:
-        """Do what a block says."""
+        """Run a block."""
         if block.language == "sh":
             for line in block.commands:
                 print(f"$ {line}", flush=True)
@@ -75,7 +74,7 @@ class Newcomer:
             exec(compile(block.text, "<guide>", "exec"), self._names)  # noqa: S102
 
     def close(self) -> None:
-        """Ctrl-C, the last one first."""
+        """Terminate the running programs, the last one first."""
         for process in reversed(self._running):
             process.terminate()
         for process in self._running:
@@ -104,7 +103,7 @@ class Newcomer:
 
 
 def main(file: str, folder: str) -> None:
-    """Do all of it."""
+    """Follow the whole guide."""
     import os
 
     newcomer = Newcomer(Path(folder))

@@ -1,4 +1,4 @@
-"""A development chain whose tasks' periods pass as soon as nobody has anything to do in them any more."""
+"""A development chain on which a task's period passes as soon as nobody has anything left to do in it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from protocol.chain.errors import ChainError
 from protocol.chain.views import NOBODY, TaskStatus
 
 LOOK_EVERY = 0.5
-"""Seconds."""
+"""Seconds between looks at the chain."""
 
 
 class Hurrying:
-    """Moves the clock of the chain at a URL, in a thread, from the moment that contracts are deployed there."""
+    """Advances the clock of the chain at a URL, in a thread, as soon as contracts are deployed there."""
 
     def __init__(self, url: str) -> None:
         self._url = url

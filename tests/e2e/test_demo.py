@@ -1,6 +1,6 @@
-"""The stories with the real processes: the demo runs once, and its report is what it must be.
+"""The demo's stories with the real processes: it runs once, and the tests check its report.
 
-The parties talk only through chain and HTTP. What each test reads was computed from events and receipts.
+The parties communicate only through the chain and HTTP. The report is computed from events and receipts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.demo.play import LIMIT_SECONDS, WHOLE
 from tests.toolchain.project import REPOSITORY
 
 GRACE_SECONDS = 60
-"""For the demo to say what has not ended, and to end its processes."""
+"""Seconds for the demo to report what has not ended, and to end its processes."""
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(LIMIT_SECONDS + 2 * GRACE_SECONDS)]
 
@@ -31,7 +31,7 @@ Report = dict[str, Any]
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp("demo")
-    # Behind the tests beside it, which would have to wait for its two dozen processes: its clock waits for its work.
+    # Low priority, so that its two dozen processes do not slow other tests; its clock waits for its work.
     command = [
         *("nice", "-n", "10"),
         sys.executable,

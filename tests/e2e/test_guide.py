@@ -1,4 +1,4 @@
-"""docs/guide/start.md: its commands are commands, and all of it works as it stands, in a clean home, in its order."""
+"""docs/guide/start.md: its commands exist, and the whole guide works as written in a clean home folder."""
 
 from __future__ import annotations
 

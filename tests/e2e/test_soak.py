@@ -1,4 +1,4 @@
-"""The soak in its short form: tasks that end as they must, samples of all of them, and idle nodes that ask little."""
+"""The short form of the soak: tasks end as expected, each has a sample, and idle nodes make few requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.heavy, pytest.mark.chain, pytest.mark.timeout(3_000)]
 
 
 def started(folder: Path) -> subprocess.Popen[str]:
-    """A soak in its short form, which Ctrl-C stops even where it is ignored, as in a shell's background job."""
+    """Start the short soak. Ctrl-C stops it even where SIGINT is ignored, as in a shell's background job."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.soak", "--short", "--folder", str(folder)],

@@ -1,7 +1,7 @@
-"""The wheel as an operator installs it, without Node and away from the checkout: a task from its file to its payment.
+"""The wheel as an operator installs it, without Node or checkout: a task from its file to its payment.
 
-The environment holds the wheel, what its metadata asks for, and the torch of the tests' own environment. Only anvil, a
-program beside it, is the checkout's.
+The environment holds the wheel, the requirements in its metadata, and the torch of the tests' environment.
+Only anvil comes from the checkout.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ seat_lock = 3
 
 
 class Operator:
-    """Types the installed commands in its own folder."""
+    """Runs the installed commands in a separate folder."""
 
     def __init__(self, folder: Path, programs: Path, children: Children, beacon: str) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ class Operator:
         self.wait_until(lambda: ready in self._children.log(name).read_text(), f"{name} writes {ready!r}")
 
     def wait_until(self, reached: Callable[[], bool], what: str) -> None:
-        """Until something is so, while all programs run."""
+        """Wait until `reached` holds; fails if a program ends."""
         deadline = time.monotonic() + PATIENCE
         while not reached():
             self._children.require_alive()
@@ -98,7 +98,7 @@ class Operator:
             time.sleep(0.1)
 
     def ended(self, name: str) -> int:
-        """Exit code of a program that ends by itself."""
+        """Wait until a program ends by itself; returns its exit code."""
         deadline = time.monotonic() + PATIENCE
         while (code := self._children.exit_code(name)) is None:
             assert time.monotonic() < deadline, self._children.log(name).read_text()
@@ -118,7 +118,7 @@ class Operator:
         )
 
     def assay(self, *arguments: str) -> Any:
-        """What a command of `assay` answers with --json."""
+        """The data that a command of `assay` prints with --json."""
         done = self.type("assay", *arguments, "--rpc", self.rpc, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["data"]
@@ -184,7 +184,7 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     (operator.folder / "tiny.toml").write_text(TASK)
     served = ("--bundles-url", f"http://127.0.0.1:{bundles}")
     assert operator.assay("submit", "tiny.toml", "--yes", "--dev-account", "1", *served)["task"] == 1
-    with connect(operator.rpc, Path(deployed["file"])) as seen:  # the tests' own eyes; it sends nothing
+    with connect(operator.rpc, Path(deployed["file"])) as seen:  # for the test only; it sends nothing
         operator.wait_until(lambda: seen.market.task(1).bidder != NOBODY, "a bid")
         seen.connection.request("evm_increaseTime", hex(30))
         operator.wait_until(lambda: all_attested(seen.audit.seats(1)), "the seat attested")

@@ -1,1 +1,1 @@
-"""Lanes as separate processes, over HTTP: the bits of the oracle, whatever links and machines do."""
+"""Lanes as separate processes over HTTP: they compute the oracle's bits, whatever links and machines do."""

@@ -1,4 +1,4 @@
-"""Whole jobs by processes: the oracle's bits for late, absent, returning and evicted lanes, on poor links, killed."""
+"""Whole jobs with processes: the oracle's bits with late, absent, evicted or killed lanes, on poor links."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ ROWS = [
     ["counts", "late", "away"],
     ["counts", "counts", "away"],
 ]
-"""Lane 1 is away for two rounds and comes back; lane 2, which is slow, is late once, and then evicted."""
+"""Each lane is late once. Lane 1 is away for two rounds and returns; lane 2 is slow and finally evicted."""
 
 
 def dies_at(count: int, done: bool) -> None:
-    """In a lane's process: SIGKILL at the file of this number that takes its name, before it does or after."""
+    """In a lane's process: SIGKILL at the rename that follows `count` others, before or after it (`done`)."""
     replace, left = os.replace, iter(range(count))
 
     def replacing(old: str, new: str) -> None:
@@ -114,7 +114,7 @@ def test_a_message_that_is_withheld_from_half_of_the_lanes_reaches_them(
 
 
 def garbage() -> None:
-    """In a lane's process: the exponents of every message are larger than the program allows, and it takes its own."""
+    """In a lane's process: it sends messages with exponents that are not allowed, and accepts them itself."""
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, torch.Tensor]:
@@ -140,7 +140,7 @@ def test_lanes_stop_at_garbage_and_go_on_without_its_lane(tmp_path: Path) -> Non
             assert (
                 "message.exponent of message of lane 2 in round 0: expected -95 to 0, got 100 to 100" in said
             )
-        # What counted in round 0 is not trained on yet, so it may be changed: lane 2 never counted.
+        # Nothing is trained on round 0 yet, so its row may be changed: lane 2 no longer counts in it.
         after[0] = ["counts", "counts", "late"]
         members = members_file(tmp_path / "members.json", urls, after)
         for lane in (0, 1):
@@ -184,7 +184,7 @@ def test_a_lane_that_is_put_out_of_a_round_it_has_trained_joins_again(tmp_path: 
 
 
 class Static(Handler):
-    """Serves the files of a folder, as the world reads a bucket."""
+    """Serves the files of a folder, like a public bucket."""
 
     def do_GET(self) -> None:
         path = Path(self.server.owner) / self.path.lstrip("/")

@@ -1,4 +1,4 @@
-"""Shaped links have the rates that they say, for one connection and for several; a delay takes nothing from them."""
+"""Shaped links have their stated rates for one connection and for several, whatever their delays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.listener import Handler, Listener
 BYTES = 250_000
 MBIT = 4.0
 ALONE = BYTES * 8 / (MBIT * 1e6)
-"""Seconds."""
+"""Seconds that one transfer takes alone."""
 
 
 class Sending(Handler):
-    """Answers everything with so many zeros."""
+    """Answers everything with `BYTES` zeros."""
 
     def do_GET(self) -> None:
         self.send_response(200)

@@ -1,4 +1,4 @@
-"""A small job, its oracle, and lanes of it as processes."""
+"""A small job, its oracle, and its lanes as processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTH, STEPS, SEED = 3, 2, 7
 
 
 def captured_step() -> CapturedStep:
-    """A step of a small MLP, by AdamW."""
+    """A step of a small MLP with AdamW."""
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(24, 24), nn.ReLU(), nn.Linear(24, 4))
     data = {"x": torch.randn(40, 24), "y": torch.randn(40, 4)}
@@ -60,12 +60,12 @@ def oracle(job: LaneJob, rows: Rows) -> tuple[list[Round], Mapping[str, Tensor]]
 
 @dataclass
 class Lanes(Processes):
-    """Lanes of one job as processes, of which `rows` say which counts when."""
+    """Lanes of one job as processes; `rows` say which lane counts in which round."""
 
     rows: Rows
 
     def require_oracles_bits(self, of: Collection[int] = range(16)) -> None:
-        """Every state of these lanes, where they were there, and their results' parameters, are the oracle's."""
+        """Check that these lanes have the oracle's states, where they took part, and its result."""
         rounds, result = oracle(self.job, self.rows)
         for done in rounds:
             for lane, state in enumerate(done.states):

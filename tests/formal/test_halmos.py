@@ -1,4 +1,4 @@
-"""Halmos proves every `check_…` of contracts/formal, for all values of its arguments, within 120 seconds a query."""
+"""Halmos proves every `check_…` of contracts/formal for all argument values, within 120 seconds per query."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Slither finds nothing in contracts/src that slither_answers.json does not answer, and each answer is of a finding.
+"""slither_answers.json answers every finding of Slither in contracts/src, and nothing else.
 
-A finding is named by its detector and the contract's part, never by a line. `detectors` are left out as a whole,
-with a reason each.
+A finding is identified by its detector and the part of the contract, never by a line. The `detectors` in the
+file are not run at all; each has a reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def place(element: dict[str, Any] | None) -> str:
 
 
 def findings() -> set[tuple[str, str]]:
-    """Detector and place of all findings outside the detectors that are left out."""
+    """Detector and place of all findings of the detectors that are run."""
     slither = tool("slither")
     out = BUILD / "slither"
     compiled = run(

@@ -1,6 +1,7 @@
-"""The tools of `make test-heavy` that live in build/formal/venv: Halmos and Slither, and the forge that they call.
+"""Tools of `make test-heavy`: Halmos and Slither, installed in build/formal/venv, and the forge that they
+call.
 
-Not part of the project's environment: they pin packages that it has in other versions (requirements.txt).
+They are not in the project's environment, because they pin other versions of its packages (requirements.txt).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FORGE = Path(os.environ.get("FORGE", "forge"))
 
 
 def tool(name: str) -> Path:
-    """The program, or a skip that says what installs it."""
+    """The path of a program; skips the test, saying what installs it, if it is missing."""
     found = BUILD / "venv" / "bin" / name
     if not found.is_file():
         pytest.skip(f"{name} is not installed: `make test-heavy` installs it")
@@ -25,7 +26,7 @@ def tool(name: str) -> Path:
 
 
 def run(*command: object, timeout: float, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command in the repository root that finds forge; its output is text. `timeout` is in seconds."""
+    """Run a command in the repository root, with forge in PATH; output as text. `timeout` is in seconds."""
     folders = [str(BUILD / "venv" / "bin"), str(FORGE.parent), os.environ["PATH"]]
     variables = {**os.environ, "PATH": os.pathsep.join(folders), **environment}
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""One anvil with the arbiter for each file that compares the machine with it."""
+"""One anvil with the arbiter for each test file that uses it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random instructions of every primitive: shapes, types, attributes, and how their operands are filled.
 
-Operands stay within a few chunks, so that one call carries all of them to the EVM. What `samples` lists is fixed and
-covers every rule; here every shape is drawn again.
+Operands have at most a few chunks, so that one call passes all of them to the EVM. The list in `samples` is
+fixed and covers every rule; the shapes here are random.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tests.vectors.numerics_edges import CASTS
 
 F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
 MOST = 512
-"""Elements of a result, about."""
+"""Approximate limit of a result's elements."""
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 33)
 ROW_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768)
-"""Of f32 and i32: parts of a chunk, one, two and three chunks. Rows of i64 have half as many elements."""
+"""Row lengths for f32 and i32: parts of a chunk, one, two and three chunks. For i64 they are halved."""
 
 Shape = tuple[int, ...]
 Make = Callable[..., Value]
@@ -47,7 +47,7 @@ def partner(r: Random, whole: Shape) -> Shape:
 
 
 def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
-    """Operands of these types whose common shape is the first one's, in any order of sizes."""
+    """Operands of these types that broadcast; one of them, at a random place, has the common shape."""
     whole = shape(r)
     shapes = [whole, *(partner(r, whole) for _ in dtypes[1:])]
     r.shuffle(shapes)
@@ -57,7 +57,9 @@ def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 def elementwise(
     method: str, choices: Sequence[Sequence[DType]], *hows: Sequence[str], after: Sequence[int] = ()
 ) -> Generator:
-    """Operands of one of some combinations of types; `hows` are the fills of the operands behind the first."""
+    """Operands of a random one of these combinations of types; `hows` are possible fills of all but the
+    first.
+    """
 
     def generate(r: Random) -> Sample:
         dtypes = r.choice(choices)
@@ -71,7 +73,7 @@ def elementwise(
 
 
 def pairs(*dtypes: DType) -> list[tuple[DType, DType]]:
-    """Two operands of one type."""
+    """For each type, two operands of it."""
     return [(dtype, dtype) for dtype in dtypes]
 
 
@@ -96,7 +98,7 @@ def constant(r: Random) -> Sample:
 
 
 def strided(r: Random) -> Sample:
-    """An affine map with steps of either sign, or none, somewhere inside the operand."""
+    """An affine map somewhere inside the operand; its strides are positive, negative or zero."""
     x = TensorType(r.choice(list(DType)), (r.randint(1, MOST),))
     sizes, strides, low, high = [], [], 0, 0
     for size in shape(r):
@@ -121,7 +123,7 @@ def concat(r: Random) -> Sample:
 
 
 def pad(r: Random) -> Sample:
-    """Room on any side of any axis."""
+    """Padding on any side of any axis."""
     x = TensorType(r.choice(list(DType)), shape(r, MOST // 4, 3))
     low = [r.randint(0, 2) for _ in x.shape]
     whole = [size + at + r.randint(0, 2) for size, at in zip(x.shape, low, strict=True)]
@@ -130,7 +132,7 @@ def pad(r: Random) -> Sample:
 
 
 def gather(r: Random) -> Sample:
-    """Rows of a table, some of them outside."""
+    """Rows of a table, with some indices outside it."""
     row = shape(r, 16, 2)
     table = TensorType(r.choice(list(DType)), (r.randint(1, 9), *row))
     index = TensorType(I32, shape(r, MOST // prod(row), 2))
@@ -156,7 +158,7 @@ def round_scaled(r: Random) -> Sample:
 
 
 def dot(r: Random) -> Sample:
-    """Up to some 64 products of rows."""
+    """Up to 64 products of rows in each of up to four matrices."""
     length = r.choice(ROW_LENGTHS)
     lead = shape(r, 4 if length < 256 else 1, 2)
     m, n = (r.randint(1, 8 if length < 256 else 3) for _ in range(2))
@@ -165,7 +167,7 @@ def dot(r: Random) -> Sample:
 
 
 def scatter_sum(r: Random) -> Sample:
-    """Indices inside and outside of one to nine places."""
+    """One to nine places, with indices inside and outside of them."""
     length = max(1, r.choice(ROW_LENGTHS) // 2)
     x = TensorType(I64, (*shape(r, max(1, 512 // length), 2), length))
     places = r.randint(1, 9)

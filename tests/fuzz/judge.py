@@ -1,6 +1,7 @@
-"""A judge in Python: what `Evidence` and the arbiter do with the openings of one element (dispute.md sections 4 and 5).
+"""A judge in Python: it does what `Evidence` and the arbiter do with the openings of one element (dispute.md
+sections 4 and 5).
 
-It knows a program id and a trace root. Everything else is opened to it, proved, and read from the opened chunks alone.
+It knows only a program id and a trace root. It proves all that is opened to it, and reads only opened chunks.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Judge:
 
 
 def canonical(bits: int, dtype: DType) -> int:
-    """What a load does (encoding.md section 1)."""
+    """The canonical form of an element, as a load gives it (encoding.md section 1)."""
     if dtype is DType.F32:
         return floats.canonical(bits)
     return int(bits != 0) if dtype is DType.BOOL else bits

@@ -1,7 +1,9 @@
-"""Calls of attention, convolutions, batch norm and the hasher, written down for native/driver.cpp (as in `recorded`).
+"""Calls of attention, convolutions, batch norm and the hasher, recorded for native/driver.cpp (as in
+`recorded`).
 
-Right results are those of plain code: whole tables one function after the other, one product of matrices for each
-element of a kernel, torch's operations one by one, hashlib.
+The expected results of attention come from whole tables, one function after another; those of convolutions
+from one matrix product for each element of a kernel; those of the hasher from hashlib. Batch norm has those
+of the library's kernels, which may be compiled.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from tests.unit.library.test_attention import Plain, case, causal
 from tests.unit.numerics.test_convolution_shape_classes import random_call
 
 QUERIES = (1, 2, 7, 12, 13, 119, 120, 121, 130, 241)
-"""At the edges of panels and of blocks of 120."""
+"""Numbers of queries at the edges of panels and of blocks of 120."""
 KEYS = (1, 2, 3, 8, 15, 16, 17, 33, 119, 120, 121, 131, 250)
 INNER = (1, 2, 3, 5, 8, 16, 31, 33)
 WHOLE = 1 << 22
@@ -41,15 +43,15 @@ CHANNELS = (
     (1, 3, 9_001),
     (5, 9, 1),
 )
-"""Samples, channels, size: single ones, odd ones, more than a thread's turn of 2^14 elements."""
+"""Samples, channels, size: 1, odd numbers, and more than the 2^14 elements that a thread takes at a time."""
 WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129, 1023, 1024)
-"""Bytes of a row around every length at which padding takes another block."""
+"""Bytes of a row, around every length at which padding needs another block."""
 
 
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
-    """All three kinds with strides, padding, dilation and groups.
+    """Convolutions of all three kinds with strides, padding, dilation and groups.
 
-    `alone`: one group of one sample, so that nothing lies behind its result.
+    `alone`: one group of one sample, so that its result ends the buffer.
     """
     found: list[bytes] = []
     while len(found) < count:
@@ -67,7 +69,9 @@ def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
 
 
 def attentions(r: Random, count: int) -> list[bytes]:
-    """Both passes: with and without masks of every form, dropout, hidden keys, whole and in blocks, turned or not."""
+    """Both passes: with and without masks of every form, dropout and hidden keys; whole and in blocks;
+    transposed or not.
+    """
     found = []
     for _ in range(count):
         m = r.choice(QUERIES)
@@ -137,7 +141,7 @@ def _attention(kind: Kind, p: Attention, given: Backward, results: tuple[Tensor,
 
 
 def _placed(data: int | None, offsets: int | None, heads: int, reach: int, size: int) -> list[Buffer]:
-    """Memory up to the last element, no further, and the offsets in it."""
+    """The memory up to the last element and no further, and the offsets into it."""
     if not data or not offsets:
         return [None, None]
     starts = struct.unpack(f"<{heads}q", ctypes.string_at(offsets, 8 * heads))
@@ -172,7 +176,7 @@ def channels(r: Random, count: int) -> list[bytes]:
 
 
 def hashes(r: Random) -> list[bytes]:
-    """Rows of every width and any number of them, none among these; nothing where the processor has no SHA."""
+    """Calls with rows of every width, in several numbers including 0; none if the processor has no SHA."""
     if row_hasher() is None:
         return []
     found = []

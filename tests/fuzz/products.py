@@ -1,7 +1,7 @@
-"""Random products for the kernels, and what the plain-integer reference makes of them.
+"""Random products for the kernels, with the results of the plain-integer reference.
 
-Sizes lie at and beside the edges of tiles, panels, strips and chunks; magnitudes at the limit and where a run of i32
-must end; operands anywhere in memory.
+Sizes are at and near the edges of tiles, panels, strips and chunks. Magnitudes are at the limit, and where a
+run of i32 sums must end. Operands lie anywhere in memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ TERMS = (
 LONG = (450, 509, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097, 8191, 8192, 8193, 9001)
 STRIPS = (120, 121, 127, 128, 129, 131, 132, 240, 251, 256, 257)
 SPILL = (5787, 5788, 5789, 5792, 4092, 4093, 4094, 3342, 8191, 8192)
-"""All terms of a chunk, of two or of three: sums of squares on either side of what lets a run of i32 go on."""
+"""Sizes of terms. Over one, two or three chunks their sums of squares are just below or above the limit for a
+run of i32 sums."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ def product(r: Random, work: int) -> Product:
     k = r.choice(LONG if r.random() < 0.15 else TERMS)
     most = max(work // (k * max(1, int(np.prod(batch)))), 1)
     m, n = (min(r.choice(sizes), r.randint(max(most // 2, 1), most)) for sizes in (ROWS, COLUMNS))
-    if r.random() < 0.3:  # whole strips on one side, little on the other
+    if r.random() < 0.3:  # whole strips on one side, few rows on the other
         batch, k, few = (), r.choice(TERMS[:15]), r.choice((1, 2, 5))
         m, n = r.choice(((r.choice(STRIPS), few), (few, r.choice(STRIPS))))
     shapes = [batch, batch]
-    if batch and r.random() < 0.4:  # one side serves the whole batch, or one axis of it
+    if batch and r.random() < 0.4:  # the whole batch, or one of its axes, shares one side
         shapes[r.randrange(2)] = r.choice(((), batch[1:], (1, *batch[1:])))
     x, y = (_placed(r, _values(r, (*shape, rows, k), p)) for shape, rows, p in zip(shapes, (m, n), (px, py)))
     ex, ey = (_exponents(r, t) if r.random() < 0.3 else None for t in (x, y))
@@ -95,7 +96,7 @@ def product(r: Random, work: int) -> Product:
 
 
 def _values(r: Random, shape: tuple[int, ...], p: int) -> Tensor:
-    """f32 rows of one of many kinds, some of them special."""
+    """f32 rows of a random kind; a few contain a special value."""
     g = np.random.default_rng(r.getrandbits(64))
     rows, k = int(np.prod(shape[:-1])), shape[-1]
     x: np.ndarray
@@ -136,7 +137,7 @@ def _values(r: Random, shape: tuple[int, ...], p: int) -> Tensor:
 
 
 def _placed(r: Random, x: Tensor) -> Tensor:
-    """The same values at another place: transposed, inside something larger, axes in another order."""
+    """The same values in another memory layout: transposed, inside a larger tensor, or with permuted axes."""
     way = r.choice(("dense", "columns", "inside", "columns inside", "apart", "axes"))
     if way == "dense":
         return x
@@ -144,7 +145,7 @@ def _placed(r: Random, x: Tensor) -> Tensor:
         return x.mT.contiguous().mT
     if way == "apart":
         return torch.stack((torch.full_like(x, torch.nan), x), dim=-1)[..., 1]
-    if way == "axes":  # batch axes inside the rows, as heads of attention lie
+    if way == "axes":  # batch axes inside the rows, like the heads of attention
         order = [*range(1, x.dim() - 1), 0, x.dim() - 1] if x.dim() > 2 else [0, 1]
         return x.permute(order).contiguous().permute([order.index(axis) for axis in range(x.dim())])
     matrix = x.mT if way.startswith("columns") else x
@@ -157,7 +158,7 @@ def _placed(r: Random, x: Tensor) -> Tensor:
 
 
 def _exponents(r: Random, x: Tensor) -> Tensor:
-    """i32 [..., rows, 1], or of a group of all rows: at least those of the rows, the sentinel where there is one."""
+    """i32 [..., rows, 1], or one for all rows: never less than the rows' own, and a sentinel stays one."""
     each = [plain.exponent(row) for row in patterns(x)]
     if r.random() < 0.5:
         e = torch.tensor(each, dtype=torch.int32).reshape(*x.shape[:-1], 1)
@@ -182,7 +183,9 @@ def patterns(x: Tensor) -> list[list[int]]:
 def _right(
     x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    """i32 bits [..., M, N], by the reference: integers from its `quantise`, plain i64 sums, its `round_scaled`."""
+    """The right i32 bits [..., M, N]: the reference's `quantise`, plain i64 sums, the reference's
+    `round_scaled`.
+    """
     batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     (mx, kx), (my, ky) = (_quantised(t, p, e) for t, p, e in ((x, px, ex), (y, py, ey)))
     exact = np.matmul(mx, np.swapaxes(my, -1, -2))  # below 9001 * 2^40 < 2^54

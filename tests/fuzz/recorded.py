@@ -1,7 +1,8 @@
-"""Calls of the compiled library written down for native/driver.cpp: what goes in, and what must come out.
+"""Calls of the compiled library, recorded for native/driver.cpp: the inputs and the expected results.
 
-Products take the operands that `Compiled` would hand over and results of the integer reference; fused functions and
-random words, results of the portable variant, which tests elsewhere hold to the plain lists.
+Products have the operands that `Compiled` would pass, and results of the integer reference. Fused functions
+have results of the portable variant, and random words those of `philox`. Other tests compare both with plain
+code.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from protocol.numerics.reference import rows as plain
 from tests.fuzz.products import COLUMNS, LONG, PAIRS, ROWS, TERMS, Product, product
 
 SHARE = 1 << 14
-"""Elements of a thread's turn (native/fused.cpp, native/philox.cpp)."""
+"""Elements that a thread takes at a time (native/fused.cpp, native/philox.cpp)."""
 
 Buffer = Tensor | bytes | None
 
 
 class Kind(IntEnum):
-    """As numbered in the driver."""
+    """Kinds of calls, numbered as in the driver."""
 
     PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS = range(8)
     ADAMW, CANONICAL, PHILOX, KEEP_MASK = range(8, 12)
@@ -38,7 +39,7 @@ class Kind(IntEnum):
 
 
 def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
-    """One call; results last."""
+    """Encode one call; its results are the last buffers."""
     parts = [struct.pack("<qq", kind, len(numbers)), struct.pack(f"<{len(numbers)}q", *numbers)]
     parts.append(struct.pack("<q", len(buffers)))
     for buffer in buffers:
@@ -48,7 +49,7 @@ def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
 
 
 def products(r: Random, count: int, work: int) -> list[bytes]:
-    """Random products, a third of them of integers."""
+    """Random products, about a third of them of integers."""
     found = []
     for _ in range(count):
         given = product(r, work)
@@ -91,7 +92,7 @@ def _product(sides: tuple[_Side, _Side], batch: int, terms: int, bias: Tensor | 
 
 
 def fused(r: Random, count: int) -> list[bytes]:
-    """Every fused function on tables of random sizes, some larger than a thread's turn."""
+    """Every fused function on tables of random sizes, some larger than `SHARE`."""
     f = Fused("portable")
     found = []
     for _ in range(count):
@@ -134,7 +135,7 @@ def fused(r: Random, count: int) -> list[bytes]:
 
 
 def random_words(r: Random, count: int) -> list[bytes]:
-    """Philox words and masks, up to three turns of them."""
+    """Philox words and masks, up to a little more than two times `SHARE` of them."""
     found = []
     for _ in range(count):
         key, step, stream = (r.getrandbits(32), r.getrandbits(32)), r.getrandbits(32), r.getrandbits(32)
@@ -151,7 +152,7 @@ def random_words(r: Random, count: int) -> list[bytes]:
 
 
 def _numbers(r: Random, rows: int, columns: int) -> Tensor:
-    """Ordinary numbers, any bits, or special ones among them."""
+    """Random bits, or ordinary numbers with perhaps a special value among them."""
     g = torch.Generator().manual_seed(r.getrandbits(32))
     if r.random() < 0.2:
         words = torch.randint(-(2**31), 2**31, (rows, columns), generator=g)

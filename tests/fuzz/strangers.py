@@ -1,4 +1,4 @@
-"""Mutations of what honest parties write, and what an error about them may be."""
+"""Mutations of what honest parties write, and checks of the errors about them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import string
 from protocol.errors import AssayError
 
 LINE = 2_000
-"""Characters of an error: it goes to a log and a database."""
+"""Most characters of an error message, which goes to a log and a database."""
 SIGNS = "\0\t\n\r !\"#$%&'()*+,-./0:;<=>?@A[\\]^_`a{|}~\x7f\x80é①。．\u200d\u2028\ud800\U0001f600"
 
 
 def mutated(chance: random.Random, text: str, pieces: list[str]) -> str:
-    """A text with some characters or pieces put in, taken out, doubled or changed."""
+    """The text with some characters or pieces inserted, removed, doubled or changed."""
     for _ in range(chance.randrange(4)):
         at, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
         end = min(end, at + chance.choice((0, 1, 1, 4, 40)))
@@ -32,7 +32,7 @@ def mutated(chance: random.Random, text: str, pieces: list[str]) -> str:
 
 
 def flipped(chance: random.Random, data: bytes) -> bytes:
-    """Bytes with some changed, cut out or put in."""
+    """The data with some bytes changed, removed or inserted."""
     new = bytearray(data)
     for _ in range(chance.randrange(1, 5)):
         at = chance.randrange(len(new) + 1)
@@ -42,7 +42,7 @@ def flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def kind(error: AssayError, about: object) -> str:
-    """The name of an error, in a form that can be logged."""
+    """The name of an error, whose message must be short and printable."""
     assert len(str(error)) <= LINE, about
     assert str(error).isprintable(), about
     return type(error).__name__

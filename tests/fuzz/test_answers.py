@@ -1,7 +1,8 @@
-"""The readers of HTTP answers against a server that answers almost rightly, 2,900 times; `test_readers` has the others.
+"""The readers of HTTP answers against a server with 2,900 almost correct answers; `test_readers` has the
+other readers.
 
-None may raise anything but its module's own error, of one line, nor read more than its limit or take longer. Inputs are
-mutations of right ones, from a seed; a failure names its input.
+A reader may raise only its module's own error, of one line, and must keep its limits of size and time. Inputs
+are seeded mutations of correct ones; a failure shows its input.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ RIGHT = [
     b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + bytes(DUE),
     b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: x\r\n\r\nlater",
-    b"\x16\x03\x03\x00\x4a\x02\x00\x00\x46\x03\x03" + bytes(70),  # TLS: a server's hello, cut off
+    b"\x16\x03\x03\x00\x4a\x02\x00\x00\x46\x03\x03" + bytes(70),  # TLS: a truncated ServerHello
     b"\x15\x03\x01\x00\x02\x02\x28",  # TLS: an alert
 ]
 BITS = [
@@ -80,7 +81,7 @@ BITS = [
 
 
 def hostile(chance: random.Random) -> bytes:
-    """An answer that is almost right."""
+    """An answer that is almost correct."""
     data = chance.choice(RIGHT)
     for _ in range(chance.randrange(4)):
         at = chance.choice((0, 9, data.find(b"\r\n") + 2, chance.randrange(len(data) + 1), len(data)))
@@ -93,7 +94,7 @@ def hostile(chance: random.Random) -> bytes:
 
 
 class Answers:
-    """What a server says to each question in turn; now and then it says no more and leaves the connection open."""
+    """Answers a server's requests; now and then it then falls silent and leaves the connection open."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -109,7 +110,7 @@ class Answers:
 
 
 def timed(found: Counter[str], answers: Answers, what: Callable[[], str]) -> None:
-    """Ask, and count how it went."""
+    """Make one request and count its outcome."""
     begun = time.monotonic()
     try:
         found[what()] += 1
@@ -117,12 +118,12 @@ def timed(found: Counter[str], answers: Answers, what: Callable[[], str]) -> Non
         raise AssertionError(f"after {answers.said[:300]!r}") from error
     assert time.monotonic() - begun < 50 * PATIENCE, answers.said[
         :300
-    ]  # the machine may be slow, a limit is not lost
+    ]  # generous, as the machine may be slow; a missing limit is still seen
 
 
 @contextmanager
 def talking(handle: Callable[[socket.socket, str], None]) -> Iterator[int]:
-    """A server that talks whatever it is told, TLS too; its port."""
+    """Run a server that answers whatever it receives, even TLS; yields its port."""
 
     def run() -> None:
         with suppress(OSError):

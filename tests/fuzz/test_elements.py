@@ -1,7 +1,8 @@
-"""Random and edge elements of every primitive: plain integers against torch against the arbiter on an EVM.
+"""Random and edge elements of every primitive, compared between plain integers, torch and the arbiter on an
+EVM.
 
-`make test` compares some hundreds of elements of each, `make test-heavy` 100,000: one test for each primitive, so that
-a run can be resumed with `-k`.
+`make test` compares at least 300 elements of each primitive, `make test-heavy` 100,000. Each primitive has
+its own test, so that a run can be resumed with `-k`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def words(value: Tensor, instruction: Instruction) -> list[int]:
 
 
 def compare(chain: Evm, sample: Sample, seed: int) -> int:
-    """Every element of one instruction three ways; how many there were."""
+    """Compare every element of one instruction in all three ways; returns their number."""
     instruction = sample.instruction
     primitive = PRIMITIVES[instruction.op]
     operands = sample.operands(seed)
@@ -48,7 +49,7 @@ def compare(chain: Evm, sample: Sample, seed: int) -> int:
 
 
 def compare_many(chain: Evm, op: Op, least: int, run: str) -> None:
-    """At least `least` elements of random instructions of one primitive."""
+    """Compare at least `least` elements of random instructions of one primitive."""
     r = Random(f"{run} {op.label}")
     compared = 0
     while compared < least:

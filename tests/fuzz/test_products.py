@@ -1,7 +1,8 @@
-"""Random products by every kernel that this machine runs, on one thread and on two, against plain integers.
+"""Random products of every kernel that this machine runs, on one thread and on two, compared with plain
+integers.
 
-`make test` compares some dozens for each kernel, `make test-heavy` thousands, one test for each hundred. Each number in
-a test's name is a seed, so any of them can be run alone.
+`make test` compares dozens of products for each kernel; `make test-heavy` thousands, a hundred in each test.
+The number in a test's name is its seed, so that it can be run alone.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def compare(kernel: ProductKernel, given: Product) -> None:
 def test_sums_longer_than_an_accumulator_are_exact(
     kernel: ProductKernel, px: int, py: int, terms: int
 ) -> None:
-    """The limits, and numbers all of whose digits to the base 128 are large and of one sign."""
+    """Operands at the limits, and numbers whose base-128 digits are all large and of one sign."""
     all_large = {13: -63 * 128 - 64, 20: -(63 * 128 + 64) * 128 - 64}
     x = torch.tensor([[1 << px], [-1 << px], [all_large[px]]]).expand(-1, terms).to(torch.int32)
     y = torch.tensor([[-1 << py], [all_large[py]]]).expand(-1, terms).to(torch.int32)
@@ -95,7 +96,7 @@ def integers(r: Random, rows: int, terms: int, bits: int) -> torch.Tensor:
     "bits", [(13, 13), (20, 13), (13, 20), (20, 20), (30, 13), (13, 30), (30, 30), (31, 31)]
 )
 def test_integer_products_of_any_width_are_exact(bits: tuple[int, int]) -> None:
-    """`dot` with 30 bits: no kernel multiplies them at once, halves of them do."""
+    """`dot` of integers wider than 20 bits, which no kernel multiplies: it uses float64 blocks, or halves."""
     r = Random(f"integers {bits}")
     for _ in range(12):
         m, n, k = r.choice((1, 3, 13)), r.choice((1, 7, 33)), r.choice((1, 31, 64, 65, 129, 513))

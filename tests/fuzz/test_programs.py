@@ -1,5 +1,6 @@
-"""Random programs run, trace, prove and judge consistently: every element of every value of every frame is judged right
-from its opened chunks, one that was changed is judged wrong, and a sample of both by the arbiter on an EVM.
+"""Random programs run, trace, prove and judge consistently. Every element of every value of every frame is
+judged right from its opened chunks, and a changed one is judged wrong. The arbiter on an EVM judges one right
+element of each value.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ SOME, MANY = 5, 120
 
 
 class Claim:
-    """All values of one frame as a solver claims them, true or not, with their trees: what openings are made from."""
+    """All values of one frame as a solver claims them, true or not, with their trees. Openings are made from
+    them.
+    """
 
     def __init__(self, program: Program, values: Sequence[bytes], roots: Sequence[bytes]) -> None:
         self.program = program
@@ -42,11 +45,11 @@ class Claim:
 
     @classmethod
     def of(cls, run: Trace) -> Claim:
-        """The true one."""
+        """The true claim."""
         return cls(run.program, [bytes(run.value(leaf)) for leaf in range(len(run.roots))], run.roots)
 
     def changed(self, leaf: int, data: bytes) -> Claim:
-        """Another value at one leaf, and nothing else false."""
+        """The claim with another value at one leaf; nothing else is false."""
         values, roots = list(self.values), list(self.roots)
         values[leaf], roots[leaf] = data, tensor_root(data)
         return Claim(self.program, values, roots)
@@ -69,7 +72,7 @@ class Claim:
 
 
 def made(r: Random) -> Program:
-    """A program with calls of calls and a repeated body, over all primitives."""
+    """A random program of all primitives, with nested calls and a repeated body."""
     inner = random_program(r, [], moves=12)
     middle = random_program(r, [inner], moves=8)
     return random_program(r, [inner, middle], moves=25, loops=[random_loop(r)])
@@ -99,7 +102,7 @@ def primitives(claim: Claim) -> Iterator[tuple[int, Instruction]]:
 
 
 def require_right(claim: Claim, r: Random, chain: Evm) -> None:
-    """Every element of every primitive's value is judged right, one of each by the EVM too."""
+    """Every element of every primitive's value is judged right, one of each value also by the EVM."""
     for n, instruction in primitives(claim):
         for_evm = r.randrange(instruction.result.elements)
         for element in range(instruction.result.elements):
@@ -108,7 +111,9 @@ def require_right(claim: Claim, r: Random, chain: Evm) -> None:
 
 
 def judge_element(claim: Claim, n: int, element: int, chain: Evm | None) -> tuple[int, int]:
-    """Claimed and computed bits; a long row block by block. With a chain its arbiter must compute the same."""
+    """The claimed and the computed bits; a long row is judged block by block. The arbiter of `chain`, if
+    given, must compute the same.
+    """
     instruction = claim.program.instructions[n]
     opened, value = open_instruction(claim.program, n), claim.leaf(instruction.first)
     stated = claim.chunk(0, instruction.first, instruction.result.chunk_of(element))
@@ -134,7 +139,7 @@ def bare(chunks: list[ChunkOpening]) -> list[Chunk]:
 
 
 def require_wrong(claim: Claim, r: Random) -> None:
-    """One changed element of every primitive's value is judged wrong, and the one beside it right."""
+    """One changed element of every primitive's value is judged wrong, and one next to it right."""
     for n, instruction in primitives(claim):
         size, element = instruction.result.dtype.itemsize, r.randrange(instruction.result.elements)
         data = bytearray(claim.values[instruction.first])

@@ -1,7 +1,8 @@
-"""Every reader of strangers' addresses and bundles, on 6,000 inputs; `test_answers` has those of HTTP answers.
+"""Every reader of strangers' addresses and bundles, on 6,000 inputs; `test_answers` has the readers of HTTP
+answers.
 
-None may raise anything but its module's own error, of one line, nor read more than its limit or take longer. Inputs are
-mutations of right ones, from a seed; a failure names its input.
+A reader may raise only its module's own error, of one line, and must keep its limits of size and time. Inputs
+are seeded mutations of correct ones; a failure shows its input.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ VALUES: list[object] = [
 
 
 def opens(address: Address) -> None:
-    """What the libraries that open a connection make of an address, each without a network."""
+    """Pass the address to the libraries that open a connection, without a network: none may raise."""
     httpcore.URL(scheme=address.scheme, host=address.host, port=address.port, target=address.path or "/")
     address.host.encode("idna")  # as sockets do
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -108,7 +109,7 @@ def test_addresses() -> None:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A right bundle's folder."""
+    """The folder of a correct bundle."""
     folder, step = tmp_path_factory.mktemp("right"), tiny.step_program()
     data = Tensor.from_array("data", tiny.fixed()[0].numpy())
     write_bundle(Bundle("tiny", step, step.checkpoint(tiny.initial()).tensors, (data,), ()), folder)
@@ -116,7 +117,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(chance: random.Random, value: object, depth: int = 0) -> object:
-    """A JSON value with something in it changed."""
+    """The JSON value with one part changed."""
     if depth and chance.random() < 0.15:
         return chance.choice(VALUES)
     if isinstance(value, dict):
@@ -132,7 +133,7 @@ def changed(chance: random.Random, value: object, depth: int = 0) -> object:
 
 
 def outcome(folder: Path, store: BlobStore) -> str:
-    """The error that a bundle's folder is refused with; empty if it is taken."""
+    """The name of the error with which a bundle's folder is refused; empty if it is accepted."""
     digest = sha256((folder / MANIFEST).read_bytes()).digest()
     limits = replace(SIZES, allowed=(folder.parent.as_uri(),))
     try:

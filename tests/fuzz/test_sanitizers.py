@@ -1,12 +1,14 @@
-"""The compiled libraries under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, driven by the fuzz.
+"""The compiled libraries under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, with random
+calls.
 
-The sources are built again with the sanitizers and a driver (native/driver.cpp) that knows neither Python nor torch:
-buffers of exactly their size, every instruction set, one thread and two, called by a thread that flushes subnormals
-and rounds upward and by one that does not. Planted errors show that it sees, in every group of functions.
+The sources are built again with the sanitizers and a driver (native/driver.cpp) that needs neither Python nor
+torch. It allocates buffers of exactly their size and runs every instruction set on one thread and on two. It
+makes every call from a thread that flushes subnormals and rounds upward, and from one in the default mode.
+Planted errors in every group of functions show that errors are detected.
 
-ThreadSanitizer is not among them: it does not know the barriers of libgomp, which is not built with it, and so calls
-every value that one thread packs and another multiplies a race. That no result depends on the threads is what the
-comparison on one and on two threads says here and in test_products.py.
+ThreadSanitizer is not used. libgomp is not built with it, so it does not see libgomp's barriers and reports a
+race for every value that one thread packs and another multiplies. Comparisons of one thread with two, here
+and in test_products.py, show that no result depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def run(command: Iterable[object], **environment: str) -> subprocess.CompletedPr
 
 
 def compiler() -> str:
-    """A C++ compiler whose programs run with these sanitizers, or a skip that says what is missing."""
+    """The C++ compiler. Skips the test if there is none, or no compiled library to take results from."""
     found = shutil.which(os.environ.get("CXX", "g++"))
     if found is None:
         pytest.skip("no C++ compiler")
@@ -61,7 +63,7 @@ def compiler() -> str:
 
 
 def compiled(cxx: str, sources: Path, names: Iterable[str], folder: Path, flags: Iterable[str]) -> list[Path]:
-    """Object files of some sources, two at a time."""
+    """Compile the sources to object files, two at a time."""
     folder.mkdir(parents=True, exist_ok=True)
 
     elsewhere = {DRIVER.name: DRIVER, HASHER.name: HASHER}
@@ -82,7 +84,7 @@ def library_sources() -> list[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Objects of the library and of the driver with the sanitizers in them."""
+    """Object files of the libraries and of the driver, with the sanitizers."""
     cxx, folder = compiler(), tmp_path_factory.mktemp("sanitized")
     tiny = folder / "tiny.cpp"
     tiny.write_text("int main() { return 0; }\n")
@@ -147,7 +149,9 @@ def test_the_hasher_reads_and_writes_what_is_its_own(driver: Path, tmp_path: Pat
 
 
 class Plant(NamedTuple):
-    """A line of a file, what is planted instead, what is compiled again, and what the driver or the sanitizers say."""
+    """A planted error: the file, its right line, the wrong one, the source to recompile, what the driver or
+    the sanitizers report, and the calls.
+    """
 
     file: str
     right: str
@@ -156,7 +160,7 @@ class Plant(NamedTuple):
     report: str
     calls: Callable[[], list[bytes]]
     number: int = 0
-    """Which of the lines, if there are several."""
+    """Which occurrence of the right line, if there are several."""
 
 
 def products() -> list[bytes]:

@@ -1,6 +1,6 @@
-"""The bits of CUDA: on a GPU where there is one, and by Triton's interpreter where Triton is installed.
+"""The bits of CUDA: on a GPU if there is one, and with Triton's interpreter if Triton is installed.
 
-`make test-gpu` installs Triton and runs all of it; `make test-heavy` runs what needs Triton and no GPU. Nothing here
-needs more than torch, numpy, Triton and pytest, so `python -m benchmarks.cuda --all` runs it unchanged on a GPU
-machine.
+`make test-gpu` installs Triton and runs all tests; `make test-heavy` runs those that need Triton but no GPU.
+Nothing here needs more than torch, numpy, Triton and pytest, so `python -m benchmarks.cuda --all` runs the
+tests unchanged on a GPU machine.
 """

@@ -1,4 +1,4 @@
-"""What there is to run on."""
+"""Fixtures: a GPU, Triton, and Triton's interpreter and compiler in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 Test = TypeVar("Test", bound=Callable[..., object])
 Interpret = Callable[..., Any]
-"""From the name of a function of `interpreted.py` and its arguments to what it gives."""
+"""Takes the name of a function of `interpreted.py` and its arguments; returns the function's result."""
 
 
 def needs_triton(test: Test) -> Test:
@@ -29,7 +29,7 @@ def needs_triton(test: Test) -> Test:
 
 @pytest.fixture(scope="session")
 def cuda() -> torch.device:
-    """A CUDA device."""
+    """The CUDA device; skips the test if there is none."""
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
     return torch.device("cuda")
@@ -37,7 +37,7 @@ def cuda() -> torch.device:
 
 @pytest.fixture(scope="session")
 def triton() -> None:
-    """Triton is installed."""
+    """Skip the test unless Triton is installed."""
     if find_spec("triton") is None:
         pytest.skip("Triton is not installed: `make test-heavy` and `make test-gpu` install it")
 

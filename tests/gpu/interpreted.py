@@ -1,6 +1,6 @@
-"""`python -m tests.gpu.interpreted FUNCTION [JSON …]`: what tests have done in its own process; prints JSON.
+"""`python -m tests.gpu.interpreted FUNCTION [JSON …]`: run a function of this module for a test; print JSON.
 
-Whether Triton interprets is decided when it is imported, so it cannot be switched inside a test.
+Triton decides when it is imported whether it interprets, so a test cannot switch that in its own process.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CASES = (
     ProductCall(3, 18, 300, 1, ROWS, COLUMNS, False, (False, False), False, 1),
     ProductCall(2, 3, 2050, 1, ROWS, APART._replace(batched=False), False, (False, False), False, 1),
 )
-"""More than a tile of 16 in each direction, terms beyond a section of 128, every layout, exponents given and not; rows
-that one program reads as a whole and rows that are too long for that."""
+"""More than a tile of 16 in each direction, terms beyond a section of 128, every layout, with and without
+given exponents; rows that one program reads whole, and rows that are too long for that."""
 BATCHES = (
     ((2, 3, 20, 9), (2, 3, 5, 9)),
     ((4, 1, 6, 70), (1, 5, 3, 70)),
@@ -55,12 +55,12 @@ def functions() -> dict[str, str]:
 
 
 def by_library(name: str, *operands: torch.Tensor, **attributes: Attribute) -> torch.Tensor:
-    """What a library function of one result gives on the CPU."""
+    """The only result of a library function on the CPU."""
     return CATALOGUE[name].kernel(attributes)(operands)[0]
 
 
 def rows() -> list[bool]:
-    """Functions of rows in blocks and beyond one block, beside the plain ones."""
+    """Whether functions of rows, within a block and beyond one, have the plain functions' bits."""
     f = CudaFused()
     wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9
     wide[1, 7] = -math.inf
@@ -91,18 +91,18 @@ def lanes(block: int) -> dict[str, bool]:
 
 
 def bits(x: torch.Tensor) -> bytes:
-    """A tensor's bytes, as they are."""
+    """A tensor's bytes, unchanged."""
     return x.contiguous().numpy().tobytes()
 
 
 def products(px: int, py: int) -> list[str | None]:
-    """What is wrong with products of px by py bits."""
+    """What is wrong with products of px by py bits, for each of `CASES`; None if nothing."""
     kernel = TritonInt8(lambda *_: (16, 16), 128)
     return [failure_of_class(kernel, CPU, ShapeClass(call, px, py)) for call in CASES]
 
 
 def batches() -> list[bool]:
-    """Batches that broadcast, operands in other orders."""
+    """Whether products are right for batches that broadcast, and for permuted operands."""
     kernel, given = TritonInt8(lambda *_: (16, 16)), torch.Generator().manual_seed(1)
     found = []
     for left, right in BATCHES:
@@ -113,7 +113,9 @@ def batches() -> list[bool]:
 
 
 def roots() -> list[bool]:
-    """Tensor roots of a broken last chunk, of a NaN that is not canonical, of bytes and bools."""
+    """Whether tensor roots are right: with a partial last chunk and a NaN that is not canonical, of bytes, of
+    bools.
+    """
     x = torch.arange(600, dtype=torch.float32)
     x[3] = torch.tensor(-1, dtype=torch.int32).view(torch.float32)
     few = [(x, DType.F32), (torch.arange(7).to(torch.uint8), DType.U8), (torch.arange(3) == 1, DType.BOOL)]
@@ -125,7 +127,7 @@ def roots() -> list[bool]:
 
 
 def assembly(capability: int) -> dict[str, str]:
-    """PTX of every kernel for a compute capability; sizes of one, which Triton takes for constants, among them."""
+    """PTX of every kernel for a compute capability, also for sizes of 1, which Triton treats as constants."""
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:

@@ -1,4 +1,4 @@
-"""Calls of `lane_emit` and `lane_absorb` at the edges, which have the same bits everywhere."""
+"""Calls of `lane_emit` and `lane_absorb` with edge cases, which must have the same bits everywhere."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from protocol.numerics.kernels.fused import MOST_LANES, SHARED
 from protocol.program.library.function import Attribute
 
 MOST = 4
-"""Exponent that numbers are cut at, unless a call says otherwise."""
+"""Exponent at which numbers are cut, unless a call says otherwise."""
 CUT, SMALL, WRAPPING = (MOST - 1, MOST, MOST + 1), (-95, -142, -160, -400), (-(2**31), 6 - 2**31, 7 - 2**31)
 EXPONENTS = (0, *CUT, *SMALL, *WRAPPING, 32767, 2**31 - 1)
-"""Ordinary, about the cut, of subnormals and of zeros, those from which subtracting 7 just wraps or does not, large."""
+"""Ordinary, around the cut, of subnormals and of zeros, around where subtracting 7 wraps, and large."""
 COUNTS = (1.0, 0.0, 0.5, -3.0, 1e38, math.inf, math.nan)
 
 
@@ -31,12 +31,12 @@ class Call:
 
 
 def calls(block: int) -> Iterator[Call]:
-    """All of one density."""
+    """All calls with one block size."""
     for most, decay in ((MOST, 1.0), (-20, 0.9), (128, 0.0)):
         attributes = {"block": block, "decay": decay, "most_exponent": most}
         yield Call(f"emit below 2^{most}", "lane_emit", attributes, _changes(block, most))
     for lanes in range(1, MOST_LANES + 1):
-        counts = [COUNTS[(k + lanes) % 2] for k in range(lanes)]  # every second one is late
+        counts = [COUNTS[(k + lanes) % 2] for k in range(lanes)]  # every second lane is late
         yield _absorbing(f"{lanes} lanes", block, lane=lanes // 2, counts=counts)
     for lane in (-1, 0, 3, MOST_LANES, 2**31 - 1):
         yield _absorbing(f"as lane {lane}", block, lane=lane, counts=(1.0, 1.0, 1.0))
@@ -48,13 +48,13 @@ def calls(block: int) -> Iterator[Call]:
 
 
 def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Base, local and feedback: a group, or more, of each kind; more groups than a program has."""
+    """Base, local and feedback: at least one group of each kind, and more groups than a program handles."""
     g = torch.Generator().manual_seed(block)
     shape = (SHARED, block)
     normal = torch.randn((10, *shape), generator=g)
     signs = torch.randint(0, 2, shape, generator=g) * 2.0 - 1.0
-    few = torch.randint(-3, 4, shape, generator=g).float()  # the largest is there several times
-    eighths = torch.arange(SHARED * block).reshape(shape) % 8192 - 4096.0  # halfway between what 8 bits hold
+    few = torch.randint(-3, 4, shape, generator=g).float()  # the largest occurs several times
+    eighths = torch.arange(SHARED * block).reshape(shape) % 8192 - 4096.0  # halfway between 8-bit values
     specials = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-45, 3.4e38])
     spoilt = normal[0].clone()
     spoilt.view(-1)[:: max(block // 2, 1)][: len(specials)] = specials
@@ -75,14 +75,14 @@ def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
     base, feedback = torch.zeros_like(local), torch.zeros_like(local)
     feedback[1], base[2], feedback[2] = torch.randn(3, local.shape[1], generator=g)
     base[3] = local[3]  # nothing has changed
-    base[4, ::3] = math.inf  # less infinities: NaN
+    base[4, ::3] = math.inf  # minus an infinity, or NaN
     return base.view(-1), local.view(-1), feedback.view(-1)
 
 
 def _absorbing(
     name: str, block: int, *, lane: int, counts: tuple[float, ...] | list[float], most: int = MOST
 ) -> Call:
-    """Two groups for each exponent that a message may have: more than a program has."""
+    """At least one group for each exponent that a message may have: more groups than a program handles."""
     g = torch.Generator().manual_seed(len(counts))
     groups = 5 * len(EXPONENTS) if block == 1 else len(EXPONENTS)
     blocks = groups * SHARED
@@ -92,7 +92,7 @@ def _absorbing(
     own = _message(g, blocks, block)
     inbox = [(*_message(g, blocks, block), torch.tensor(count)) for count in counts]
     cancelled = inbox[0][-3].to(torch.int32)
-    if len(inbox) > 1:  # what is added up is next to nothing in half of the groups
+    if len(inbox) > 1:  # in half of the groups the values nearly cancel
         inbox[1][-3][: blocks // 2] = (-cancelled & 255).to(torch.uint8)[: blocks // 2]
         for a, b in zip(inbox[0][:-3], inbox[1][:-3]):
             b[: blocks // 2] = a[: blocks // 2]
@@ -103,7 +103,9 @@ def _absorbing(
 
 
 def _message(g: torch.Generator, blocks: int, block: int) -> tuple[Tensor, ...]:
-    """Index, where there is one, of places that meet and of places outside; every value; exponents of all kinds."""
+    """A message: indices, if the block has any, that collide or are outside; all values; exponents of all
+    kinds.
+    """
     index = torch.randint(0, 3, (blocks,), generator=g, dtype=torch.uint8)
     index[::5] = torch.randint(0, 256, index[::5].shape, generator=g, dtype=torch.uint8)
     index[::7], index[1::7] = block - 1, min(block, 255)

@@ -1,4 +1,4 @@
-"""Captured steps have the same bits on CUDA: operations, draws, optimisers, kernel by kernel and recorded."""
+"""Captured operations, draws and optimisers have the same bits on CUDA, kernel by kernel and as a graph."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_optimisers(
 
 
 def same_bits(step: CapturedStep, device: torch.device, caplog: pytest.LogCaptureFixture) -> None:
-    """After every step the device has the CPU's roots, and nothing kept it from recording the step."""
+    """Require that the device has the CPU's roots after every step, and that nothing prevents recording."""
     step.step(step.initial_state(seed=7))
-    caplog.clear()  # what the CPU's kernels said when they were tested
+    caplog.clear()  # messages from the self-tests of the CPU's kernels
     assert not other_bits(step, device)
     assert not [each.getMessage() for each in caplog.records if each.name.startswith("assay")]

@@ -1,4 +1,4 @@
-"""What Triton makes of the kernels, without a GPU: the instructions of arithmetic.md section 2 and no others."""
+"""The code that Triton compiles kernels to, without a GPU: only the operations of arithmetic.md section 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDED = re.compile(
 )
 EXACT = {f"{operation}.rn.{type_}" for operation in ("add", "sub", "mul") for type_ in ("f32", "f64")}
 ALLOWED = EXACT | {"div.rn.f32", "sqrt.rn.f32"}
-"""`.rn` on a product or a sum also forbids the assembler to fuse it."""
+"""`.rn` on a product or a sum also forbids the assembler to fuse them."""
 
 
 @needs_triton

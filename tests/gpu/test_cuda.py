@@ -1,4 +1,4 @@
-"""CPU and CUDA have the same bits: every kernel, every library function, roots. Skipped where there is no GPU."""
+"""CPU and CUDA have the same bits: every kernel, every library function, roots. Skipped without a GPU."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_lane_functions_at_the_edges(cuda: torch.device, block: int) -> None:
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_rounds_of_lanes(cuda: torch.device, block: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Each program of a round again and again, so that it is recorded and replayed."""
+    """Each program of a round runs several times, so that it is recorded and replayed."""
     job = lanes(MODELS[0].build(STEPS), width=3, density=Fraction(1, block), inner_steps=1)
     job.captured.step(job.captured.initial_state(SEED))
-    caplog.clear()  # what the CPU's kernels said when they were tested
+    caplog.clear()  # messages from the self-tests of the CPU's kernels
     here: State = job.initial_state(SEED, 1)
     for step in (job.inner, job.emit, job.absorb):
         inbox = [*job.nothing(), *job.message(here), *job.nothing()]

@@ -1,7 +1,7 @@
-"""Bits of the Triton kernels where there is no GPU: every operation of a kernel, run by numpy.
+"""Bits of the Triton kernels without a GPU: numpy runs every operation of a kernel.
 
-This shows that the kernels say what the arithmetic says. What a GPU's compiler makes of them is `test_compiled` and,
-on a GPU, `test_cuda`.
+This shows that the kernels follow the arithmetic. `test_compiled` checks the code that they are compiled to,
+and `test_cuda` their bits on a GPU.
 """
 
 from __future__ import annotations

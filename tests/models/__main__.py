@@ -1,6 +1,7 @@
-"""`python -m tests.models`: play all entries, go on where it was stopped; write the table.
+"""`python -m tests.models`: run all entries, resume where it was stopped, write the table.
 
-`make coverage-suite` calls it. With words it plays the entries whose names have all of them, and writes no table.
+`make coverage-suite` calls it. Given words, it runs only the entries whose names contain all of
+them, and writes no table.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.resuming import clean_commit
 
 
 def main() -> int:
-    """0 where every entry is captured, and right."""
+    """Exit status: 0 if every entry is captured correctly, otherwise 1."""
     options = _options()
     if options.one:
         failure, figures = play(*options.one)

@@ -1,6 +1,6 @@
-"""One entry, from capture to a few steps beside float32, on a CUDA device too where there is one.
+"""Checks one entry: captures it, compares a few steps with float32, and bits with CUDA if available.
 
-What is asked of it is asked of every model.
+Every model has to pass the same checks.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from tests.on_device import other_bits
 from tests.unit.capture.steps import drawn, torch_step
 
 STEPS = 3
-"""Steps that are followed."""
+"""Steps compared with torch."""
 APART = 0.01
-"""Largest distance of two losses, of the loss, or of a loss of `FLOOR` where it is smaller."""
+"""Largest difference of two losses, relative to the loss or to `FLOOR`, whichever is larger."""
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
-"""Beginnings of operations that draw: torch draws others, so that only the preflight can compare these steps."""
+"""Prefixes of operations that draw random numbers; only the preflight can compare their steps with torch."""
 NUDGE = 2.0**-13
-"""Relative: what the operands of a contraction lose."""
+"""Relative rounding error of a contraction's operands."""
 RUNS = 4
-"""Runs of torch's from nudged weights, for a model whose losses are further apart than `APART`."""
+"""Runs of torch from nudged weights, for a model whose losses differ by more than `APART`."""
 TIMES = 2.0
-"""How much further apart than those runs its losses may be."""
+"""Limit for such a model, as a multiple of the largest difference of those runs."""
 
 
 class Differs(AssertionError):
-    """A captured step that is not what it has to be."""
+    """A captured step that gives wrong results."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a good entry came to: relative errors of the preflight's steps, processor seconds of the capture, and the
-    largest distance of the losses of `STEPS` steps from torch's, None where the step draws random numbers. Where that
-    is more than `APART`, torch's own losses are `own` apart from weights that differ by `NUDGE`.
+    """Measurements of a passing entry: relative errors of the preflight and CPU seconds of the capture.
+
+    `apart` is the largest difference of `STEPS` losses from torch's; None if the step draws random numbers or
+    has options other than `bits`. If it exceeds `APART`, `own` is the largest difference of torch's losses
+    when its weights are nudged by `NUDGE`.
     """
 
     operations: int
@@ -55,7 +57,7 @@ class Figures:
 
 
 def check(entry: Entry) -> Figures:
-    """Raises `CaptureError` where it is refused, `Differs` where it is captured and wrong."""
+    """Check an entry; raises `CaptureError` if it is refused, `Differs` if the captured step is wrong."""
     torch.manual_seed(0)
     training = entry.make()
     theirs = copy.deepcopy(training.model)
@@ -77,7 +79,7 @@ def check(entry: Entry) -> Figures:
 
 
 def captured(training: Training) -> CapturedStep:
-    """The training's step, preflighted."""
+    """The training's captured step, with preflight."""
     optimiser = training.optimiser(training.model)
     return capture(
         training.model,
@@ -94,8 +96,9 @@ def captured(training: Training) -> CapturedStep:
 def follow(
     step: CapturedStep, training: Training, theirs: torch.nn.Module
 ) -> tuple[float | None, float | None]:
-    """The first step by kernels and by bodies, then some beside torch; the largest distance of losses, and that of
-    torch's own, as in `Figures`.
+    """Compare kernels with bodies in the first step, then `STEPS` losses with torch's.
+
+    Returns `apart` and `own` of `Figures`.
     """
     state = step.initial_state(5)
     bodies = step.step_program.step(state, step.fixed, Interpreter())
@@ -128,7 +131,7 @@ def follow(
 def _losses(
     training: Training, model: torch.nn.Module, batches: Sequence[Mapping[str, Tensor]]
 ) -> list[float]:
-    """Of torch's steps."""
+    """The losses of torch's steps."""
     optimiser, found = training.optimiser(model), []
     scheduler = training.scheduler(optimiser) if training.scheduler else None
     for batch in batches:
@@ -139,12 +142,12 @@ def _losses(
 
 
 def _distance(ours: Sequence[float], right: Sequence[float]) -> float:
-    """The largest, relative but for small losses."""
+    """The largest difference, relative to the loss or to `FLOOR`."""
     return max(abs(x - y) / max(abs(y), FLOOR) for x, y in zip(ours, right, strict=True))
 
 
 def _nudged(model: torch.nn.Module, seed: int) -> torch.nn.Module:
-    """A copy whose weights are off by as much as the operands of a contraction."""
+    """A copy with weights perturbed by the rounding error of a contraction's operands."""
     generator = torch.Generator().manual_seed(seed)
     model = copy.deepcopy(model)
     with torch.no_grad():

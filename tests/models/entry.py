@@ -1,4 +1,4 @@
-"""What an entry of the suite is. A family is a module with a list of them, `ENTRIES`, which `entry` fills."""
+"""Entries of the suite. A family is a module with a list of entries, `ENTRIES`, which `entry` fills."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Scheduler = Callable[[torch.optim.Optimizer], LRScheduler]
 
 
 def adamw(model: nn.Module) -> torch.optim.Optimizer:
-    """What most people take."""
+    """The most common optimiser."""
     return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training as its submitter would hand it over: the arguments of `capture`. `options` are its others."""
+    """The arguments of `capture`, as a submitter would pass them. `options` are further keyword arguments."""
 
     model: nn.Module
     objective: Objective
@@ -36,13 +36,13 @@ class Training:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model or pattern of a family; `make` builds it, in the smallest configuration that is still what it is."""
+    """A model or pattern of a family; `make` builds it in the smallest representative configuration."""
 
     family: str
     name: str
     make: Callable[[], Training]
     quick: bool = False
-    """Part of `make test`: such an entry needs no library that the lock does not have."""
+    """Part of `make test`: such an entry needs only libraries in the lock file."""
 
     def __str__(self) -> str:
         return f"{self.family}: {self.name}"
@@ -61,14 +61,14 @@ def entry(
 
 
 ROWS = 16
-"""Of a data set that nothing else is asked of."""
+"""Default number of rows of a dataset."""
 
 
 def normal(*shape: int, seed: int = 1) -> Tensor:
-    """f32 of the standard normal distribution."""
+    """f32 values from the standard normal distribution."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def integers(low: int, high: int, *shape: int, seed: int = 2) -> Tensor:
-    """i64 from `low` to `high` - 1."""
+    """i64 values from `low` to `high` - 1."""
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))

@@ -1,4 +1,4 @@
-"""Entries of Hugging Face's `transformers`: random models of configuration classes, trained on the model's own loss."""
+"""Entries from Hugging Face's `transformers`: models with random weights, trained on their own losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIZES: Mapping[str, Any] = {
     "eos_token_id": 2,
     "pad_token_id": 0,
 }
-"""What most language models call their sizes."""
+"""Sizes, under the names that most language models use."""
 GROUPED: Mapping[str, Any] = {**SIZES, "num_key_value_heads": 2}
 SPECIAL: Mapping[str, Any] = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 BLOCKS: Mapping[str, Any] = {
@@ -37,16 +37,16 @@ BLOCKS: Mapping[str, Any] = {
 }
 VIT: Mapping[str, Any] = {**BLOCKS, "image_size": 16, "patch_size": 4}
 COUNTS: Mapping[str, Any] = {"layers": 2, "ffn_dim": 40, "attention_heads": 4}
-"""Of an encoder or a decoder, whose name stands before."""
+"""Sizes of an encoder or a decoder, without the prefix `encoder_` or `decoder_`."""
 DRY: Mapping[str, Any] = {
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
 }
-"""Without dropout: a step that draws nothing is followed beside torch."""
+"""No dropout: only a step that draws no random numbers can be compared with torch."""
 
 
 def made(kind: str, config: Any, **options: Any) -> nn.Module:
-    """A random model of a class, from its configuration or the name of its configuration's class, in training mode."""
+    """A model of class `kind` in training mode, with random weights. `config` may be a class name."""
     import transformers
 
     if isinstance(config, str):
@@ -62,19 +62,19 @@ def own_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 def words(length: int = LENGTH, low: int = 3, high: int = VOCABULARY) -> dict[str, Tensor]:
-    """Sentences of different lengths, padded at the right, and their masks."""
+    """Sentences of different lengths, padded on the right, and their attention masks."""
     mask = torch.arange(length) < integers(length // 2, length + 1, ROWS, 1, seed=3)
     return {"input_ids": integers(low, high, ROWS, length) * mask, "attention_mask": mask.long()}
 
 
 def next_words(length: int = LENGTH) -> dict[str, Tensor]:
-    """Labels are the words themselves, ignored where there is none."""
+    """The labels are the words themselves; padding is ignored."""
     data = words(length)
     return {**data, "labels": data["input_ids"].masked_fill(data["attention_mask"] == 0, -100)}
 
 
 def hidden_words(length: int = LENGTH) -> dict[str, Tensor]:
-    """Some words are masked by token 3; only they have labels."""
+    """Some words are replaced by token 3; only they have labels."""
     data = words(length, low=4)
     chosen = (integers(0, 4, ROWS, length, seed=4) == 0) & (data["attention_mask"] == 1)
     labels = data["input_ids"].masked_fill(~chosen, -100)
@@ -104,7 +104,7 @@ def spans(length: int = LENGTH) -> dict[str, Tensor]:
 
 
 def pairs(length: int = LENGTH) -> dict[str, Tensor]:
-    """Sentences and what they become."""
+    """Source and target sentences."""
     target = next_words(length - 2)["labels"].flip(0)
     return {**words(length), "labels": target}
 
@@ -122,7 +122,7 @@ def add(
     quick: bool = False,
     change: Callable[[nn.Module], object] | None = None,
 ) -> None:
-    """Add the model of a class to a family's entries; `change` prepares it as its user would."""
+    """Add a model class to a family's entries; `change` modifies the model as a user would."""
 
     def make() -> Training:
         model = made(kind, config, **options)

@@ -1,4 +1,4 @@
-"""What the families of vision share: a classifier's training on small images."""
+"""Shared by the vision families: training of a classifier on small images."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ CLASSES: Final = 5
 
 
 def sgd(model: nn.Module) -> torch.optim.Optimizer:
-    """What convolutional networks with batch norm are trained by."""
+    """The usual optimiser for convolutional networks with batch norm."""
     return torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
 
 
 def classifier(model: nn.Module, size: int = 32, **options: Any) -> Training:
-    """Cross-entropy of square images of a size."""
+    """Train with cross-entropy on square images of `size` pixels."""
     data = {"x": normal(ROWS, 3, size, size), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data, **options)
 
 
 def convolutional(model: nn.Module, size: int = 64, **options: Any) -> Training:
-    """`classifier` for five halvings of the image, which leave 4 places for batch norm, by `sgd`."""
+    """`classifier` with `sgd`; five halvings of 64 pixels leave 2 x 2 positions for batch norm."""
     return classifier(model, size, optimiser=sgd, **options)

@@ -1,4 +1,4 @@
-"""What the libraries need to be imported here."""
+"""Preparations for importing the libraries."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ SCHEMAS = (
 
 @cache
 def prepared() -> tuple[torch.library.Library, ...]:
-    """On PyPI torchvision's compiled part is CUDA's: without CUDA its operators are missing, and it is not imported,
-    nor is what imports it. None of the suite's models calls them.
+    """Define torchvision's missing operators on a machine without CUDA.
+
+    PyPI's torchvision is compiled for CUDA. Without CUDA, its operators are missing, and importing
+    torchvision or a library that uses it fails. No model of the suite calls these operators.
     """
     if find_spec("torchvision") is None or torch.cuda.is_available():
         return ()

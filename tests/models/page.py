@@ -1,4 +1,4 @@
-"""docs/models.md as a function of docs/models.json; no figure is written by hand."""
+"""Generates docs/models.md from docs/models.json."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ few samples. "Operations" are those of a step, forward and backward; errors are 
 
 
 def record(results: Iterable[Result]) -> None:
-    """Write the file and the page."""
+    """Write docs/models.json and docs/models.md."""
     kept: dict[str, Any] = {
         "versions": {name: version(name) for name in LIBRARIES},
         "results": [asdict(result) for result in results],
@@ -40,7 +40,7 @@ def record(results: Iterable[Result]) -> None:
 
 
 def page(kept: dict[str, Any]) -> str:
-    """The page."""
+    """The text of docs/models.md."""
     results = [read(dict(fields)) for fields in kept["results"]]
     versions = ", ".join(f"{name} {number}" for name, number in kept["versions"].items())
     good = [result for result in results if not result.failure]

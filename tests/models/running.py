@@ -1,4 +1,4 @@
-"""Playing many entries, some side by side, each in its own process that may take only so long."""
+"""Runs many entries in parallel, each in its own process with a time limit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tests.models.families import entries
 ROOT: Final = Path(__file__).parents[2]
 FILE: Final = ROOT / "build" / "models.jsonl"
 SECONDS: Final = 300.0
-"""For one entry, with loading its libraries; far more than it needs, for machines that do other things too."""
+"""Time limit for one entry, including library imports; generous, for busy machines."""
 LONGEST: Final = 600
-"""Letters of a failure that are kept."""
+"""Maximum number of characters kept of a failure."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What has come of an entry: `figures`, or why there are none."""
+    """The result of an entry: `figures`, or the reason for its failure."""
 
     entry: str
     failure: str
@@ -37,7 +37,7 @@ class Result:
 
 
 def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) -> list[Result]:
-    """Play entries, by name with their modules; each result is kept as it comes."""
+    """Run entries (name to module); append each result to `file` as it arrives."""
     found = []
     file.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as threads:
@@ -54,7 +54,7 @@ def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) ->
 
 
 def kept(file: Path = FILE, commit: str | None = None) -> dict[str, Result]:
-    """The last result of each entry, of one commit or of any."""
+    """Each entry's last result in `file`, from `commit` or from any commit."""
     found = {}
     for line in file.read_text().splitlines() if file.is_file() else []:
         result = read(json.loads(line))
@@ -64,24 +64,24 @@ def kept(file: Path = FILE, commit: str | None = None) -> dict[str, Result]:
 
 
 def read(fields: dict[str, object]) -> Result:
-    """A result as it was written."""
+    """A result from its JSON fields."""
     figures = fields.pop("figures")
     return Result(**fields, figures=Figures(**figures) if isinstance(figures, dict) else None)  # type: ignore[arg-type]
 
 
 def play(name: str, module: str) -> tuple[str, Figures | None]:
-    """Why an entry of a family's module failed, empty if it did not, and its figures."""
+    """Check an entry of a family's module; returns the reason for a failure, or "", and the figures."""
     (entry,) = (one for one in entries((module,)) if str(one) == name)
     try:
         return "", check(entry)
     except (CaptureError, Differs) as error:
         return _shortened(str(error)), None
-    except Exception as error:  # whatever it is, it is what came of the entry
+    except Exception as error:  # any exception is the entry's result
         return _shortened(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"), None
 
 
 def _shortened(text: str) -> str:
-    """Beginning and end, where a traceback says what it is, without this machine's folders."""
+    """The beginning and end of a long message, without this machine's folders."""
     installed = Path(get_path("purelib"))
     for folder in (installed, os.path.relpath(installed, ROOT), ROOT):
         text = text.replace(f"{folder}{os.sep}", "")

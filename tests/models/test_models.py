@@ -1,4 +1,4 @@
-"""A few entries of the suite in each run of the tests, what the suite says of those that fail, and its page."""
+"""The quick entries of the suite, its reports of failures, and its page."""
 
 from __future__ import annotations
 

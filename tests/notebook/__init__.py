@@ -1,1 +1,1 @@
-"""The notebook of examples/, and event files for TensorBoard: what requirements.txt here installs."""
+"""Tests of examples/'s notebook and of event files for TensorBoard. requirements.txt has their packages."""

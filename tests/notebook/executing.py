@@ -1,4 +1,4 @@
-"""`python -m tests.notebook.executing FILE OUTPUT`: execute a notebook, with the periods of its tasks passing quickly,
+"""`python -m tests.notebook.executing FILE OUTPUT`: execute a notebook while its tasks' periods pass quickly,
 and write it with its outputs.
 """
 

@@ -1,4 +1,4 @@
-"""examples/quickstart.ipynb: kept without outputs, and executed as it stands (heavy)."""
+"""examples/quickstart.ipynb is kept without outputs; a heavy test executes it unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cells(path: Path) -> list[Any]:
 
 
 def outputs(path: Path) -> str:
-    """All that its cells print or show."""
+    """All text that a notebook's cells print or show."""
     shown = [output for cell in cells(path) if cell["cell_type"] == "code" for output in cell["outputs"]]
     texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in shown]
     return "\n".join("".join(text) for text in texts)

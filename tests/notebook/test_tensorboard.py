@@ -1,4 +1,4 @@
-"""Event files: what TensorBoard itself reads in them is what was told (heavy, for its packages are beside the lock)."""
+"""TensorBoard reads in event files what was reported. Heavy, because its packages are not in the lock."""
 
 from __future__ import annotations
 

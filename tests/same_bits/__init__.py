@@ -1,6 +1,6 @@
-"""Whole small training runs on different machines of one kind: instruction sets, threads, kernels. One hash.
+"""Small training runs have one hash under all instruction sets, numbers of threads and kernels.
 
-`runs` says what is trained, `train` is one run as a separate process, `test_matrix` starts them; `test_cuda` trains
-on a GPU, in one process. Models are captured once and travel as bundles: initial weights come from torch's own
-generator, which is not the same on every machine.
+`runs` defines the runs, `train` executes some in a separate process, `test_matrix` starts those processes.
+`test_cuda` trains on a GPU, in the process of the tests. Models are captured once and passed on as bundles,
+because initial weights come from torch's generator, which is not the same on every machine.
 """

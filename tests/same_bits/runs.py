@@ -1,4 +1,4 @@
-"""What is trained, and under which settings of the process."""
+"""The models to train, and the process settings to train them under."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ SEED = 20261120
 
 THREADS = ("1", "2")
 CAPABILITY = ("default", "avx2", "avx512")
-"""`ATEN_CPU_CAPABILITY`: torch's own loops."""
+"""`ATEN_CPU_CAPABILITY`: the instructions of torch's own loops."""
 ONEDNN = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
-"""`ONEDNN_MAX_CPU_ISA`: integer products."""
+"""`ONEDNN_MAX_CPU_ISA`: the instructions of integer products."""
 PRODUCTS = ("", "float64")
-"""`ASSAY_KERNELS`: the best that is compiled for this machine, or float64 products and eager torch."""
+"""`ASSAY_KERNELS`: the best kernels that are compiled for this machine, or float64 products and eager torch.
+"""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model, for how many steps it is trained in the full matrix and in the quick one."""
+    """A model, and for how many steps it is trained in the full matrix and in the quick one."""
 
     name: str
     build: Callable[[int], CapturedStep]
@@ -41,8 +42,8 @@ class Model:
     quick_steps: int
 
     def write(self, folder: Path) -> Path:
-        """Capture it for `steps` steps and write its bundle; where it lies."""
-        # With pydantic, which tests on CUDA go without.
+        """Capture it for `steps` steps and write its bundle to `folder`; returns `folder`."""
+        # Imported here because it needs pydantic, which the tests on CUDA do without.
         from protocol.tasks.bundles import Bundle, write_bundle
 
         captured = self.build(self.steps)
@@ -62,7 +63,9 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """One setting of everything that chooses instructions. What the processor lacks falls back to what it has."""
+    """A choice of all settings that select instructions. If the processor lacks some, it falls back to older
+    ones.
+    """
 
     threads: str = "2"
     capability: str = "avx512"
@@ -73,11 +76,11 @@ class Machine:
         return f"{self.threads}-{self.capability}-{self.onednn}-{self.products or 'best'}"
 
     def environment(self) -> dict[str, str]:
-        """Variables of the process."""
+        """Environment variables of the process."""
         return {
             "OMP_NUM_THREADS": self.threads,
             "MKL_NUM_THREADS": self.threads,
-            "OMP_WAIT_POLICY": "PASSIVE",  # runs stand side by side: a thread that spins takes the other's core
+            "OMP_WAIT_POLICY": "PASSIVE",  # runs are concurrent: a spinning thread takes another's core
             "ATEN_CPU_CAPABILITY": self.capability,
             "ONEDNN_MAX_CPU_ISA": self.onednn,
             "ASSAY_KERNELS": self.products,
@@ -89,15 +92,17 @@ OTHER_KERNELS = tuple(
     for kernel in KERNELS
     if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
-"""Products of each that this machine runs, the one that it would choose as well, and no compiled functions."""
+"""For each kernel that this machine runs, even the one that it would choose: its products, no compiled
+functions.
+"""
 WITH_FUNCTIONS = tuple(
     Machine(products=f"{kernel.name},fused-{kernel.others}")
     for kernel in KERNELS
     if isinstance(kernel, Compiled) and kernel.variant in variants() and f"fused-{kernel.others}" in FUNCTIONS
 )
-"""Products, functions, attention and convolutions of one instruction set each."""
+"""For each instruction set, a machine with all its kernels: products, functions, attention, convolutions."""
 MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
-"""More than these machines have cores: work is shared otherwise."""
+"""More threads than these machines have cores, so that work is divided differently."""
 FEW = (
     Machine(),
     Machine("8"),
@@ -107,15 +112,16 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Every value of every setting at least once, and the second best of all that is compiled; float64 is what they are
-compared with."""
+"""Every value of every setting at least once, and the second best of all compiled kernels. float64 is in the
+run that they are compared with."""
 
 
 def all_machines() -> list[Machine]:
-    """Every three settings in every combination, every other kernel, and more threads.
+    """Every combination of values of any three settings; every other kernel; more threads.
 
-    Each setting has values of even and of odd number, so whatever three of them are, the fourth has one with which the
-    sum of all numbers is even: half of all combinations.
+    Values are numbered, and the combinations with an even sum are taken: half of all. Each setting has values
+    with even and with odd numbers, so for any values of three settings the fourth has one that makes the sum
+    even.
     """
     numbered = itertools.product(*map(enumerate, (THREADS, CAPABILITY, ONEDNN, PRODUCTS)))
     settings = [[value for _, value in chosen] for chosen in numbered if not sum(n for n, _ in chosen) % 2]
@@ -131,7 +137,7 @@ def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", dev
 def train_all(
     runs: Sequence[tuple[Path, int]], machine: Machine, mode: str = "kernels", device: str = "cpu"
 ) -> list[Result]:
-    """Runs of that many steps from bundles, one after the other in their own process."""
+    """Train from each bundle for its number of steps, one run after another in one separate process."""
     each = [str(part) for run in runs for part in run]
     command = [sys.executable, "-m", "tests.same_bits.train", mode, device, *each]
     environment = {**os.environ, **machine.environment()}

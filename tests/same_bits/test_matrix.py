@@ -1,7 +1,8 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
-`make test` trains a little under seven settings that hold every value of each, and by bodies; `make test-heavy` whole
-runs under settings that hold every three values together, one test per setting.
+`make test` trains for a few steps under seven choices of settings that have every value of each, and
+primitive by primitive. `make test-heavy` does whole runs under choices that have every combination of three
+values, one test each.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import pytest
 from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train_all
 
 PLAIN = Machine("1", "default", "SSE41", "float64")
-"""The one that the others are compared with: the oldest instructions, one thread, none of our kernels."""
+"""The settings that others are compared with: the oldest instructions, one thread, none of our kernels."""
 BODY_STEPS = 2
-"""Steps run primitive by primitive: each costs as much as dozens of fused ones."""
+"""Steps that are run primitive by primitive; each takes as long as dozens of fused ones."""
 
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Where each model's bundle lies."""
+    """The folder of each model's bundle."""
     folder = tmp_path_factory.mktemp("bundles")
     return {name: model.write(folder / name) for name, model in MODELS.items()}
 
@@ -36,7 +37,7 @@ def plain(runs: tuple[tuple[Path, int], ...]) -> list[Result]:
 
 @pytest.fixture(scope="module")
 def quick(bundles: dict[str, Path]) -> dict[str, dict[str, str]]:
-    """Roots of every model's short run by the model's name, then by the machine. A process trains all models."""
+    """Roots of every model's short run, by model, then machine. One process per machine trains all models."""
     runs = [(bundles[name], model.quick_steps) for name, model in MODELS.items()]
     found: dict[str, dict[str, str]] = {name: {} for name in MODELS}
     for machine in (PLAIN, *FEW):

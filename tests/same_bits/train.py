@@ -1,7 +1,8 @@
-"""`python -m tests.same_bits.train MODE DEVICE (BUNDLE STEPS)...`: train from bundles, print each final state's root.
+"""`python -m tests.same_bits.train MODE DEVICE (BUNDLE STEPS)...`: train from bundles, print each final
+state's root.
 
-MODE `kernels` runs library functions by their fused kernels, `bodies` every primitive by itself, as a trace does. The
-environment of the process chooses threads and instruction sets.
+MODE `kernels` runs library functions with their fused kernels, `bodies` every primitive by itself, as a trace
+does. Environment variables choose threads and instruction sets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MODES = ("kernels", "bodies")
 
 
 def main(mode: str, device: str, *runs: str) -> None:
-    """Train run after run, and print the root and the metrics of each last state as one line of JSON."""
+    """Train each run in turn, and print the root and the metrics of its last state as one line of JSON."""
     if mode not in MODES:
         raise SystemExit(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
     where = torch.device(device)

@@ -1,1 +1,1 @@
-"""What is kept in and read from an S3 server that really runs: moto's, in its own process."""
+"""Tests of storage in a running S3 server: moto's, in its own process."""

@@ -1,4 +1,4 @@
-"""One S3 server for all tests here, found as an operator's is: by botocore's environment."""
+"""One S3 server for all tests here. Like an operator's, it is found by botocore's environment variables."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ KEYS: Final = {
 
 
 class StorageServer:
-    """`environment` is what botocore finds it by; `url` is where it answers."""
+    """A server that answers at `url`; botocore finds it by the variables in `environment`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -38,7 +38,7 @@ class StorageServer:
         )
 
     def make_bucket(self, name: str, public: bool = True) -> str:
-        """A new bucket, which all may read if it is `public`; the address of its files."""
+        """Make a bucket, which all may read if it is `public`; returns the URL of its files."""
         self.client.create_bucket(Bucket=name)
         if public:
             allowed = {
@@ -52,13 +52,13 @@ class StorageServer:
         return f"{self.url}/{name}"
 
     def keys(self, bucket: str) -> list[str]:
-        """The names of all files of a bucket."""
+        """The names of all files in a bucket."""
         return sorted(one["Key"] for one in self.client.list_objects_v2(Bucket=bucket).get("Contents", []))
 
 
 @contextmanager
 def storage_server() -> Iterator[StorageServer]:
-    """A server without buckets."""
+    """Run a server without buckets."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]

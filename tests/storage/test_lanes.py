@@ -1,4 +1,4 @@
-"""Lanes that nobody reaches meet in an S3 bucket."""
+"""Lanes that nobody can reach exchange their messages through an S3 bucket."""
 
 from __future__ import annotations
 

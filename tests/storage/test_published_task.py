@@ -1,4 +1,4 @@
-"""A solver that nobody reaches: what it publishes to a bucket is all that others need, from the bid to the result."""
+"""A solver that nobody can reach: from bid to result, others need only what it publishes to a bucket."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.unit.solver import tiny
 pytestmark = [pytest.mark.heavy, pytest.mark.chain]
 
 asked: list[str] = []
-"""What anybody has asked the solver's own server for."""
+"""Paths that were requested from the solver's own server."""
 
 
 def nobody(_catalog: Catalog) -> App:
-    """A server behind NAT: it runs, and a question to it is a failure of the test."""
+    """A server as behind NAT: it runs, but a request to it fails the test."""
 
     async def application(scope: Message, _receive: Receive, _send: Send) -> None:
         if scope["type"] == "http":
@@ -64,10 +64,10 @@ def test_a_solver_without_an_open_port_is_replayed_attested_and_paid(
             assert market.endpoint_of(solver.client.address) == f"{url}/assay/{market.address}"
             task = scene.sold()
             scene.until(task, submitted)
-            shutil.rmtree(scene.bundles)  # from now on the bucket alone has the bundle
+            shutil.rmtree(scene.bundles)  # from now on only the bucket has the bundle
             scene.until_drawn(task)
             wait(lambda: scene.submitter.audit.audit(task).attested == 1)
-            watcher.close()  # nor may the seat's copy of the result serve
+            watcher.close()  # so that the seat does not serve its copy of the result
             result = fetch(scene.submitter, Home(tmp_path / "buyer"), task, Limits())
             expected = tiny.trained(tmp_path / "expected").state(tiny.SEGMENTS)
             assert torch.equal(result.state["weights"], expected["weights"])
@@ -93,7 +93,7 @@ def test_a_solver_without_an_open_port_is_replayed_attested_and_paid(
 def test_a_cheat_that_publishes_is_convicted_without_its_server(
     storage: StorageServer, tmp_path: Path
 ) -> None:
-    """The inside of a segment is in no bucket: the game demands it."""
+    """The bucket does not have what is inside a segment: the game demands it."""
     asked.clear()
     url = storage.make_bucket("cheat")
     with stage(tmp_path) as scene:

@@ -1,4 +1,6 @@
-"""Blobs and bundles in a bucket, and what a bucket that is not as it should be gives instead of a traceback."""
+"""Blobs and bundles in a bucket, and the errors, instead of tracebacks, for a bucket that is not as it should
+be.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def test_a_blob_arrives_in_pieces_or_not_at_all(storage: StorageServer) -> None:
 
 
 def posted(place: str) -> Terms:
-    """Terms of the tiny task, whose bundle is written to a bucket."""
+    """Write the tiny task's bundle to a bucket; returns the task's terms."""
     bundle = tiny_bundle()
     return terms(**committed_terms(bundle), bundle_hash=write_bundle(bundle, place), bundle=place)
 

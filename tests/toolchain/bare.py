@@ -1,6 +1,7 @@
-"""`python -m tests.toolchain.bare`: import all of capture, program and numerics, train a little, print the state root.
+"""`python -m tests.toolchain.bare`: import all of capture, program and numerics, train a little, print the
+state root.
 
-Run by `test_bare_environment` where only torch and numpy are installed.
+`test_bare_environment` runs it with only torch and numpy installed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 PACKAGES = ("protocol.numerics", "protocol.program", "protocol.capture")
 MODULES = ("protocol.commitments", "protocol.execution.device", "protocol.execution.replay")
 TRITON = "protocol.numerics.cuda.device."
-"""Code that Triton compiles: imported only where Triton is."""
+"""Code that Triton compiles; it is imported only if Triton is installed."""
 STEPS = 3
 
 

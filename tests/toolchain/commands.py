@@ -1,4 +1,4 @@
-"""Command lines that documents name, as the commands read them."""
+"""Parses the command lines in documents as the commands would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 
 def parsed(command: Sequence[str]) -> dict[str, Any]:
-    """What a command line gives to its command, which is not run. Raises for options that it does not have."""
+    """The parameters that a command gets from a command line; it is not run. Raises for unknown options."""
     program, name, *arguments = command
     group: Any = typer.main.get_command(import_module(f"{Path(program).name}.cli").app)
     context = group.commands[name].make_context(name, list(arguments))

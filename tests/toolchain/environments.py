@@ -1,4 +1,4 @@
-"""Virtual environments in which only named distributions are there, as links into the environment of the tests."""
+"""Virtual environments with only the named distributions, as links into the environment of the tests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from packaging.requirements import Requirement
 
 
 def environment_of(folder: Path, *names: str, extra: Iterable[Path] = ()) -> Path:
-    """A fresh environment in `folder` without pip, with the distributions `names` and all that they declare.
+    """Make an environment in `folder`, without pip, with the distributions `names` and their dependencies.
 
-    `extra` are files and folders to be linked beside them. Gives the environment's Python; raises
+    `extra` are further files and folders to link. Returns the environment's Python. Raises
     PackageNotFoundError for a distribution that is not installed here.
     """
     venv.create(folder, symlinks=True)
@@ -29,7 +29,7 @@ def environment_of(folder: Path, *names: str, extra: Iterable[Path] = ()) -> Pat
 
 
 def closure(names: Iterable[str]) -> dict[str, Distribution]:
-    """The distributions and what they declare, by name; extras and markers that do not hold here are left out."""
+    """The distributions and their dependencies, by name, without extras and what markers exclude here."""
     found: dict[str, Distribution] = {}
     waiting = list(names)
     while waiting:
@@ -51,7 +51,7 @@ def tops(found: Distribution) -> set[str]:
 
 
 def run(python: Path, root: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """`python ARGUMENTS` in the folder `root`; of this process's PYTHON… variables it has none."""
+    """Run `python ARGUMENTS` in the folder `root`, without this process's PYTHON… variables."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return subprocess.run(
         [str(python), *arguments],

@@ -1,4 +1,4 @@
-"""A throw-away contracts project under the repository's own Makefile, foundry.toml and compiler."""
+"""A temporary contracts project with the repository's Makefile, foundry.toml and compiler."""
 
 import os
 import subprocess
@@ -27,8 +27,8 @@ def contracts_project(root: Path, test_source: str) -> Path:
 
 
 def make(root: Path, target: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a make target in `root` and wait for it; standard error is joined to standard output."""
-    # --old-file: what is installed counts as up to date, so the inner make never touches node_modules.
+    """Run a make target in `root` and wait for it; standard error goes to standard output."""
+    # --old-file: the installed packages count as up to date, so the inner make never touches node_modules.
     command = ["make", "--no-print-directory", "--old-file=node_modules/.installed", *options, target]
     return subprocess.run(
         command,

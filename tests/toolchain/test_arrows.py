@@ -1,7 +1,8 @@
-"""Imports point one way: every module of `protocol` has a layer and imports none further out; parties import no party.
+"""Imports point one way: no module of `protocol` imports a layer further out, and no party imports another
+party.
 
-Nothing of the product imports tests, benchmarks or examples. Read from the sources' syntax trees, so an import inside a
-function counts too. TYPE_CHECKING imports count as well.
+Nothing in the product imports tests, benchmarks or examples. Imports are read from the sources' syntax trees,
+so those inside functions and under TYPE_CHECKING count too.
 """
 
 import ast
@@ -12,8 +13,9 @@ import pytest
 
 from tests.toolchain.project import REPOSITORY
 
-# From the innermost layer out; a module may import its own layer and those before it. The longest name that fits
-# counts: protocol.node is what any process needs, protocol.node.party what parties on a chain share.
+# From the innermost layer outwards; a module may import its own layer and those before it. The longest
+# matching name counts: protocol.node is what any process needs, protocol.node.party what parties on a chain
+# share.
 LAYERS = (
     "protocol.errors",
     "protocol.node",

@@ -1,6 +1,8 @@
-"""What a chain gets is compiled by the "ir" or "loops" profile, and under one name, by which forge's tests deploy it.
+"""Every deployed contract is compiled by the "ir" or "loops" profile, into one artifact, which forge's tests
+deploy.
 
-A new contract that the profile's list of paths lacks would be compiled as the tests are, without the optimizer.
+A new contract that is not in a profile's list of paths would be compiled like the tests, without the
+optimizer.
 """
 
 import json
@@ -31,7 +33,7 @@ def test_every_contract_has_one_artifact_of_its_profile() -> None:
 
 
 def test_the_package_holds_what_forge_has_compiled() -> None:
-    """Stale data would let tests and operators use contracts that the sources no longer describe: `make contracts`."""
+    """Stale data would let tests and operators use outdated contracts; `make contracts` renews it."""
     due = documents(COMPILED)
     assert set(due) == {*DEPLOYED, *INTERFACES, "errors"}
     assert sorted(path.stem for path in DATA.iterdir()) == sorted(due)

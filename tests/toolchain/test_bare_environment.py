@@ -1,4 +1,4 @@
-"""Capture, program and numerics work where only torch, numpy and what torch declares are installed."""
+"""Capture, program and numerics work with only torch, numpy and their dependencies installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.toolchain.project import REPOSITORY
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Python of the environment."""
+    """The environment's Python."""
     return environment_of(tmp_path_factory.mktemp("bare") / "venv", "torch", "numpy")
 
 

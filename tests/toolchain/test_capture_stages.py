@@ -1,7 +1,8 @@
 """`protocol.capture` runs in stages, and a module imports only its own stage and those before it.
 
-What a stage refuses is in its module `checks`: no other module makes a `Problem`. `types` alone has a table of torch's
-types. Read from the sources' syntax trees, so an import inside a function or under TYPE_CHECKING counts too.
+A stage refuses input in its module `checks`: no other module makes a `Problem`. Only `types` has a table of
+torch's types. Imports are read from the sources' syntax trees, so those inside functions and under
+TYPE_CHECKING count too.
 """
 
 import ast
@@ -34,7 +35,7 @@ PROBLEM_MAKERS = {f"{PACKAGE}.{stage}.checks" for stage in STAGES}
 
 
 def name_of(path: Path) -> str:
-    """The dotted name of a module; a package's is that of its `__init__`."""
+    """The dotted name of a module; for an `__init__`, that of its package."""
     return ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -42,14 +43,14 @@ MODULES = {name_of(path): path for path in sorted((REPOSITORY / "protocol" / "ca
 
 
 def stage_of(module: str) -> int:
-    """The place in STAGES of a module inside `protocol.capture`; the package itself comes after them all."""
+    """The index in STAGES of a module in `protocol.capture`; the package itself comes after them all."""
     if module == PACKAGE:
         return len(STAGES)
     return STAGES.index(module.removeprefix(PACKAGE + ".").split(".")[0])
 
 
 def inside(path: Path) -> set[str]:
-    """The modules of `protocol.capture` that a file imports; of a name inside a module, the module."""
+    """The modules of `protocol.capture` that a file imports; for a name in a module, the module."""
     names = {name for name in imported(path) if within(name, PACKAGE)}
     return {name if name in MODULES else name.rsplit(".", 1)[0] for name in names} - {name_of(path)}
 

@@ -1,4 +1,4 @@
-"""`make clean` removes what make made, the compiled libraries among the sources too."""
+"""`make clean` removes all that make has built, also the compiled libraries among the sources."""
 
 from __future__ import annotations
 

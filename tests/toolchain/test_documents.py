@@ -1,4 +1,6 @@
-"""Documents: links lead somewhere, the site has the order of the index, prose wraps, the README's Python runs."""
+"""Documents: link targets exist, the site has the order of the index, prose is wrapped, the README's Python
+runs.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ WRAPPED = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/
 WRAPPED += [name for name in PAGES if name.startswith(("docs/decisions/", "docs/guide/"))]
 GENERATED = {"docs/guide/coverage.md"}
 KERNELS = (None, "float64", "int16-baseline,fused-baseline")
-"""All that the machine has; products by float64 and nothing compiled; the compiled code for old processors."""
+"""All kernels of the machine; float64 products and nothing compiled; the code compiled for old processors."""
 
 
 def text_of(page: str, tables: bool) -> Iterator[str]:
-    """Lines outside of code, with or without those of tables."""
+    """Lines outside code blocks, with or without those of tables."""
     code = False
     for line in page.splitlines():
         if line.lstrip().startswith("```"):
@@ -81,7 +83,7 @@ def test_prose_wraps(name: str) -> None:
 
 
 def readme() -> tuple[str, str]:
-    """The README's Python, and what it says that this prints."""
+    """The README's Python, and the output that the README gives for it."""
     (found,) = re.findall(
         r"```python\n(.*?)```.*?```\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL
     )

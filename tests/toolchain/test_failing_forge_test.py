@@ -1,6 +1,6 @@
 """A failing contract test turns `make test` red.
 
-Kept because the npm launchers of forge exit 0 on every failure: a recipe that reached one would be green for ever.
+The npm launchers of forge exit 0 on every failure, so a recipe that used one would always be green.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_failing_contract_test_turns_make_red(tmp_path: Path) -> None:
 
 
 def test_compiler_warning_in_a_contract_test_turns_make_red(tmp_path: Path) -> None:
-    """solc stops at 256 warnings, and an unedited forge-std alone has more: ours would go unseen."""
+    """solc stops at 256 warnings, and an unmodified forge-std alone has more, which would hide ours."""
     result = make(contracts_project(tmp_path, UNUSED_VARIABLE), "test-contracts")
     assert "Unused local variable" in result.stdout
     assert result.returncode != 0, result.stdout

@@ -1,4 +1,4 @@
-"""Gas that documents quote is what tests/vectors/gas.json records, within the tolerance of the forge tests."""
+"""Gas figures in documents match tests/vectors/gas.json, within the tolerance of the forge tests."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from tests.toolchain.project import REPOSITORY
 
 TOLERANCE = 0.02
-"""As in contracts/test/harness/Snapshot.sol: what the forge tests take for the same is the same here."""
+"""As in contracts/test/harness/Snapshot.sol, so that the forge tests and these accept the same differences.
+"""
 ROUNDING = 500
-"""Figures are in thousands."""
+"""Figures in documents are in thousands."""
 QUOTED: Mapping[str, Mapping[str, str]] = {
     "docs/performance.md": {
         "draw": "settlement ([all](../contracts/README.md)) | #k; …k; …k gas",
@@ -73,12 +74,15 @@ QUOTED: Mapping[str, Mapping[str, str]] = {
         "burn rest": "burn rest #k",
     },
 }
-"""By file and name of the record: the words around a figure (#); any other figure among them is a …."""
+"""For each file and each name in the record, the words around the figure (#); … is any other figure in them.
+"""
 RECORDED: Mapping[str, int] = json.loads((REPOSITORY / "tests/vectors/gas.json").read_text())
 
 
 def wrong(text: str, words: Mapping[str, str], recorded: Mapping[str, int]) -> Iterator[str]:
-    """What differs from the record, with what it has to be, and what the text has not exactly once."""
+    """Figures that differ from the record, with the right one; phrases that the text does not have exactly
+    once.
+    """
     flat = " ".join(text.split())
     for name, phrase in words.items():
         pattern = re.escape(phrase).replace(r"\#", r"([\d,]+)").replace("…", r"[\d,]+")

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.cuda --all` on a machine that has torch, triton, numpy and pytest, and here no CUDA device.
+"""`python -m benchmarks.cuda --all` with only torch, triton, numpy and pytest installed, and no CUDA device.
 
-Triton is what `make test-heavy` installs.
+`make test-heavy` installs Triton.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""docs/licences.md is current, and no package of an operator is under a copyleft licence that nobody has looked at."""
+"""docs/licences.md is current, and no package of an operator has a copyleft licence that has not been
+reviewed.
+"""
 
 from __future__ import annotations
 

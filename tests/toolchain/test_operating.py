@@ -1,6 +1,6 @@
-"""What docs/operating holds for operators fits the commands: units, Dockerfile and compose file.
+"""The files in docs/operating match the commands: units, Dockerfile and compose file.
 
-systemd and Docker are asked where they are; what they would find is checked here without them too.
+systemd also checks the units if it is installed. Docker is not needed: hadolint checks the Dockerfile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ HARDENED = {
 
 
 def unit(party: str) -> ConfigParser:
-    """A unit's sections. Raises where a line is none, or a setting stands twice."""
+    """A unit's sections. Raises for an invalid line and for a repeated setting."""
     parser = ConfigParser(delimiters="=", comment_prefixes="#", interpolation=None, strict=True)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read_string((FOLDER / f"assay-{party}.service").read_text())
@@ -52,12 +52,12 @@ def unit(party: str) -> ConfigParser:
 
 
 def compose() -> Any:
-    """The compose file as YAML says it."""
+    """The parsed compose file."""
     return yaml.safe_load((FOLDER / "compose.yaml").read_text())
 
 
 def filled(word: str) -> str:
-    """A word of the compose file with something in the place of each variable."""
+    """A word of the compose file with a URL in place of each variable."""
     return re.sub(r"\$\{(\w+):\?[^}]*\}", r"http://127.0.0.1/\1", word)
 
 

@@ -1,8 +1,9 @@
-"""Files that documents, docstrings and comments name are there: a renamed file must not leave its old name behind.
+"""Files that documents, docstrings and comments name exist: a renamed file must not leave its old name
+behind.
 
 A reference is a path with an ending of source code or prose. It may be shortened from the left
-(`kernels/dispatch.py`). Files that programs write are not sources, so names that end in .json or .toml do not count.
-Where a text names a section of the specification by its number, the page has that section.
+(`kernels/dispatch.py`). Names that end in .json or .toml do not count, because programs write such files. If
+a text names a section of the specification by its number, the page has that section.
 """
 
 import re
@@ -19,9 +20,9 @@ SECTIONS = re.compile(
     r"sections?[\s/#*]+(\d+(?:(?:,| to| and)[\s/#*]+\d+)*)"
 )
 IMPORTED = ("forge-std/", "openzeppelin/")
-"""Where npm packages begin, as Solidity imports them."""
+"""Prefixes of npm packages in Solidity's imports."""
 LIBRARIES = ("transformers/", "torchvision/", "timm/", "peft/", "diffusers/", "torch_geometric/")
-"""Whose sources the table of models names."""
+"""Libraries whose sources the table of models names."""
 ELSEWHERE = {
     "docs/guide/start.md": {"spirals/spirals.py"},  # written by `assay init`
     "docs/guide/studies.md": {"gambling.py"},  # the file that its reader writes
@@ -37,7 +38,7 @@ def tracked() -> list[str]:
 
 
 def references(text: str) -> Iterator[str]:
-    """Paths that a text names, npm packages left out."""
+    """Paths that a text names, without those of npm packages."""
     for found in REFERENCE.finditer(text):
         if not found.group(1).startswith(IMPORTED):
             yield found.group(1)
@@ -60,7 +61,7 @@ def test_named_files_are_there() -> None:
 
 
 def sections(text: str) -> Iterator[tuple[str, int]]:
-    """Pages of the specification and the numbers of their sections that a text names."""
+    """Sections of the specification that a text names: page and number."""
     for found in SECTIONS.finditer(text):
         for number in re.findall(r"\d+", found.group(2)):
             yield found.group(1), int(number)

@@ -1,4 +1,4 @@
-"""`make release`: two builds of one commit are equal, and solc answers the standard JSON with the same code."""
+"""`make release`: two builds of a commit are equal, and solc compiles the standard JSON to the same code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_archive_follows_from_its_files_and_its_time(tmp_path: Path) -> None:
 
 
 def compiled_from(document: str, name: str) -> str:
-    """The creation code that solc makes of a standard JSON input."""
+    """The creation code that solc compiles from a standard JSON input."""
     solc = [str(REPOSITORY / "scripts" / "solc"), "--standard-json"]
     done = subprocess.run(solc, input=document, capture_output=True, text=True, check=True)
     (file,) = (source for source, made in json.loads(done.stdout)["contracts"].items() if name in made)
@@ -59,7 +59,7 @@ def test_standard_json_gives_the_code_of_the_package(name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.timeout(1_800)
 def test_two_releases_are_equal_byte_for_byte(tmp_path: Path) -> None:
-    """In two checkouts at different places: no path, no time and no order of files gets in."""
+    """Built in checkouts at different paths, to show that no path, time or file order affects the result."""
     outs = []
     for name in ("one", "a-second-and-longer-name"):
         checkout = tmp_path / name / "checkout"

@@ -1,4 +1,4 @@
-"""An interrupted suite goes on where it stopped, on the same commit and no other."""
+"""An interrupted suite resumes where it stopped, but only on the same commit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def commit(folder: Path, message: str) -> None:
 
 
 def suite(folder: Path) -> list[str]:
-    """Run it; the tests that ran."""
+    """Run the suite; returns the tests that ran."""
     (folder / "ran.txt").unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.resuming", "--resume=passed.list"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -75,14 +75,14 @@ def test_a_checkout_with_changes_resumes_nothing(checkout: Path) -> None:
 
 
 SHOWN = ("same_bits", "conftest.py")
-"""Of the tests: all of them take a minute to be collected."""
+"""The only tests to collect: collecting all takes a minute."""
 
 
 def test_make_resumes_a_suite_that_was_begun(tmp_path: Path) -> None:
-    """With the list there, which is a file that pytest could take for a path to collect."""
+    """The list exists: pytest could take it for a path to collect."""
     passed = tmp_path / "passed.list"
     passed.write_text("no commit\n")
-    # Not what the make that runs this test was given.
+    # Without the variables of the make that runs this test.
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -7,7 +7,7 @@ import time
 from tests.toolchain.project import REPOSITORY
 
 SOLC = REPOSITORY / "scripts" / "solc"
-PIPE_HOLDS = 65_536  # bytes Linux keeps in a pipe; a write cut short at exit loses what is beyond
+PIPE_HOLDS = 65_536  # bytes that a pipe holds on Linux; an exit too early loses the rest
 
 
 def test_version_is_the_one_of_package_json() -> None:

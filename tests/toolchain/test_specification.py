@@ -1,4 +1,4 @@
-"""Each section of docs/spec has an example and says which vectors hold it."""
+"""Each section of docs/spec has an example and names its vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTIONS = [
     pytest.param(section, id=f"{page.stem} {number}")
     for page in PAGES
     for number, section in re.findall(r"(?ms)^## (\d+)\. (.*?)(?=^## |\Z)", page.read_text())
-    if (page.stem, number) != ("arithmetic", "9")  # what differs between platforms: no rule of its own
+    if (page.stem, number) != ("arithmetic", "9")  # differences between platforms: it has no rule
 ]
 
 

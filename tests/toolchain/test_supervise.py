@@ -1,4 +1,4 @@
-"""docs/operating/supervise.sh: what is started again, what waits for a person, and what a signal does."""
+"""docs/operating/supervise.sh: which exits lead to a restart, which wait for a person; what a signal does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Supervise = Callable[[str], subprocess.Popen[str]]
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
-    """Supervises a shell's command, which begins by noting its start in `started`. None is left running."""
+    """Supervise a shell command, which first adds a line to the file `started`. None is left running."""
     running: list[subprocess.Popen[str]] = []
 
     def start(command: str) -> subprocess.Popen[str]:
@@ -46,7 +46,7 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
 
 
 def starts(folder: Path, at_least: int = 1) -> int:
-    """How often the command was started, once that is that many times."""
+    """Wait until the command was started `at_least` times; returns how often it was."""
     deadline = time.monotonic() + PATIENCE
     while True:
         path = folder / "started"
@@ -92,7 +92,9 @@ def test_what_a_restart_does_not_help_waits_for_a_person(
 
 
 def test_a_signal_is_passed_on_and_waited_for(supervise: Supervise, tmp_path: Path) -> None:
-    """The node ends what it owes after the first, and ends at once at the second, as `protocol.node.stopping` does."""
+    """As in `protocol.node.stopping`: after the first signal a node completes what it owes; the second ends
+    it at once.
+    """
     process = supervise(
         "asked=0; trap 'asked=$((asked + 1)); echo asked >> asked' TERM; echo ready >> ready;"
         " while [ $asked -lt 2 ]; do sleep 0.01; done; exit 130"

@@ -1,6 +1,6 @@
 """Prose reads as an engineer would write it: the tics that words.toml lists occur nowhere.
 
-Read are docstrings, comments and messages of Python, Solidity, C++ and TOML files, and whole Markdown files.
+The whole text of Python, Solidity, C++, TOML and Markdown files is read.
 """
 
 import re
@@ -17,11 +17,12 @@ TABLE = tomllib.loads((REPOSITORY / "tests/toolchain/words.toml").read_text())
 READ = (".py", ".sol", ".cpp", ".h", ".toml", ".md")
 ITSELF = ("tests/toolchain/words.toml", "tests/toolchain/test_words.py")
 BREAK = r"(?:[ \t]|\n[ \t]*(?:///?|#|\*)?[ \t]*|\"\n[ \t]*f?\")+"
-"""Between two words of a phrase: blanks, or the end of a line and the mark of the next line of a comment or string."""
+"""The break between two words: blanks, or the end of a line and the marks that begin the next line of a
+comment or string."""
 
 
 def expression(pattern: str) -> re.Pattern[str]:
-    """Return the compiled pattern, each space of which matches a line break too."""
+    """Return the compiled pattern; each of its spaces also matches a line break."""
     return re.compile(pattern.replace(" ", BREAK), re.IGNORECASE)
 
 

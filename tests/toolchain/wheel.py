@@ -1,7 +1,9 @@
-"""The wheel, built from a copy of the sources, and an environment that holds it and what its metadata asks for.
+"""Builds the wheel from a copy of the sources, and an environment with it and the packages that its metadata
+names.
 
-Only torch and what torch needs come from the environment of the tests: folders of links that a `.pth` file names, so
-that pip finds them installed. Everything else pip installs again, in the versions of requirements.lock.
+Only torch and its dependencies come from the environment of the tests, through a folder of links that a
+`.pth` file names, so that pip finds them installed. pip installs all else, in the versions of
+requirements.lock.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ LIBRARIES = ("protocol/numerics/kernels", "protocol/commitments")
 
 
 def sources(folder: Path) -> Path:
-    """A copy of the checkout's files, with the contract data that make has written; `folder`."""
+    """Copy the checkout's files and the contract data that make has written to `folder`; returns `folder`."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = [name for name in listed.split("\0") if name and (REPOSITORY / name).is_file()]
@@ -37,7 +39,9 @@ def sources(folder: Path) -> Path:
 
 
 def with_libraries(folder: Path) -> Path:
-    """Put the libraries that make has compiled where setuptools would: it compiles those whose sources are newer."""
+    """Put the libraries that make has compiled where setuptools would. It recompiles those with newer
+    sources.
+    """
     built = folder / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
     for package in LIBRARIES:
         for library in (REPOSITORY / package).glob("_native.*.so"):
@@ -47,7 +51,7 @@ def with_libraries(folder: Path) -> Path:
 
 
 def build(source: Path, folder: Path) -> Path:
-    """The wheel of the sources, in `folder`."""
+    """Build the wheel of the sources in `folder`; returns its path."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run([*command, "--wheel-dir", str(folder), "."], source)
     (made,) = folder.glob("*.whl")
@@ -55,7 +59,7 @@ def build(source: Path, folder: Path) -> Path:
 
 
 def environment(folder: Path, wheel: Path) -> Path:
-    """A virtual environment with the wheel; the folder of its programs."""
+    """Make a virtual environment with the wheel; returns the folder of its programs."""
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)}))
     parent = folder / "torch-of-the-parent"
@@ -65,13 +69,13 @@ def environment(folder: Path, wheel: Path) -> Path:
     (packages / "torch.pth").write_text(f"{parent}\n")
     command = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
     lock = REPOSITORY / "requirements.lock"
-    # Each module is compiled when it is first imported: most never are.
+    # A module is compiled when it is first imported; most never are.
     run([*command, "--quiet", "--no-compile", "--constraint", str(lock), str(wheel)], folder)
     return folder / "bin"
 
 
 def files_of_torch() -> Iterator[Path]:
-    """What stands at the top of site-packages for torch and all that torch needs."""
+    """The top-level entries in site-packages of torch and all its dependencies."""
     seen, queue = set[str](), ["torch"]
     while queue:
         name = queue.pop()
@@ -88,7 +92,9 @@ def files_of_torch() -> Iterator[Path]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """What a command writes, run in `folder` without the tests' own Python path; what failed it is in the error."""
+    """Run a command in `folder`, without the variables of the tests' Python; returns its output, and fails
+    with it.
+    """
     clean = {
         name: value
         for name, value in os.environ.items()

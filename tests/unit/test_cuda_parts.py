@@ -1,4 +1,4 @@
-"""A part of `python -m benchmarks.cuda` that raises, crashes or hangs leaves what it found, and says how it ended."""
+"""Parts of `python -m benchmarks.cuda` that raise, crash or hang keep their results and report their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error of the project has one base, one way to say what it says, and a place in the drawn tree."""
+"""Every error has one base class, one form of message, and a place in the drawn tree."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_fields_are_kept_as_text() -> None:
     ("error", "code"),
     [
         (RpcUnavailable("http://127.0.0.1:1", OSError()), ExitCode.RETRY),
-        # A node that is a block behind, and one that has too much to do.
+        # A node that is a block behind, and an overloaded node.
         (RpcRefused("block 7", "none of that number or hash"), ExitCode.RETRY),
         (RpcRefused("eth_call", "too many requests"), ExitCode.RETRY),
         (NotMined("deploy"), ExitCode.RETRY),
@@ -127,7 +127,7 @@ def test_who_knows_only_pythons_own_errors_catches_these_too(
 
 
 def _classes() -> Iterator[tuple[str, str]]:
-    """(name, name of its first base) of every class in the product."""
+    """(name, first base's name) of every class in the product."""
     for top in PRODUCT:
         for path in sorted((REPOSITORY / top).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -136,7 +136,7 @@ def _classes() -> Iterator[tuple[str, str]]:
 
 
 def _errors() -> Counter[tuple[str, str]]:
-    """(name, first base) of every class that is an exception, found by names."""
+    """(name, first base) of every exception class, found by the names of bases."""
     classes = list(_classes())
     errors: set[str] = set(BUILT_IN)
     while new := {name for name, base in classes if base in errors} - errors:

@@ -1,4 +1,4 @@
-"""How long a transaction takes: two blocks, or what 95 of 100 of the last ones took."""
+"""The time that a transaction takes: two blocks, or the 95th percentile of the latest transactions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK = 12.0
 
 
 class Clock:
-    """Set by a test."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -32,7 +32,7 @@ def inclusion(clock: Clock) -> Inclusion:
 
 
 def mined(inclusion: Inclusion, clock: Clock, nonce: int, seconds: float) -> None:
-    """A transaction that somebody looks for all the time."""
+    """Mine a transaction whose receipt is polled all the time."""
     inclusion.begin(nonce)
     clock.now += seconds
     inclusion.waits(nonce)
@@ -79,7 +79,7 @@ def test_it_counts_from_the_first_time_that_a_transaction_is_handed_over(
 
 
 def test_a_receipt_that_nobody_looked_for_says_nothing(inclusion: Inclusion, clock: Clock) -> None:
-    """A long replay came between: the transaction was mined long before."""
+    """A long replay came before the poll, and the transaction may have been mined long ago."""
     for nonce in range(3):
         inclusion.begin(nonce)
         clock.now += 3_600

@@ -1,4 +1,4 @@
-"""The Grafana dashboard, the alert rules and the page name metrics that nodes expose, and every alert is explained."""
+"""Dashboard, alert rules and page name only metrics that nodes expose, and every alert is explained."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME = re.compile(r"\b((?:assay|process)_[a-z_]+)\b")
 
 
 def exposed(folder: Path) -> dict[str, set[str]]:
-    """The metrics of both nodes with their labels, by the names that Prometheus knows them by."""
+    """The metrics of both nodes, under their Prometheus names, with their labels."""
     found: dict[str, set[str]] = {}
     for registry in (SolverMetrics().registry, VerifierMetrics().registry):
         alerts = Alerts(logs.get("test"), registry, {})
@@ -45,12 +45,12 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 def expressions() -> list[str]:
-    """The dashboard's."""
+    """The dashboard's expressions."""
     return [target["expr"] for panel in json.loads(DASHBOARD)["panels"] for target in panel["targets"]]
 
 
 def rules() -> dict[str, str]:
-    """The alerts, and the expression of each."""
+    """Each alert's expression."""
     blocks = RULES.split("- alert: ")[1:]
     return {block.split("\n", 1)[0]: block[block.index("expr:") : block.index("labels:")] for block in blocks}
 

@@ -1,4 +1,4 @@
-"""Deployment parameters in files: read to the unit, refused by field."""
+"""Deployment parameters in files: amounts are exact to the unit, and bad fields are named."""
 
 from dataclasses import fields
 from pathlib import Path

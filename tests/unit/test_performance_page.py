@@ -1,4 +1,4 @@
-"""docs/performance.md and its plot are what the measured numbers give."""
+"""docs/performance.md and its plot match the measured numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/numerics.md and its figures are what the measured numbers give."""
+"""docs/numerics.md and its figures match the measured numbers."""
 
 from __future__ import annotations
 

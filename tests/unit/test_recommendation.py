@@ -1,4 +1,4 @@
-"""What `assay submit` derives: of what a file leaves out, and in words; and everybody reads the same file."""
+"""`assay submit` derives the amounts that a file leaves out, and reports them."""
 
 import re
 from dataclasses import asdict, replace
@@ -32,7 +32,7 @@ def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
 
 
 def derived(file: Path, place: Place | None = None) -> Derived:
-    """Its amounts on a development chain."""
+    """The file's amounts, by default on a development chain."""
     return Derived.of(read(file), place or Place(DEVNET), LOAD)
 
 

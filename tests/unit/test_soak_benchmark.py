@@ -1,4 +1,4 @@
-"""What a soak is judged by, and what it writes: from samples that are made up."""
+"""Criteria and output of a soak, from invented samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLAN = Plan(tasks=TASKS, processes=1, accounts=3)
 
 
 def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1, TASKS + 1)) -> list[Sample]:
-    """A session in which `of` tells what a verifier takes after that many tasks."""
+    """A session's samples. `of` gives the verifier's usage after each task."""
     return [
         Sample(session, n, "settled", n, 60.0 * n, n, 10**8, {"solver": PARTY, "verifier-1": of(n)})
         for n in tasks
@@ -37,7 +37,7 @@ def samples(of: Callable[[int], Party], session: int = 1, tasks: range = range(1
 
 
 def found(path: Path, *given: Sample | Idle) -> Samples:
-    """As if they had been measured."""
+    """Write the samples as if they were measured."""
     made = Samples(path / "samples.jsonl")
     for one in given:
         made.write(one)
@@ -73,7 +73,7 @@ def test_what_grows_until_a_third_of_the_tasks_is_done_does_not_fail(tmp_path: P
 
 
 def test_sessions_are_judged_apart(tmp_path: Path) -> None:
-    """Processes that start again hide no growth, and one that begins larger has not grown."""
+    """A restart does not hide growth, and a larger start is not growth."""
 
     def growing(task: int) -> Party:
         return replace(PARTY, resident=(300 + task) * MIB)
@@ -131,7 +131,7 @@ def test_every_tenth_task_is_trained_by_a_cheat() -> None:
 
 
 class Node(BaseHTTPRequestHandler):
-    """Answers with what it was sent."""
+    """Echoes each request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -148,7 +148,7 @@ class Node(BaseHTTPRequestHandler):
 
 @contextmanager
 def node() -> Iterator[str]:
-    """Its address."""
+    """Run a node and yield its address."""
     with HTTPServer(("127.0.0.1", 0), Node) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -184,7 +184,7 @@ def test_what_this_process_takes() -> None:
 
 
 def test_the_figure_is_what_was_measured(tmp_path: Path) -> None:
-    if not report.DATA.is_file():  # no soak was recorded
+    if not report.DATA.is_file():  # no soak has been recorded
         assert not report.FIGURE.exists()
         return
     kept = json.loads(report.DATA.read_text())

@@ -1,4 +1,4 @@
-"""The measured price of trust: what is kept is what the page shows, and records are summed as they should be."""
+"""The measured price of trust: the page shows the stored results, and records are summed correctly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT: dict[str, Any] = json.loads(MEASURED.read_text())
 
 
 def record(looks: int) -> Record:
-    """A task that costs exactly what its terms say, and gas of a million."""
+    """A task with exactly the costs of its terms, and a million gas to settle."""
     priced = ROLLUP.price(1_000, 3)
     amounts = priced.amounts
     gas = {

@@ -1,7 +1,7 @@
-"""A program that `check` refuses is refused by everybody: who posts it, who would train it, who would audit it.
+"""A program that `check` refuses is refused by the submitter, the solver and the verifier.
 
-Each by the code that the party runs: the commands' preparation of a task, the solver's and the verifier's way to a
-bundle of posted terms. Nobody gets as far as running an instruction.
+Each test uses the party's own code: the commands that prepare a task, and the code by which the solver and
+the verifier load the bundle of posted terms. No instruction runs.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tests.unit.solver import tiny
 from verifier.material import Materials
 
 NEVER: Any = None
-"""Database, executor: a refusal asks none of them."""
+"""Stands for the database and the executor, which a refusal does not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 
 
 def unchecked() -> StepProgram:
-    """The tiny step with a halved count of operands: an addition of a tensor to nothing."""
+    """The tiny step, with only one operand in an addition."""
     honest = tiny.step_program()
     program = honest.program
     number = next(n for n, i in enumerate(program.instructions) if i.op is Op.ADD)
@@ -57,7 +57,7 @@ def bundle(step: StepProgram) -> Bundle:
 
 @pytest.fixture
 def posted(tmp_path: Path) -> Terms:
-    """Terms of an honest bundle, whose server then puts the unchecked program in its place under its own hash."""
+    """Terms of an honest bundle. Its server then replaces the program, and updates the hashes."""
     made, folder = bundle(tiny.step_program()), tmp_path / "served"
     write_bundle(made, folder)
     broken = unchecked().program

@@ -1,4 +1,4 @@
-"""A torch that the tests did not run with is said, and only such a one; the lock and the page of versions agree."""
+"""Only an untested torch version gives a warning, and the tested version is that of the lock file."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Replays the vectors against an implementation of docs/spec, and tells where its answers differ.
+"""Replays the vectors against an implementation of docs/spec, and reports where its answers differ.
 
     python -m tests.vectors --implementation module:Name
 
-The implementation is a class without arguments, with the methods of `implementation.Implementation`. What an answer
-is compared with comes from the files alone; nothing of this repository's package is computed here.
+The implementation is a class without arguments, with the methods of `implementation.Implementation`. The
+expected answers come from the files alone; nothing here uses this repository's package.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from tests.vectors.readings import FILES, Case
 
 SHOWN = 120
-"""Characters of an answer that a difference shows."""
+"""Most characters of an answer that a difference shows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An answer that is not the file's."""
+    """An answer that differs from the file's."""
 
     file: str
     section: str
@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass
 class Section:
-    """What came of one section of a file: cases that were compared, differences, methods that are missing."""
+    """The outcome for one section of a file: the number of cases compared, differences, missing methods."""
 
     file: str
     name: str
@@ -54,12 +54,14 @@ class Section:
 
 
 def replay(implementation: object, files: Collection[str] = tuple(FILES)) -> list[Section]:
-    """Every section of the files, in their order. An exception of the implementation is an answer, and differs."""
+    """Replay all sections of the files in order. An exception of the implementation is an answer that
+    differs.
+    """
     return list(sections(implementation, files))
 
 
 def sections(implementation: object, files: Collection[str] = tuple(FILES)) -> Iterator[Section]:
-    """The same, one section at a time."""
+    """Like `replay`, one section at a time."""
     for file in files:
         for name, cases in FILES[file]():
             section = Section(file, name)
@@ -76,9 +78,7 @@ def _compare(implementation: object, section: Section, case: Case) -> None:
     got: Any
     try:
         got = method(*case.arguments)
-    except (
-        Exception
-    ) as error:  # whatever an implementation raises is one wrong answer, and the others are compared
+    except Exception as error:  # any exception is one wrong answer; the others are still compared
         got = error
     section.compared += 1
     if _plain(case.expected) != _plain(got):
@@ -86,13 +86,13 @@ def _compare(implementation: object, section: Section, case: Case) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Lists and tuples are the same answer."""
+    """The value with tuples for lists: both are the same answer."""
     if type(value) in (list, tuple):
         return tuple(map(_plain, value))
     return value
 
 
 def shown(value: Any) -> str:
-    """A value in short; bytes as hexadecimal digits."""
+    """A value in short form; bytes as hexadecimal digits."""
     text = "0x" + value.hex() if isinstance(value, bytes) else repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

@@ -30,7 +30,7 @@ SLICES = 16
 BLOCK = 1 << 15
 SIN_COS_LAST = 2.0**15
 LARGEST = 2.0**128 - 2.0**103
-"""From here on a real rounds to infinity in f32."""
+"""Reals from here on round to infinity in f32."""
 
 Array = NDArray[Any]
 
@@ -53,7 +53,7 @@ REFERENCE: dict[str, Callable[[Array], Array]] = {
     "cos": _within(_by_torch(torch.cos)),
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
 }
-"""Each function in float64. NaN is what sin and cos give beyond 2^15."""
+"""Each function in float64. sin and cos are NaN beyond 2^15."""
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +72,7 @@ def kernel(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
-    """Over uint32 bit patterns; some case at most `floor` ulp off where none is worse.
+    """The worst case over uint32 bit patterns; if none is worse than `floor` ulp, any of them.
 
     Raises AssertionError unless NaN, infinities and overflows are exactly as they must be.
     """
@@ -80,7 +80,7 @@ def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
     got = kernel(name)(torch.from_numpy(x)).numpy()
     with np.errstate(all="ignore"):
         true = REFERENCE[name](x.astype(np.float64))
-        if np.isnan(true[0]) and np.isnan(true).all():  # outside of what the function is defined for
+        if np.isnan(true[0]) and np.isnan(true).all():  # outside the function's domain
             assert np.isnan(got).all(), name
             return Worst(0.0, int(patterns[0]), 0x7FC00000)
         # An ulp is at least 2^-24 of its number: most inputs need no closer look. NaN and infinities get one.
@@ -102,7 +102,7 @@ def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
 
 
 def worst_of_slice(name: str, number: int) -> Worst:
-    """Over the 2^28 inputs whose first four bits are `number`, on all cores."""
+    """The worst case over the 2^28 inputs whose first four bits are `number`, on all cores."""
 
     def part(start: int) -> Worst:
         found = Worst(0.0, 0, 0)
@@ -116,7 +116,7 @@ def worst_of_slice(name: str, number: int) -> Worst:
 
 
 def table() -> dict[str, list[Worst]]:
-    """The file: for each function its slices' worst."""
+    """The file's contents: for each function the worst case of each slice."""
     columns = json.loads(PATH.read_text())["functions"]
     return {
         name: [

@@ -1,4 +1,5 @@
-"""Write beacon.json: points, hints and signed rounds that pytest and forge both replay. Format: README.md beside it.
+"""Write beacon.json: points, hints and signed rounds that pytest and forge both replay. README.md has the
+format.
 
 Deterministic: edge elements, then elements and rounds drawn from a counter. Run as `python -m
 tests.vectors.generate_beacon`.
@@ -17,7 +18,7 @@ FILE = Path(__file__).with_name("beacon.json")
 SECRET = 0xBEAC0
 HALF = pow(2, -1, P)
 EDGES = (0, 1, 2, HALF, P - HALF, P - 2, P - 1)
-"""For u = 1/2 and u = -1/2 the inverse is of zero."""
+"""For u = 1/2 and u = -1/2 the inverse of zero is taken."""
 
 EVMNET_KEY = bytes.fromhex(
     "07e1d1d335df83fa98462005690372c643340060d205306a9aa8106b6bd0b382"
@@ -35,7 +36,7 @@ EVMNET_SIGNATURE = bytes.fromhex(
 
 
 def element(case: int) -> int:
-    """A field element, any equally likely."""
+    """A pseudo-random field element."""
     return int.from_bytes(sha256(f"element {case}".encode()).digest(), "big") % P
 
 

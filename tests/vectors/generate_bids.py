@@ -1,6 +1,8 @@
-"""Write bids.json: least undercuts and whole biddings that pytest and forge both replay. Format: README.md beside it.
+"""Write bids.json: least undercuts and whole biddings that pytest and forge both replay. README.md has the
+format.
 
-Deterministic, and computed a second time, by fractions and a search. Run as `python -m tests.vectors.generate_bids`.
+Computes them a second time, with fractions and a search. Deterministic. Run as `python -m
+tests.vectors.generate_bids`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ BUDGETS = (0, 1, 2, 3, 100, 10**6, 10**20, 2**94 - 1)
 
 
 def undercut(best: int, overtime: int, extension: int) -> int:
-    """The least whole number of units, at least one, that is no less than the share of `best` which is due."""
+    """The due share of `best`, rounded up to whole units; at least one."""
     share, whole = Fraction(1, 50), extension
     while whole <= overtime and share < Fraction(64, 100):
         share, whole = 2 * share, whole + extension
@@ -26,7 +28,7 @@ def undercut(best: int, overtime: int, extension: int) -> int:
 
 
 def undercuts() -> list[dict[str, int]]:
-    """Every level's edges, then any numbers."""
+    """The edges of every level, then arbitrary numbers."""
     rows = [
         (best, k * extension + off, extension)
         for best in BESTS
@@ -51,7 +53,7 @@ def undercuts() -> list[dict[str, int]]:
 
 
 def biddings() -> list[dict[str, int]]:
-    """How many bids there are when the first asks for the budget and each comes in the last second that it may."""
+    """The number of bids if the first asks for the budget and each comes in the last second that it may."""
     rows = []
     for budget in BUDGETS:
         best, bids = budget, 1
@@ -63,7 +65,7 @@ def biddings() -> list[dict[str, int]]:
 
 
 def main() -> None:
-    """Write the file. Numbers are decimal strings, for JSON's end at 2^53."""
+    """Write the file. Numbers are decimal strings, because JSON numbers are exact only up to 2^53."""
     sections = {"undercuts": undercuts(), "biddings": biddings()}
     table = {
         section: {name: [str(row[name]) for row in rows] for name in rows[0]}

@@ -1,8 +1,9 @@
-"""Write `databases/`: dumps of every format of databases and journals, and what the code of its time reads from each.
+"""Write `databases/`: dumps of every format of databases and journals, and what the code of its time reads
+from each.
 
-A dump is made by the commit that it names: its tree goes into a temporary folder (`git archive`), and
-`databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a clone that
-has these commits. Format: README.md beside this file.
+The code of a commit makes its dump: the commit's tree goes into a temporary folder (`git archive`), and
+`databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a
+clone that has these commits. README.md has the format.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ FORMATS: Final = {
     "verifier-7": "4544f2c5",
     "journal-1": "aa59d97c",
 }
-"""The first commit of each format, or of each shape where one number stood for several."""
+"""The first commit of each format, or of each variant if several had the same number."""
 
 
 def dump(file: Path) -> str:
@@ -53,7 +54,9 @@ def _lines(database: sqlite3.Connection) -> Iterator[str]:
 
 
 def written_by(commit: str, kind: str) -> tuple[str, str]:
-    """The dump and what is known from it, as JSON, by the code of a commit; `kind` names the file that fills it."""
+    """The dump that a commit's code makes, and what it reads from it, as JSON. `kind` names the `fill_`
+    script.
+    """
     repository = Path(__file__).parents[2]
     tree = subprocess.run(
         ["git", "archive", commit, "--", "*.py"], cwd=repository, capture_output=True, check=True

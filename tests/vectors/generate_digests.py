@@ -1,6 +1,6 @@
-"""Write digests.json: salts, digests and their openings (audit.md section 4). Format: README.md beside it.
+"""Write digests.json: salts, digests and their openings (audit.md section 4). README.md has the format.
 
-Written down a second time, leaf by leaf. Deterministic. Run as `python -m tests.vectors.generate_digests`.
+Computes them a second time, leaf by leaf. Deterministic. Run as `python -m tests.vectors.generate_digests`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RAGGED = (
     (1_000 * 1_024, 59),
     (999 * 1_024 + 8, 5),
 )
-"""Bytes of a tensor and number of a state, beside whole chunks of each of the counts above."""
+"""Bytes of a tensor and number of a state, in addition to whole chunks of each count above."""
 THINNINGS = (1, 4, 64)
 STATE = (4, 5_000, 9 * 1_024, 1_025)
 """Bytes of the tensors of one state."""
@@ -51,7 +51,9 @@ def word(value: int | bytes) -> bytes:
 
 
 def leaf(salt: bytes, chunk: bytes) -> bytes:
-    """Hash of salt and piece after piece, the last one filled with zeros, then of salt and length."""
+    """Hash of the chunk's pieces of 32 bytes (the last one padded with zeros) and of its length, each after
+    the salt.
+    """
     message = b"".join(salt + chunk[i : i + 32].ljust(32, b"\0") for i in range(0, len(chunk), 32))
     return sha256(message + salt + word(len(chunk))).digest()
 
@@ -73,7 +75,7 @@ def opened(hashes: Hashes, index: int) -> tuple[bytes, list[bytes], int]:
 
 
 def numbers(count: int) -> list[tuple[int, int]]:
-    """For each leaf of a tree its turns and its depth."""
+    """The turns and the depth of each leaf of a tree."""
     if count == 1:
         return [(0, 0)]
     k = 1
@@ -84,7 +86,7 @@ def numbers(count: int) -> list[tuple[int, int]]:
 
 
 def leaves(salt: bytes, thinning: int, step: int, data: bytes) -> list[bytes]:
-    """Hashes of all chunks of a tensor, or the zero word."""
+    """For each chunk of a tensor its hash, or the zero word if it is thinned out."""
     chunks = [data[i : i + 1024] for i in range(0, len(data), 1024)]
     return [
         leaf(salt, chunk) if (turns + step) % thinning == 0 else bytes(32)
@@ -93,7 +95,7 @@ def leaves(salt: bytes, thinning: int, step: int, data: bytes) -> list[bytes]:
 
 
 def above(roots: Hashes) -> list[bytes]:
-    """Hashes of leaves that are roots of other trees."""
+    """Leaf hashes of the roots of other trees."""
     return [sha256(b"\0" + root).digest() for root in roots]
 
 
@@ -103,7 +105,7 @@ def root_of(hashes: Hashes) -> bytes:
 
 
 def some(name: str) -> bytes:
-    """32 bytes."""
+    """32 bytes derived from a name."""
     return sha256(name.encode()).digest()
 
 
@@ -118,7 +120,7 @@ def state_root(salt: bytes, thinning: int, step: int, state: Hashes) -> bytes:
 
 
 def seats() -> list[tuple[Any, ...]]:
-    """Everything that is derived for a seat, but its digest."""
+    """All values that are derived for a seat, except its digest."""
     board, account, looks, informer = (bytes.fromhex(address[2:]) for address in ADDRESSES)
     found = []
     for number, (chain, task, seat, stage) in enumerate(SEATS):
@@ -160,7 +162,7 @@ def openings(salt: bytes) -> list[tuple[Any, ...]]:
             chunks = leaves(salt, w, j, state[t])
             below = [root_of(leaves(salt, w, j, data)) for data in state]
             trees = [(chunks, c), (above(below), t)]
-            if s < SEGMENTS:  # the result is a state, and no leaf of a step tree
+            if s < SEGMENTS:  # the result is a state, but not a leaf of a step tree
                 trees.append((above(roots[s]), j))
             trees.append((above([*segments, result]), s))
             paths = [opened(hashes, index) for hashes, index in trees]
@@ -179,13 +181,13 @@ def openings(salt: bytes) -> list[tuple[Any, ...]]:
 
 
 def reveals(salt: bytes) -> list[tuple[Any, ...]]:
-    """What is kept of a reveal."""
+    """Reveals, each with the word that is kept of it."""
     pairs = [(salt, some("segment 0")), (some("salt"), bytes(32))]
     return [(*pair, keccak(b"".join(pair))) for pair in pairs]
 
 
 def accusations(salt: bytes) -> list[tuple[Any, ...]]:
-    """What is kept of an accusation."""
+    """Accusations, each with the word that is kept of it."""
     places = [(0, 0, 0, 0), (1, 2, 3, 4), (65_536, 65_534, 2**32 - 1, 32)]
     found = []
     for number, place in enumerate(places):
@@ -230,7 +232,7 @@ def document() -> dict[str, Any]:
 
 
 def columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    """A table by its columns."""
+    """A table held as columns."""
     return {
         name: [text(row[i]) if isinstance(row[i], bytes) else row[i] for row in rows]
         for i, name in enumerate(names.split())

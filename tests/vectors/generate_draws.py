@@ -1,6 +1,6 @@
-"""Write draws.json: the random numbers of draws (audit.md section 2). Format: README.md beside it.
+"""Write draws.json: the random numbers of draws (audit.md section 2). README.md has the format.
 
-Written down a second time, in plain Python. Deterministic. Run as `python -m tests.vectors.generate_draws`.
+Computes them a second time, in plain Python. Deterministic. Run as `python -m tests.vectors.generate_draws`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.numerics.reference.philox import block
 
 FILE = Path(__file__).with_name("draws.json")
 WORD = 2**32
-# (slots, segments, seats, segments a seat): few and many of each; 3 * 2^30 refuses a quarter of all words.
+# (slots, segments, seats, segments per seat): few and many of each. 3 * 2^30 slots reject a quarter of words.
 SHAPES = (
     (1, 1, 1, 1),
     (6, 5, 3, 2),
@@ -28,7 +28,8 @@ SHAPES = (
     (2**31 + 1, 64, 1, 64),
 )
 
-# (candidates as bits, chance in hundredths of a percent, room): of one, some, all; none, all, no room for all.
+# (candidates as bits, chance in hundredths of a percent, room): one, some or all candidates; few or all
+# picked; too little room.
 PICKS = (
     (1, 1_000, 1),
     (0b111, 1_000, 3),
@@ -65,7 +66,7 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
 
 
 def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int:
-    """Of the candidates those that are picked, both as bits."""
+    """The candidates that are picked; both are bits of a number."""
     picked = 0
     for bit in range(32):
         if candidates >> bit & 1 and picked.bit_count() < room:
@@ -74,7 +75,7 @@ def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int
 
 
 def picked() -> dict[str, Any]:
-    """Columns: which looks a draw of looks picks."""
+    """Columns of draws of looks, with the candidates that each picks."""
     rows = [(sha256(f"looks {i}".encode()).digest(), *PICKS[i % len(PICKS)]) for i in range(3 * len(PICKS))]
     columns = {
         name: [row[i] for row in rows] for i, name in enumerate(("candidates", "look_chance", "room"), 1)
@@ -84,7 +85,9 @@ def picked() -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """Columns: the shape, the seed, and the numbers of its stream and of its seats; and the picks of looks."""
+    """Columns: the seed, the shape, the numbers of the seed's stream and of its seats; and the picks of
+    looks.
+    """
     seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]
     tried, segments = [], []

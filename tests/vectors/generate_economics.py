@@ -1,4 +1,4 @@
-"""Write economics.json: chances and stakes, as pytest replays them. Format: README.md beside it.
+"""Write economics.json: chances and stakes, which pytest replays. README.md has the format.
 
 Run as `python -m tests.vectors.generate_economics`.
 """
@@ -28,7 +28,7 @@ AUDITS = (
 
 
 def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
-    """Rows as columns of decimal strings: JSON numbers end at 2^53."""
+    """Rows as columns of decimal strings: JSON numbers are exact only up to 2^53."""
     return {name: [str(row[name]) for row in rows] for name in rows[0]}
 
 
@@ -47,7 +47,7 @@ def chance_rows() -> list[dict[str, int]]:
 
 
 def stake_rows() -> list[dict[str, int]]:
-    """Least stakes for a price of 10^18 and a gain of the same."""
+    """Least stakes for a price and a gain of 10^18 each."""
     return [
         audit._asdict()
         | {

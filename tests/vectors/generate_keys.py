@@ -1,7 +1,8 @@
-"""Write keys.json: claim keys, priority commitments and seeds of draws (encoding.md section 5, audit.md section 2).
+"""Write keys.json: claim keys, priority commitments and seeds of draws (encoding.md section 5, audit.md
+section 2).
 
-Written down a second time, word by word, without an ABI encoder. Format: README.md beside it. Deterministic. Run as
-`python -m tests.vectors.generate_keys`.
+Computes them a second time, word by word, without an ABI encoder. README.md has the format. Deterministic.
+Run as `python -m tests.vectors.generate_keys`.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ FILE = Path(__file__).with_name("keys.json")
 PLACES = ((1, 1, 1), (7, 4, 8), (2**40 - 1, 2**20, 2**16), (2**200 + 5, 2**32 - 1, 2**24 - 1))
 """Task, segment and step."""
 CALLS = (b"", b"\x00\x04", bytes(range(31)), bytes(range(256)) * 16)
-"""Bytes in the place of call instructions."""
+"""Bytes in place of call instructions."""
 CHAINS = (1, 31_337, 2**256 - 1)
 UNKNOWN = 2**32 - 1
-"""The segment of a commitment that names none."""
+"""The segment in a commitment that names none."""
 
 
 def address(name: str) -> bytes:
-    """20 bytes."""
+    """20 bytes derived from a name."""
     return some(name)[:20]
 
 

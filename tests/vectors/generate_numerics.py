@@ -35,7 +35,7 @@ def pairs(dtype: DType, words: Words, count: int) -> tuple[Value, Value]:
 
 
 def f32_cases(words: Words, count: int) -> Iterator[Case]:
-    """Section 2 on f32."""
+    """arithmetic.md section 2 on f32."""
     binary = (
         ("add", 0x201),
         ("sub", 0x202),
@@ -59,7 +59,7 @@ def f32_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def integer_cases(words: Words, count: int) -> Iterator[Case]:
-    """Section 2 on i32, u32, i64 and bool."""
+    """arithmetic.md section 2 on i32, u32, i64 and bool."""
     for dtype in (I32, U32, I64):
 
         def typed(
@@ -102,7 +102,7 @@ def conversion_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def row_cases(words: Words, count: int) -> Iterator[Case]:
-    """Sections 3 and 4: exponents, fixed point, rounding."""
+    """arithmetic.md sections 3 and 4: exponents, fixed point, rounding."""
     for operand in f32_rows(words, count):
         yield reduced("exponent", 0x601, rows.exponent, I32, operand)
         yield reduced("max", 0x703, rows.max_f32, F32, operand)
@@ -144,7 +144,7 @@ def row_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def f32_rows(words: Words, count: int) -> Iterator[Value]:
-    """Short rows of edge patterns, short random rows, one row of one chunk, one of two."""
+    """Short rows of edge patterns, short random rows, a row of one chunk and a row of two."""
     order = words.vector(U32, 8 * 96)
     yield Value(F32, (96, 8), tuple(edges.F32[k % (32 if i < 256 else 27)] for i, k in enumerate(order)))
     yield Value(F32, (count // 8, 8), tuple(words.vector(F32, count // 8 * 8)))
@@ -180,7 +180,9 @@ def reduction_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def partial_sum_cases(words: Words, _: int) -> Iterator[Case]:
-    """`scatter_sum` with indices outside the rows, `prefix_sum`; rows of a part of a block, one, two and three."""
+    """`prefix_sum`, and `scatter_sum` with some indices outside; rows of a part of a block, one, two and
+    three.
+    """
     for m, k in ((6, 8), (2, 128), (1, 256), (1, 384)):
         x = Value(I64, (m, k), tuple(words.vector(I64, m * k)))
         sums = tuple(total for row in x.rows() for total in rows.prefix_sum(row))
@@ -266,7 +268,7 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """i64 to f32 at and beside the halfway points: as a cast, and by `round_scaled` to a normal f32."""
+    """i64 to f32 at and next to the halfway points: as a cast, and by `round_scaled` to a normal f32."""
     for length in edges.JAMMED:
         whole = vector(I64, edges.ties(length))
         e = vector(I32, [k % 7 for k in range(len(whole.elements))])
@@ -302,7 +304,7 @@ FAMILIES = (
 
 
 def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
-    """Every case, `count` scaling the random part."""
+    """Every case; `count` scales the random part."""
     words = Words(seed)
     return [case for family in FAMILIES for case in family(words, count)]
 

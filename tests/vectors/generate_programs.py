@@ -1,4 +1,5 @@
-"""Write programs.json: bytes of instructions and programs, ids, roots of small runs. Format: README.md beside it.
+"""Write programs.json: bytes of instructions and programs, ids, roots of small runs. README.md has the
+format.
 
 Deterministic: inputs come from Philox with a fixed key. Run as `python -m tests.vectors.generate_programs`.
 """
@@ -34,7 +35,9 @@ def row_sum() -> Program:
 
 
 def every(callee: Program) -> Program:
-    """A program with at least one instruction of every opcode; its outputs are what nothing else reads."""
+    """A program with at least one instruction of every opcode; its outputs are the values that nothing else
+    reads.
+    """
     b = Builder("every")
     x = b.input(TensorType(F32, (3, 4)))
     y = b.input(TensorType(F32, (4,)))
@@ -73,7 +76,9 @@ def _rows(b: Builder, x: Value) -> Iterable[Value]:
 
 
 def inputs_of(program: Program, stream: int) -> list[Tensor]:
-    """Philox words as the inputs' bytes; float exponents are brought into 2^-4 … 2^3 so that sums mean something."""
+    """Philox words as the inputs' bytes. Magnitudes of floats are from 2^-7 to below 2, so that sums mean
+    something.
+    """
     key = torch.tensor([0x41737361, 0x79000001], dtype=torch.int32)
     inputs = []
     for k, type_ in enumerate(program.inputs):
@@ -86,7 +91,7 @@ def inputs_of(program: Program, stream: int) -> list[Tensor]:
 
 
 def refused(good: bytes) -> list[tuple[str, bytes]]:
-    """Bytes near a good instruction that decode to none."""
+    """Variations of a good instruction that do not decode, each with the reason."""
     cases = [
         ("cut inside the operands", good[:12]),
         ("cut inside the results", good[: len(good) - 1]),

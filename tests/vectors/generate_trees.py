@@ -1,6 +1,6 @@
-"""Write trees.json: proofs about RFC 9162 trees that pytest and forge both replay. Format: README.md beside it.
+"""Write trees.json: proofs about RFC 9162 trees that pytest and forge both replay. README.md has the format.
 
-Deterministic: leaves come from a counter, sizes are chosen so that most are no power of two.
+Deterministic: leaves come from a counter; most sizes are not powers of two.
 Run as `python -m tests.vectors.generate_trees`.
 """
 
@@ -23,7 +23,7 @@ TENSOR_SIZES = (1, 4, 1023, 1024, 1025, 2048, 3000, 16384, 16388, 17000)
 
 
 def leaf_data(index: int) -> bytes:
-    """Data of leaf `index`: 32 bytes, the length that every tree above the tensors has."""
+    """Data of leaf `index`: 32 bytes, as in all trees above those of tensors."""
     return sha256(b"leaf" + index.to_bytes(4, "big")).digest()
 
 
@@ -33,7 +33,7 @@ def tensor_data(nbytes: int) -> bytes:
 
 
 def nodes_of(tree_size: int) -> list[Node]:
-    """Every node of a small tree; of a larger one the leaves and subtrees at its edges and its ragged right side."""
+    """All nodes of a small tree; of a larger one, those at its left edge and at its ragged right edge."""
     nodes: list[Node] = []
     for size in range(1, tree_size + 1):
         for lo in range(tree_size - size + 1):
@@ -80,7 +80,7 @@ def build() -> dict[str, Any]:
 
 
 def _refused_paths(paths: list[Any]) -> list[Any]:
-    """Every kind of damage to some good paths; the few that still verify (see README.md) are left out."""
+    """Every kind of damage to some good paths, except the few cases that still verify (see README.md)."""
     cases = []
     for n, lo, size, node, path, root in paths[3::11]:
         flipped = [bytes([path[0][0] ^ 1]) + path[0][1:], *path[1:]] if path else [node]

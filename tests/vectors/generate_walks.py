@@ -1,6 +1,6 @@
-"""Write walks.json: which chunk a walk names (audit.md section 7). Format: README.md beside it.
+"""Write walks.json: which chunk a walk names (audit.md section 7). README.md has the format.
 
-A walk is compared with the turns of every chunk, instead of being followed down the tree. Deterministic. Run as
+Compares a walk with the turns of every chunk, instead of following it down the tree. Deterministic. Run as
 `python -m tests.vectors.generate_walks`.
 """
 
@@ -20,7 +20,9 @@ BITS = 32
 
 
 def walks(count: int) -> list[int]:
-    """One walk to each chunk of a tensor, with any bits below the leaf; then the first, the last, and any two."""
+    """A walk to each chunk of a tensor, with arbitrary bits below the leaf; then the first walk, the last,
+    and two arbitrary ones.
+    """
     found = []
     for index, (turns, depth) in enumerate(numbers(count)):
         found.append(turns << BITS - depth | some(count, index) >> depth)
@@ -28,12 +30,12 @@ def walks(count: int) -> list[int]:
 
 
 def some(count: int, number: int) -> int:
-    """32 bits."""
+    """32 bits derived from two numbers."""
     return int.from_bytes(sha256(f"walk {number} of {count}".encode()).digest()[:4], "big")
 
 
 def named(count: int, walk: int) -> tuple[int, int, int]:
-    """The chunk of which these are the turns, with its turns and depth. There is one, and no other."""
+    """The only chunk whose turns begin the walk, with its turns and depth."""
     ((index, turns, depth),) = [
         (index, turns, depth)
         for index, (turns, depth) in enumerate(numbers(count))

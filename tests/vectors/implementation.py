@@ -1,8 +1,8 @@
 """The interface through which `conformance` asks an implementation of docs/spec for its answers.
 
-Arguments and results are integers, bytes, lists and tuples of them, and None for what the implementation refuses. A
-hash or a word has 32 bytes, an address 20; a type is encoded as encoding.md section 1 says; tensors are canonical
-bytes. An implementation may leave methods out: the runner reports their rows as not implemented.
+Arguments and results are integers, bytes, and lists and tuples of them; None means that the implementation
+refuses. A hash or a word has 32 bytes, an address 20. A type is encoded as in encoding.md section 1; a tensor
+is its canonical bytes. An implementation may leave methods out: the runner reports them as not implemented.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Trees(Protocol):
     def root_from_path(
         self, tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]
     ) -> bytes | None:
-        """The root that a node's path leads to; None where the node or the path's length is refused."""
+        """The root that a node's path leads to; None if the node or the path's length is refused."""
 
     def consistency_proof(self, leaves: Sequence[bytes], old_size: int) -> list[bytes]:
         """The proof from the tree of the first `old_size` leaves to the tree of all."""
@@ -54,17 +54,17 @@ class Numbers(Protocol):
     def evaluate(
         self, name: str, attributes: bytes, operands: Sequence[tuple[bytes, bytes]], result: bytes
     ) -> bytes:
-        """Canonical bytes of one operation: operands are (type, data), `result` is the type of what it gives."""
+        """Canonical bytes of an operation's result. Operands are (type, data); `result` is the type."""
 
     def elementary(self, name: str, bits: int) -> int:
-        """Bits of one elementary function of one f32."""
+        """Bits of an elementary function of the f32 with these bits."""
 
 
 class Programs(Protocol):
-    """encoding.md sections 3 to 5. A program comes with all that it calls, callees first."""
+    """encoding.md sections 3 to 5. A program comes with all programs that it calls, callees first."""
 
     def decode_instruction(self, data: bytes) -> Fields | None:
-        """The fields of an instruction; None where the bytes are none."""
+        """The fields of an instruction; None if the bytes are not one."""
 
     def encode_instruction(self, fields: Fields) -> bytes:
         """The bytes of an instruction."""
@@ -100,7 +100,7 @@ class Keys(Protocol):
     def priority_commitment(
         self, chain: int, contract: bytes, task: int, segment: int, challenger: bytes, salt: bytes
     ) -> bytes:
-        """What a challenger commits to."""
+        """A challenger's commitment, which gives it priority."""
 
 
 class Draws(Protocol):
@@ -110,10 +110,10 @@ class Draws(Protocol):
         """The seed of a task's draw; `root` is the segment tree's, `word` the beacon's."""
 
     def uniform(self, seed: bytes, bound: int, count: int) -> list[int]:
-        """The first `count` uniform numbers below `bound` of a seed's words."""
+        """The first `count` uniform numbers below `bound` from a seed's words."""
 
     def seat_segments(self, seed: bytes, seat: int, segments: int, each: int) -> list[int]:
-        """The segments of a seat, in their order; `seed` is that of draw 1."""
+        """The segments of a seat, in order; `seed` is that of draw 1."""
 
     def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
         """The candidates that a draw of looks picks."""
@@ -131,15 +131,15 @@ class Digests(Protocol):
         """A seat's salt."""
 
     def salt_hash(self, salt: bytes) -> bytes:
-        """What a seat shows of its salt when it attests."""
+        """The hash of its salt, which a seat shows when it attests."""
 
     def informing_commitment(
         self, chain: int, looks: bytes, task: int, seat: int, informer: bytes, salt: bytes
     ) -> bytes:
-        """What an informer sends first."""
+        """The commitment that an informer sends first."""
 
     def attestation_word(self, digest: bytes, salt_hash: bytes) -> bytes:
-        """What the board keeps of an attestation."""
+        """The word that the board keeps of an attestation."""
 
     def salted_leaf(self, salt: bytes, chunk: bytes) -> bytes:
         """The leaf of a chunk under a salt."""
@@ -157,22 +157,24 @@ class Digests(Protocol):
         """The digest of a look from the root of its step tree."""
 
     def reveal_word(self, salt: bytes, segment_root: bytes) -> bytes:
-        """What is kept of a reveal."""
+        """The word that is kept of a reveal."""
 
     def accusation_word(self, place: Place, leaf: bytes, segment_root: bytes) -> bytes:
-        """What is kept of an accusation."""
+        """The word that is kept of an accusation."""
 
     def turns(self, count: int, index: int) -> tuple[int, int]:
         """Turns and depth of a leaf in a tree of `count` leaves."""
 
     def fold(self, leaf: bytes, trees: Sequence[tuple[int, int]], path: Sequence[bytes]) -> bytes:
-        """The root above a leaf, through one tree after the other: turns and depth of each, siblings joined."""
+        """The root above a leaf, through one tree after another: `trees` has (turns, depth), `path` all
+        siblings.
+        """
 
     def chunk_of_walk(self, count: int, walk: int) -> int:
         """The chunk at which a walk ends."""
 
     def walk_to(self, count: int, index: int, rest: int) -> int:
-        """The walk to a chunk whose bits below the leaf are those of `rest`."""
+        """The walk to a chunk; its bits below the leaf are those of `rest`."""
 
 
 class Market(Protocol):
@@ -182,7 +184,7 @@ class Market(Protocol):
         """The least undercut of a bid."""
 
     def late_bids(self, budget: int) -> int:
-        """How many bids there are when the first asks for the budget and each is as high and as late as it may be."""
+        """The number of bids if the first asks for the budget and each is as high and late as it may be."""
 
     def missed(self, segments: int, each: int, false: int) -> int:
         """The chance that a seat has no false segment, in 10^-18, rounded up."""
@@ -200,10 +202,10 @@ class Beacon(Protocol):
     """audit.md section 1. A point is (x, y)."""
 
     def map_to_point(self, u: int) -> tuple[int, int]:
-        """The point of G1 of a field element."""
+        """The point of G1 that a field element maps to."""
 
     def map_hints(self, u: int) -> tuple[int, int, int]:
-        """Inverse, root and other of a field element."""
+        """The hints of a field element: inverse, root and other."""
 
     def round_point(self, number: int) -> tuple[int, int]:
         """The point that a round's message hashes to."""
@@ -219,4 +221,4 @@ class Beacon(Protocol):
 
 
 class Implementation(Trees, Numbers, Programs, Keys, Draws, Digests, Market, Beacon, Protocol):
-    """All of the specification that has vectors."""
+    """All parts of the specification that have vectors."""

@@ -1,4 +1,4 @@
-"""What `generate_numerics` makes cases of: values, cases, a seeded stream of words, and how operands broadcast."""
+"""Building blocks of `generate_numerics`: values, cases, a seeded stream of words, and broadcasting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor as type, shape and elements: ints as the reference takes them."""
+    """A tensor as type, shape and elements, which are ints as in the reference."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ class Case:
         return head + bytes([len(self.operands)]) + operands + b"\x01" + self.result.type() + self.attributes
 
     def row(self) -> dict[str, str]:
-        """As it stands in the file's table."""
+        """The case's row in the file's table."""
         values: dict[str, bytes] = {"attributes": self.attributes, "out": self.result.data()}
         values["out_type"] = self.result.type()
         values["instruction"] = self.instruction() if self.opcode else b""
@@ -79,7 +79,7 @@ class Words:
         return integers.wrap(low | high << 32, dtype) if dtype is not BOOL else low & 1
 
     def vector(self, dtype: DType, count: int) -> list[int]:
-        """`count` such elements."""
+        """`count` elements of `bits`."""
         return [self.bits(dtype) for _ in range(count)]
 
 

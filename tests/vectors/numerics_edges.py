@@ -55,7 +55,7 @@ ELEMENTARY = (
     *(0x46FFFFFF, 0x47000000, 0x47000001, 0xC7000000, 0xC7000001),  # sin and cos: around 2^15
     *(0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x80000000),
 )
-"""Where the lists of the other elementary functions change course."""
+"""Inputs around which the other elementary functions change branch."""
 I32 = (
     *(0, 1, -1, 2, 31, 32, 33, -31),
     *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),
@@ -87,17 +87,19 @@ ROUNDING_TRAPS = tuple(
     )
     for sign in (1, -1)
 )
-"""Integers at and beside the halfway points of f32: two roundings (through f64, say) go wrong here."""
+"""Integers at and next to the halfway points of f32: rounding twice (through f64, say) goes wrong here."""
 
 JAMMED = range(54, 64)
-"""Lengths in bits of the integers that float64 does not hold, so that `jam` acts on them (arithmetic.md section 8)."""
+"""Lengths in bits of integers that float64 cannot hold, so that `jam` changes them (arithmetic.md section 8).
+"""
 
 
 def ties(length: int) -> tuple[int, ...]:
-    """i64 of so many bits halfway between two f32, and those beside them by 2^k for every k; both signs.
+    """i64 of `length` bits halfway between two f32, and those that differ from these by 2^k for every k; both
+    signs.
 
-    Below each halfway point is an f32 with an even and one with an odd last bit. To its nearest f32, such a number may
-    be rounded up for one bit only, whichever bit that is: an operation that loses any bit of it goes wrong here.
+    The f32 below the halfway point has an even last bit for some, an odd one for others. Any single bit may
+    decide whether such a number is rounded up, so an operation that loses any bit goes wrong here.
     """
     half = 1 << length - 25
     below = (1 << 23, (1 << 23) + 1)
@@ -109,10 +111,10 @@ SHIFTS = (
     *(0, 1, -1, 22, 23, 24, -23, -24, -25, -125, -126, -127, -148, -149, -150, -151),
     *(126, 127, 128, 253, 254, 255, 276, 277, 278, -253, -276, -277, -278, -279, 2**31 - 1, -(2**31)),
 )
-"""Powers for `scale`: to and past the ends of normals, subnormals and everything."""
+"""Powers for `scale`: up to and beyond the limits of normals, of subnormals and of all f32."""
 
 EXPONENTS = (-95, -94, 0, 1, 13, 24, 31, 33, 127, 128, 32766, 32767, 2**31 - 1, -(2**31), -150, -127)
-"""Row exponents: all that `exponent` can give at its ends, the sentinel, and values it never gives."""
+"""Row exponents: the extremes that `exponent` can give, the sentinel, and values that it never gives."""
 
 CASTS = tuple(
     (source, target)

@@ -38,7 +38,7 @@ from tests.vectors.torch_cases import Call, parse_type, replay
 
 
 class Package:
-    """The package's functions by the names of the interface."""
+    """The package's functions under the names of the interface."""
 
     # -------------------------------------------------------------- trees
 

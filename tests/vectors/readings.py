@@ -1,7 +1,7 @@
-"""What each vector file demands of an implementation, as calls of `implementation.Implementation` with their answers.
+"""Turns each vector file into calls of `implementation.Implementation` with their expected answers.
 
-A row of a file becomes one or more cases. What a file says beside that is the runner's own to check: joined paths that
-lead to a root, for one, are folded by the implementation's `root_from_path`. Formats: README.md beside this file.
+A row of a file becomes one or more cases. For example, a path to a root becomes a call of `root_from_path`.
+The formats are in README.md in this folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """One call: `method` with `arguments` gives `expected`. None is what is refused."""
+    """One call: `method` with `arguments` gives `expected`. None means that it is refused."""
 
     row: int
     method: str
@@ -46,12 +46,12 @@ def raw(entry: Any) -> Any:
 
 
 def cut(joined: bytes, width: int = 32) -> list[bytes]:
-    """Joined words, one by one."""
+    """Split joined words."""
     return [joined[at : at + width] for at in range(0, len(joined), width)]
 
 
 def numbers(joined: bytes) -> list[int]:
-    """Joined numbers of four bytes."""
+    """Split joined numbers of four bytes each."""
     return [int.from_bytes(word, "big") for word in cut(joined, 4)]
 
 
@@ -157,7 +157,7 @@ def _operations(table: list[Row]) -> Iterator[Case]:
 
 
 def elementary_errors() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The results where each elementary function is worst."""
+    """The results of each elementary function at its worst inputs."""
     for name, table in load("elementary_errors.json")["functions"].items():
         pairs = zip(table["at"], table["result"], strict=True)
         yield (
@@ -223,14 +223,14 @@ def programs() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _included(k: int, data: bytes, size: int, row: Row, root: bytes) -> Iterator[Case]:
-    """Leaf `number` of a tree of `size` leaves is `data`: its hash is the root of a tree of one leaf."""
+    """`data` is leaf `number` of a tree of `size` leaves. Its leaf hash is the root of a tree of one leaf."""
     leaf = sha256(b"\0" + data).digest()
     yield Case(k, "node", ([data],), leaf)
     yield Case(k, "root_from_path", (size, row["number"], 1, leaf, cut(row["path"])), root)
 
 
 def _types(joined: bytes) -> list[bytes]:
-    """Joined types, one by one: a code, a rank and four bytes for each dimension."""
+    """Split joined types, each a code, a rank and four bytes for each dimension."""
     found = []
     while joined:
         length = 2 + 4 * joined[1]
@@ -251,7 +251,9 @@ METHODS_OF_KEYS = {
 
 
 def keys() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The sections of keys.json: the last column is what the others give, decimal strings as integers."""
+    """The sections of keys.json. The last column is the result of the others; decimal strings become
+    integers.
+    """
     file = load("keys.json")
     for section, method in METHODS_OF_KEYS.items():
         table = [
@@ -292,7 +294,7 @@ def bids() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _last_column(table: list[dict[str, int]], method: str) -> Iterator[Case]:
-    """The last column is what the others give."""
+    """A case for each row; the last column is the result of the others."""
     for k, row in enumerate(table):
         *given, due = row.values()
         yield Case(k, method, tuple(given), due)
@@ -473,4 +475,6 @@ FILES: dict[str, Callable[[], Iterator[tuple[str, Iterator[Case]]]]] = {
     "walks.json": walks,
     "beacon.json": beacon,
 }
-"""gas.json measures the contracts and databases/ is of one node's files: neither is demanded of an implementation."""
+"""Not gas.json, which measures the contracts, nor databases/, files of our nodes: no implementation needs
+them.
+"""

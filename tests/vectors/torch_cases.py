@@ -1,4 +1,4 @@
-"""The operations of numerics.json on torch: the name of each to the function of the package that does it."""
+"""The operations of numerics.json on torch: maps the name of each to the package's function for it."""
 
 from __future__ import annotations
 

@@ -18,22 +18,23 @@ import {Audit, Offer, PendingDraw, Registration} from "../types/Seats.sol";
 import {Registrations} from "./Registrations.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title The queue of draws, of seats, of looks and of juries, and how one is executed: audit.md sections 1 and 2.
-/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in
-/// which they were requested, including those of tasks that are over. An account that is bound or freed by a draw, or
-/// freed otherwise, takes no part in draws that were requested before; nor does a later resignation or registration
-/// change them.
+/// @title The queue of draws of seats, looks and juries, and how a draw is executed: audit.md sections 1 and
+/// 2.
+/// @notice Nobody can choose the result of a draw: its round is fixed before the round is published. Draws
+/// are executed in the order in which they were requested, including those of tasks that are over. An account
+/// that is bound or freed by a draw, or freed otherwise, takes no part in draws that were requested earlier.
+/// A later resignation or registration does not change those draws either.
 abstract contract Draws is Registrations {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
     using Pool for Pool.Table;
 
-    /// @dev What one execution of a draw works with.
+    /// @dev Working data of one execution of a draw.
     struct Drawing {
         TaskId task;
         /// When the round was fixed.
         uint40 fixedAt;
-        /// The task waits for it: otherwise its seats bind nobody.
+        /// The task waits for this draw; otherwise its seats bind nobody.
         bool live;
         uint40 until;
         uint256 tries;
@@ -42,14 +43,14 @@ abstract contract Draws is Registrations {
         ITaskMarket.SeatTerms terms;
     }
 
-    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
-    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
-    /// and 32 seats need 64 tries.
+    /// @dev Maximum tries for a seat before it stays empty, and for all seats of a draw. They bound the gas
+    /// of a draw, because the queue would halt if its first draw could not be executed. If half of the
+    /// accounts are taken, 32 tries all fail once in 4 x 10^9 cases, and 32 seats need 64 tries on average.
     uint256 private constant MAX_TRIES = 32;
     uint256 private constant MAX_TRIES_OF_DRAW = 256;
-    /// @dev Draws of a task are numbered by a byte.
+    /// @dev Draws of a task are numbered by one byte.
     uint8 internal constant MAX_DRAWS = type(uint8).max;
-    /// @dev Operations that an offer's fee is for.
+    /// @dev Number of operations that an offer's fee is for.
     uint256 private constant GIGA = 1e9;
 
     ITaskMarket internal immutable MARKET;
@@ -57,7 +58,8 @@ abstract contract Draws is Registrations {
     uint128 internal immutable DRAW_FEE;
     uint32 private immutable DRAW_DELAY;
 
-    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
+    /// @dev The queue is entries _first ... _end - 1. These two share a slot with the last variables of
+    /// Registrations.
     uint64 private _first;
     uint64 private _end;
     mapping(uint256 entry => PendingDraw) private _queue;
@@ -85,7 +87,7 @@ abstract contract Draws is Registrations {
         bytes32 seed =
             keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
         (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
-        // A draw of looks, or of a jury, may have lapsed.
+        // A draw of looks or of a jury may have lapsed.
         bool due = audit.pending && audit.round == entry.round;
         drawing.live = due && drawing.terms.status == ITaskMarket.Status.Submitted;
         drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
@@ -103,7 +105,7 @@ abstract contract Draws is Registrations {
             if (picks) drawing.live = _take(audit, drawing.terms, seats, count);
             if (drawing.live && seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
             drawing.until = audit.until;
-            // An account that has just committed to a challenge still has time to open it.
+            // An account that has just committed to a challenge must still have time to open it.
             until = uint64(Math.max(drawing.until, block.timestamp));
         }
         // The challenge window stays open until a jury ends.
@@ -124,12 +126,13 @@ abstract contract Draws is Registrations {
 
     // ------------------------------------------------------------------ asking
 
-    /// @dev In one place, for the code of a call and of its answer is large.
+    /// @dev In one function, because the code of an external call and its decoding is large.
     function _termsOf(TaskId task) internal view returns (ITaskMarket.SeatTerms memory) {
         return MARKET.seatTermsOf(task);
     }
 
-    /// @dev Appends a draw of these seats, or of the slots of a level, to the queue. All have the same delay, so rounds ascend.
+    /// @dev Appends a draw of these seats, or of the slots of a level, to the queue. All draws have the same
+    /// delay, so rounds ascend.
     function _ask(TaskId task, Audit storage audit, uint8 level, uint32 seats, uint48 purse)
         internal
         returns (uint64 round)
@@ -143,7 +146,8 @@ abstract contract Draws is Registrations {
         emit DrawAsked(task, number, level, round, seats);
     }
 
-    /// @dev All seats, or all looks of a level, are attested or given up: asks for the looks of the next level, unless none are due.
+    /// @dev All seats, or all looks of a level, are attested or given up: requests the looks of the next
+    /// level, unless none are due.
     function _stageOver(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) internal {
         uint8 level = audit.level;
         bool more = terms.lookChance != 0 && level < Cells.LOOK_LEVELS && (level == 0 || audit.looked != 0)
@@ -158,8 +162,8 @@ abstract contract Draws is Registrations {
 
     // ------------------------------------------------------------------ executing
 
-    /// @dev The slots of a level's looks that the word of its first draw picks: of a task that is over too, whose draw then finds the
-    /// same accounts.
+    /// @dev The slots of a level's looks that the word of its first draw picks. This also runs for a task
+    /// that is over, so that its draw finds the same accounts.
     function _pick(Audit storage audit, Drawing memory drawing, uint256 level)
         private
         view
@@ -171,8 +175,8 @@ abstract contract Draws is Registrations {
         return Picks.among(drawing.stream, candidates, terms.lookChance, most - audit.looks);
     }
 
-    /// @dev These looks are drawn, unless an informer has emptied a seat since they were asked for: then they are asked for again once it
-    /// is attested.
+    /// @dev Records these looks as drawn, unless an informer has emptied a seat since they were requested. In
+    /// that case they are requested again once the seat is attested.
     function _take(Audit storage audit, ITaskMarket.SeatTerms memory terms, uint256 slots, uint256 count)
         private
         returns (bool taken)
@@ -187,10 +191,11 @@ abstract contract Draws is Registrations {
         return true;
     }
 
-    /// @dev Looks for an account for the seat.
+    /// @dev Finds an account for the seat.
     function _fill(Drawing memory drawing, uint256 seat) private returns (bool found) {
         (uint40 number, address account) = _find(drawing);
-        // Where the task is over the account is free at once: so that it ended after the word was public changes no other draw.
+        // If the task is over, the account is free at once. So ending a task after the word was public
+        // changes no other draw.
         if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
         if (!drawing.live) return false;
         _seats[drawing.task].set(seat, number);
@@ -198,7 +203,7 @@ abstract contract Draws is Registrations {
         return number != 0;
     }
 
-    /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
+    /// @dev Tries uniform slots until one belongs to an account that can be drawn; 0 if none is found.
     function _find(Drawing memory drawing) private view returns (uint40, address) {
         if (drawing.choice.slots == 0) return (0, address(0));
         for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
@@ -206,7 +211,7 @@ abstract contract Draws is Registrations {
             uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
             Registration storage entry = _accounts[number];
             address account = entry.account;
-            // Resigned before the round was fixed, or not free before that.
+            // Skip an account that resigned before the round was fixed, or that was not free before then.
             uint40 resignedAt = entry.resignedAt;
             if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
             if (entry.freeSince >= drawing.fixedAt) continue;
@@ -215,8 +220,9 @@ abstract contract Draws is Registrations {
         return (0, address(0));
     }
 
-    /// @dev The offer takes the task. Where there are looks a move time has to do for all of a seat's segments: each may be accused of at
-    /// the same time, and is replayed for the answer. Products have at most 224 bits.
+    /// @dev Whether the offer accepts the task. If there are looks, all of a seat's segments must fit into a
+    /// move time: each may be accused at the same time, and is replayed for the answer. Products have at most
+    /// 224 bits.
     function _takes(Offer storage offer, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
         unchecked {
             uint256 time = terms.lookChance == 0 ? terms.attestPeriod : terms.moveTime;

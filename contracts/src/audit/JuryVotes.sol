@@ -10,11 +10,12 @@ import {TaskId} from "../types/Ids.sol";
 import {Audit} from "../types/Seats.sol";
 import {SeatCells} from "./SeatCells.sol";
 
-/// @title Asking for a jury's draw, its votes, and its end: audit.md section 7. What it judges is `Juries`' to say.
+/// @title Requesting a jury's draw, its votes, and its end: audit.md section 7. `Juries` decides the verdict.
 abstract contract JuryVotes is SeatCells {
     using Cells for Cells.Table;
 
-    /// @dev The first draws of a task alone may be of juries, so that claims leave enough for seats and looks.
+    /// @dev Only the first draws of a task may be for juries, so that claims leave enough draws for seats and
+    /// looks.
     uint8 private constant JURY_DRAWS = 128;
 
     modifier onlyJuries() {
@@ -41,7 +42,7 @@ abstract contract JuryVotes is SeatCells {
                 _silent(task, juror, cell, terms, false);
                 continue;
             }
-            // The next jury's votes are in the same cells.
+            // The next jury's votes use the same cells.
             _seats[task].set(juror, 0);
             delete attestationOf[task][juror];
             if (cell & Cells.CAUGHT == 0) _free(task, juror, cell, account);
@@ -73,7 +74,7 @@ abstract contract JuryVotes is SeatCells {
         return MARKET.juries();
     }
 
-    /// @dev A juror's vote: zeros are a no, of which nothing is to be opened.
+    /// @dev Records a juror's vote: zeros are a no, which needs no opening.
     function _vote(TaskId task, uint256 juror, uint256 cell, bytes32 digest, bytes32 saltHash) internal {
         ITaskMarket.Status status = MARKET.statusOf(task);
         if (status != ITaskMarket.Status.Submitted) revert Refusals.WrongStatus(task, status);

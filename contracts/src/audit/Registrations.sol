@@ -18,11 +18,12 @@ abstract contract Registrations is IAuditBoard {
     uint256 internal immutable STAKE_UNIT;
     uint32 private immutable UNBONDING_PERIOD;
 
-    /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
+    /// @dev Numbered from 1. Numbers are never reused, so past versions of the pool cannot name another
+    /// account.
     mapping(uint256 number => Registration) internal _accounts;
     mapping(address account => uint40) private _numberOf;
     Pool.Table internal _pool;
-    // ---- one slot with the ends of the queue, which is the board's
+    // ---- one slot shared with the ends of the queue, in Draws
     /// @inheritdoc IAuditBoard
     uint32 public registered;
     uint40 private _newest;
@@ -70,7 +71,8 @@ abstract contract Registrations is IAuditBoard {
         uint64 until = resignedAt + UNBONDING_PERIOD;
         if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         if (registration.freeSince == NEVER && !registration.suspended) revert Refusals.HasSeat(msg.sender);
-        // Never drawn again, also by a draw that is overdue for so long. Its address stays: seats may still have to be paid.
+        // Never drawn again, even by a draw that was overdue for that long. Its address stays, because its
+        // seats may still have to be paid.
         (registration.freeSince, registration.suspended) = (NEVER, false);
         delete _numberOf[msg.sender];
         VAULT.release(registration.lock, type(uint256).max);

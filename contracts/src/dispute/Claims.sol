@@ -8,7 +8,8 @@ import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
-/// @title Claims: the step trees and traces that games ask of the solver, each posted once: dispute.md section 4.
+/// @title Claims: the step trees and traces that games require from the solver, each posted once (dispute.md
+/// section 4).
 abstract contract Claims is GameState {
     /// @inheritdoc IDisputeGame
     function expandSteps(
@@ -43,20 +44,20 @@ abstract contract Claims is GameState {
         );
     }
 
-    /// @dev Asks the solver for a claim, unless another game did.
+    /// @dev Requests a claim from the solver, unless another game already did.
     function _request(TaskId task, bytes32 key, Kind kind, uint32 size, bytes32 program, bytes32 context)
         internal
     {
         ClaimRecord storage claim = _claims[key];
         if (claim.kind != Kind.None) return;
         (claim.task, claim.size, claim.kind) = (uint40(TaskId.unwrap(task)), size, kind);
-        // A step tree has a context, a callee a program.
+        // A step tree has a context, a callee's trace a program.
         if (context != 0) claim.context = context;
         if (program != 0) claim.program = program;
     }
 
-    /// @dev A claim of this kind that the caller, the solver, may post. Each game that waits for it looks at its own clock,
-    /// so it is never too late here: posted late, it is none in the games whose time was over.
+    /// @dev A claim of this kind that the caller, the solver, may post. It is never too late to post it here:
+    /// each game that waits for it checks its own clock, and ignores a claim posted after its time was over.
     function _due(bytes32 key, Kind kind) private view returns (ClaimRecord storage claim) {
         claim = _claims[key];
         if (claim.kind != kind) revert Refusals.NotRequested(key);

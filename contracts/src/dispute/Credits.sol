@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
-/// @title Accounts in the chain's coin: what deposits are paid from and paid to, each fetched by its owner alone.
+/// @title Credits in the chain's coin: deposits are paid from them and to them, and only the owner can
+/// withdraw.
 /// @notice The contract's balance is the sum of all credits and of the deposits of all unanswered nodes.
 abstract contract Credits is IDisputeGame {
     /// @inheritdoc IDisputeGame
@@ -13,7 +14,7 @@ abstract contract Credits is IDisputeGame {
     /// @inheritdoc IDisputeGame
     function withdrawCredit() external override returns (uint256 amount) {
         amount = creditOf[msg.sender];
-        // Before the coin leaves, so that a call back finds nothing more.
+        // Before the coin is sent, so that a reentrant call finds nothing more.
         creditOf[msg.sender] = 0;
         emit CreditWithdrawn(msg.sender, amount);
         Address.sendValue(payable(msg.sender), amount);

@@ -13,16 +13,18 @@ import {Node} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
-/// @title Demand and reveal: a solver that withholds a tree shows its nodes here, or loses: dispute.md section 6.
-/// @notice One demand is open at a time. Demands belong to the phases in which the challenger looks for a difference:
-/// the segment tree in Segment, the step tree in Step, traces, values and the state after the step in Frame. Each
-/// node carries a deposit in the chain's coin, which pays the solver for its answer.
+/// @title Demand and reveal: a solver that withholds a tree must show its nodes here, or it loses (dispute.md
+/// section 6).
+/// @notice One demand is open at a time. Demands belong to the phases in which the challenger looks for a
+/// difference: the segment tree in Segment, the step tree in Step; traces, values and the state after the
+/// step in Frame. Each node carries a deposit in the chain's coin, which pays the solver for its answer.
 abstract contract Demands is GameState {
     uint256 internal constant MAX_NODES = 16;
-    /// @notice Four levels a demand: 8 for a segment and a step tree of 2^16 leaves, 5 for each of nine traces of 2^20,
-    /// 8 for a value of 2^30 chunks are 61; the rest is for a challenger that asks twice.
+    /// @notice Each demand covers four levels. 8 demands for a segment tree and a step tree of 2^16 leaves, 5
+    /// for each of nine traces of 2^20, and 8 for a value of 2^30 chunks make 61; the rest is for a
+    /// challenger that asks twice.
     uint8 internal constant MAX_DEMANDS = 96;
-    /// @notice Levels that one reveal goes down.
+    /// @notice Levels covered by one reveal.
     uint256 internal constant LEVELS = 4;
 
     /// @inheritdoc IDisputeGame
@@ -90,8 +92,9 @@ abstract contract Demands is GameState {
         return 2 * Answers.gasOf(count, leafBytes) * baseFee + DATA_FEE * Answers.bytesOf(count, leafBytes);
     }
 
-    /// @dev Takes the deposits of a demand from the caller's credit, to which the call's value is added; the deposit of each
-    /// node, the mean over all, rounded up. Coin exists for it, so 128 bits hold it.
+    /// @dev Takes the deposits of a demand from the caller's credit, after adding the call's value to it.
+    /// Returns the deposit of each node: the mean over all nodes, rounded up. It is paid in existing coin, so
+    /// it fits 128 bits.
     function _pay(uint64 bytesTotal, DemandedNode[] memory named) private returns (uint256 each) {
         uint256 count = named.length;
         for (uint256 k; k < count; ++k) {
@@ -104,14 +107,15 @@ abstract contract Demands is GameState {
         creditOf[msg.sender] = given - each * count;
     }
 
-    /// @dev Bytes of leaf `lo` of a value of `bytesTotal` bytes, or of a tree of 32-byte leaves for 0. Leaf `lo` was proved
-    /// to be in the tree of ceil(bytesTotal / 1024) leaves, so something is left.
+    /// @dev Bytes of leaf `lo` of a value of `bytesTotal` bytes, or of a tree of 32-byte leaves if that is 0.
+    /// Leaf `lo` was proved to be in the tree of ceil(bytesTotal / 1024) leaves, so the subtraction does not
+    /// underflow.
     function _leafBytes(uint64 bytesTotal, uint32 lo) private pure returns (uint256) {
         if (bytesTotal == 0) return 32;
         return Math.min(bytesTotal - Instructions.CHUNK_BYTES * lo, Instructions.CHUNK_BYTES);
     }
 
-    /// @dev The tree that is demanded: its root, its size, and a value's number of bytes.
+    /// @dev The tree of the demand: its root, its size, and for a value its number of bytes.
     function _treeOf(GameRecord storage record, Tree tree, bytes32 before, bytes32 afterwards)
         private
         view
@@ -143,7 +147,7 @@ abstract contract Demands is GameState {
         }
     }
 
-    /// @dev A node that is still to be answered. Anyone may answer: the hash decides.
+    /// @dev A node that is not yet answered. Anyone may answer, because the hash decides.
     function _demanded(GameId game, uint8 index, uint64 bytesTotal, DemandedNode[] calldata nodes)
         private
         view
@@ -157,7 +161,8 @@ abstract contract Demands is GameState {
         node = nodes[index];
     }
 
-    /// @dev Ticks the node off; its deposit is the solver's. After the last one it is the challenger's turn.
+    /// @dev Marks the node as answered and credits its deposit to the solver. After the last node it is the
+    /// challenger's turn.
     function _answer(GameRecord storage record, uint8 index, bytes32 due, bytes32 given) private {
         if (given != due) revert Refusals.WrongRoot(due, given);
         uint16 open = record.demandOpen & ~uint16(1 << index);

@@ -13,8 +13,9 @@ import {Proofs} from "../libraries/Proofs.sol";
 import {Refusals} from "../libraries/Refusals.sol";
 import {Credits} from "./Credits.sol";
 
-/// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
-/// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
+/// @title The state of games, whose turn it is, and how a game ends: dispute.md section 6.
+/// @dev Records are packed: opening a game writes two storage slots; the others are written when first
+/// needed.
 abstract contract GameState is Credits {
     /// @notice One game.
     struct GameRecord {
@@ -23,25 +24,25 @@ abstract contract GameState is Credits {
         Phase phase;
         Verdict verdict;
         uint8 depth;
-        /// Moves that took a head.
+        /// Number of moves that took a head.
         uint8 moves;
         SegmentIndex segment;
-        /// Of the tree at `segmentRoot`.
+        /// Leaves of the tree at `segmentRoot`.
         uint32 segmentSize;
         // ---- slot 1
         uint40 task;
         uint48 lock;
-        /// When the last move was made, a claim not counted; 0 while the game waits for a place.
+        /// When the last move was made, not counting claims; 0 while the game waits for a place.
         uint40 since;
         /// Seconds of its clock that each side had used by then.
         uint40 solverSpent;
         uint40 challengerSpent;
         uint24 step;
         uint8 demands;
-        /// One bit for each node of the demand that is still to be answered.
+        /// One bit for each node of the demand that is not yet answered.
         uint16 demandOpen;
         // ---- slots 2 to 5
-        /// Root of the segment tree of a game that was opened blind, else 0.
+        /// Root of the segment tree if the game was opened blind, otherwise 0.
         bytes32 segmentRoot;
         /// Key of the frame's claim; 0 until a step is selected.
         bytes32 claim;
@@ -52,7 +53,7 @@ abstract contract GameState is Credits {
         uint128 deposit;
     }
 
-    /// @notice What a claim is the root of.
+    /// @notice The kind of tree whose root a claim posts.
     enum Kind {
         None,
         Steps,
@@ -64,34 +65,35 @@ abstract contract GameState is Credits {
         // ---- slot 0, 40 bits are free
         uint40 task;
         uint40 postedAt;
-        /// Leaves of the tree; of a trace 0 until it has callees.
+        /// Leaves of the tree; for a trace, 0 until it has callees.
         uint32 size;
         Kind kind;
-        /// Of a step tree: the game that is rewarded for the segment, and the block that gives it priority.
+        /// For a step tree: the game that is rewarded for the segment, and the block that gives it priority.
         uint32 first;
         uint40 priority;
-        /// Of a step tree: games in the segment that go on. Each holds a bond, so 24 bits count them.
+        /// For a step tree: number of the segment's games that are in progress. Each holds a bond, so 24 bits
+        /// suffice.
         uint24 live;
         // ---- slots 1 to 3
         bytes32 root;
-        /// Of a callee's trace; 0 in a top frame, whose program is the task's.
+        /// For a callee's trace; 0 in a top frame, whose program is the task's.
         bytes32 program;
-        /// Of a step tree: hash of the checkpoints around the segment. The key of a trace names its states, or its caller and
-        /// its call.
+        /// For a step tree: hash of the checkpoints around the segment. The key of a trace already fixes its
+        /// states, or its caller and call.
         bytes32 context;
     }
 
-    /// @notice What all games on a task share, figures of its terms first.
+    /// @notice What all games on a task share; figures of its terms first.
     struct Docket {
         // ---- slot 0, 16 bits are free
-        /// Seconds that each side of a game has, replay allowance included.
+        /// Seconds that each side of a game has, including the replay allowance.
         uint40 clock;
         uint32 segmentSteps;
         uint32 stateTensors;
-        /// Games that were opened, and those of them that were dismissed.
+        /// Number of games that were opened, and of those that were dismissed.
         uint32 opened;
         uint32 dismissed;
-        /// When the solver was convicted, 0 before; and the segment, 0 where none was selected.
+        /// When the solver was convicted (0 before), and on which segment (0 if none was selected).
         uint40 convictedAt;
         SegmentIndex convicted;
     }
@@ -100,30 +102,32 @@ abstract contract GameState is Credits {
     IStakeVault internal immutable VAULT;
     IArbiter internal immutable ARBITER;
     ICommitments internal immutable COMMITMENTS;
-    /// @notice Proves openings; made by this contract, which alone relies on it.
+    /// @notice Proves openings; created by this contract, which is its only user.
     Evidence internal immutable EVIDENCE;
     /// @notice Wei for each byte of an answer's transaction, on top of its gas.
     uint64 internal immutable DATA_FEE;
 
-    /// @notice Of a lost bond 1 / SOLVER_SHARE pays the solver's gas and re-execution; the rest burns, so that
-    /// challenging oneself always costs.
+    /// @notice A 1 / SOLVER_SHARE part of a lost bond pays for the solver's gas and re-execution. The rest
+    /// burns, so that challenging oneself always costs something.
     uint256 internal constant SOLVER_SHARE = 2;
 
-    /// @notice Games of a task that are played at once, in the order of their opening. The replay allowance is for so many;
-    /// further ones wait, and no clock runs in them.
+    /// @notice Games of a task that are played at once, in the order of their opening. The replay allowance
+    /// is for this many; further games wait, and no clock runs in them.
     uint32 internal constant GAMES_AT_ONCE = 16;
 
     /// @notice The segment of a game that was opened blind and has selected none yet.
     SegmentIndex internal constant NO_SEGMENT = SegmentIndex.wrap(0);
 
-    /// @notice Where the calldata of a move begins that EVIDENCE gets: behind the selector, the game and the head.
+    /// @notice Offset of the calldata of a move that EVIDENCE gets: after the selector, the game and the
+    /// head.
     uint256 private constant FORWARDED = 4 + 2 * 32;
 
     uint256 internal _games;
     mapping(GameId game => GameRecord) internal _records;
     mapping(bytes32 key => ClaimRecord) internal _claims;
     mapping(TaskId task => Docket) internal _dockets;
-    /// @dev Games that wait, by their place in the order of the task: it is played once `place - GAMES_AT_ONCE` were dismissed.
+    /// @dev Waiting games by their place in the task's order: a game is played once `place - GAMES_AT_ONCE`
+    /// games were dismissed.
     mapping(TaskId task => mapping(uint256 place => GameId)) private _waiting;
 
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_, ICommitments commitments_) {
@@ -134,7 +138,7 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ whose turn
 
-    /// @dev A game that goes on.
+    /// @dev A game in progress that is being played.
     function _live(GameId id) internal view returns (GameRecord storage record) {
         record = _records[id];
         if (record.phase == Phase.None) revert Refusals.NoSuchGame(id);
@@ -147,8 +151,9 @@ abstract contract GameState is Credits {
         if (_dockets[task].convictedAt != 0) revert Refusals.TaskConvicted(task);
     }
 
-    /// @dev The side to move in a game that is played, since when, and the last second of its clock, which runs only while
-    /// it is to move. A claim that was posted after the solver's last second is none here: the solver has lost this game.
+    /// @dev The side to move in a game that is being played, since when, and the last second of its clock,
+    /// which runs only while that side is to move. A claim posted after the solver's last second does not
+    /// count: the solver has lost this game.
     function _turn(GameRecord storage record)
         internal
         view
@@ -172,17 +177,17 @@ abstract contract GameState is Credits {
         return record.segment == NO_SEGMENT ? bytes32(0) : _stepsKey(record);
     }
 
-    /// @dev The task of a game. The market counts them, so 40 bits hold their numbers.
+    /// @dev The task of a game. The market numbers tasks one by one, so 40 bits hold their numbers.
     function _taskOf(GameRecord storage record) internal view returns (TaskId) {
         return TaskId.wrap(record.task);
     }
 
-    /// @dev The claim of the step tree of the game's segment.
+    /// @dev Key of the step tree of the game's segment.
     function _stepsKey(GameRecord storage record) internal view returns (bytes32) {
         return Proofs.stepsKey(_taskOf(record), record.segment);
     }
 
-    /// @dev The states around the step of a game in a top frame.
+    /// @dev Requires that these are the states around the step of a game in a top frame.
     function _requireStates(GameRecord storage record, bytes32 before, bytes32 afterwards) internal view {
         bytes32 key = Proofs.traceKey(_taskOf(record), record.segment, record.step, before, afterwards);
         Proofs.requireContext(record.claim, key);
@@ -197,7 +202,7 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ places
 
-    /// @dev A new game takes the task's next place; it is played at once, or waits.
+    /// @dev Gives a new game the task's next place; it is played at once, or waits.
     function _takePlace(GameId id, GameRecord storage record) internal {
         TaskId task = _taskOf(record);
         Docket storage docket = _dockets[task];
@@ -206,7 +211,8 @@ abstract contract GameState is Credits {
         else _waiting[task][place] = id;
     }
 
-    /// @dev A game was dismissed: the one that has waited longest is played. A conviction ends all games.
+    /// @dev A game was dismissed, so the one that has waited longest is now played. (A conviction ends all
+    /// games.)
     function _freePlace(TaskId task) private {
         Docket storage docket = _dockets[task];
         uint32 place = ++docket.dismissed + GAMES_AT_ONCE;
@@ -215,7 +221,7 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ moves
 
-    /// @dev A move of the challenger that goes on.
+    /// @dev A move of the challenger that does not end the game.
     function _challengerMove(GameId id, bytes32 head, Phase phase)
         internal
         returns (GameRecord storage record)
@@ -228,13 +234,14 @@ abstract contract GameState is Credits {
         ++record.moves;
     }
 
-    /// @dev The solver has answered a demand or split a row.
+    /// @dev Records that the solver has answered a demand or split a row.
     function _solverMoved(GameRecord storage record) internal {
         record.solverSpent += uint40(_now() - record.since);
         record.since = uint40(_now());
     }
 
-    /// @dev Its turn. A move that ends the game needs no more: it convicts or reverts.
+    /// @dev Checks the challenger's turn only. That is enough for a move that ends the game: it convicts or
+    /// reverts.
     function _challengerTurn(GameId id, bytes32 head, Phase phase)
         internal
         view
@@ -243,7 +250,8 @@ abstract contract GameState is Credits {
         (record,) = _takeTurn(id, head, phase);
     }
 
-    /// @dev The challenger's turn, in time, in this phase, for this state of the game; and since when it is.
+    /// @dev Requires the challenger's turn, in time, in this phase and for this state of the game. Returns
+    /// since when it has been its turn.
     function _takeTurn(GameId id, bytes32 head, Phase phase)
         private
         view
@@ -260,13 +268,13 @@ abstract contract GameState is Credits {
         _requireHead(id, record, head);
     }
 
-    /// @dev The solver still has time in a game that waits for it.
+    /// @dev Requires that the solver still has time in a game that waits for it.
     function _requireSolverInTime(GameRecord storage record) internal view {
         (,, uint64 deadline) = _turn(record);
         _requireInTime(deadline);
     }
 
-    /// @dev The claim that a game has reached: the frame that it is in, or the step tree.
+    /// @dev The claim that a game has reached: the current frame's, or the step tree.
     function _reached(GameRecord storage record) internal view returns (ClaimRecord storage) {
         return _claims[_claimKey(record)];
     }
@@ -276,8 +284,9 @@ abstract contract GameState is Credits {
         if (head != due) revert Refusals.WrongHead(due, head);
     }
 
-    /// @dev encoding.md section 6. Names what the game is about, how many moves led there, and the claim that it has reached:
-    /// a re-organisation may bring another one in its place, of which the challenger said nothing.
+    /// @dev encoding.md section 6. Identifies what the game is about, how many moves led there, and the claim
+    /// that it has reached: after a chain re-organisation it may be a different claim, about which the
+    /// challenger said nothing.
     function _headOf(GameId id, GameRecord storage record) internal view returns (bytes32) {
         bytes32 key = _claimKey(record);
         bytes32 selection =
@@ -314,9 +323,10 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ evidence
 
-    /// @dev Passes the present call on to the function of EVIDENCE that has the move's name. Its parameters are the move's,
-    /// with (program, trace root) in the place of (game, head); tests/toolchain/test_contract_interfaces.py compares them. What it
-    /// reverts with, the move reverts with.
+    /// @dev Forwards the current call to the function of EVIDENCE with the move's name. Its parameters are
+    /// the move's, with (program, trace root) instead of (game, head);
+    /// tests/toolchain/test_contract_interfaces.py compares them. The move reverts with whatever it reverts
+    /// with.
     function _proved(bytes4 selector, ClaimRecord storage claim) internal view returns (bytes memory) {
         return Address.functionStaticCall(
             address(EVIDENCE), bytes.concat(selector, _programOf(claim), claim.root, msg.data[FORWARDED:])
@@ -325,10 +335,10 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ ends
 
-    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the
-    /// game on the segment that has priority, whose claim this one proved too: so nobody gains by
-    /// repeating another's moves a little faster. If that one was dismissed, the reward is for this one: which of the
-    /// others is the earliest is not kept.
+    /// @dev The solver is wrong or silent. Ends every game on the task; the other games become moot. The
+    /// reward goes to the game with priority on the segment, whose claim this game has also proved, so nobody
+    /// gains by repeating another's moves slightly faster. If that game was dismissed, this game gets the
+    /// reward, because the next in priority is not recorded.
     function _convict(GameId id, GameRecord storage record, Verdict verdict) internal {
         (TaskId task, address challenger) = (_taskOf(record), record.challenger);
         address rewarded = challenger;
@@ -343,8 +353,8 @@ abstract contract GameState is Credits {
         MARKET.convict(task, rewarded);
     }
 
-    /// @dev The game ends without a conviction: of the bond the solver gets `toSolver`, the challenger the rest if it
-    /// is `whole`; otherwise that burns.
+    /// @dev Ends the game without a conviction. The solver gets `toSolver` of the bond. The challenger gets
+    /// the rest if `whole`; otherwise the rest burns.
     function _leave(GameId id, GameRecord storage record, Verdict verdict, uint256 toSolver, bool whole)
         internal
     {
@@ -360,7 +370,7 @@ abstract contract GameState is Credits {
         MARKET.gameClosed(task);
     }
 
-    /// @dev Before a game ends on the solver's turn: what it has not answered gives its deposit back.
+    /// @dev Returns the deposits of unanswered nodes, before a game ends on the solver's turn.
     function _returnDeposits(GameRecord storage record) internal {
         // Clears the lowest bit each time.
         for (uint16 open = record.demandOpen; open != 0; open &= open - 1) {

@@ -9,9 +9,9 @@ import {GameId, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
-/// @title The last move: one element, or one edge of a frame, is computed here: dispute.md sections 4 and 5.
-/// @notice Different bits convict the solver, equal bits revert. A call that fails inside (also for want of gas)
-/// reverts the move; it never decides.
+/// @title The last move: one element, or one edge of a frame, is computed here (dispute.md sections 4 and 5).
+/// @notice Different bits convict the solver; equal bits revert. If an inner call fails (for lack of gas, for
+/// example), the move reverts; a failed call never decides a game.
 abstract contract Judgments is GameState {
     /// @inheritdoc IDisputeGame
     function judge(
@@ -61,7 +61,8 @@ abstract contract Judgments is GameState {
         _judgeEdge(game, head, Evidence.judgeOutput.selector, target, before, afterwards);
     }
 
-    /// @dev Both sides of an edge are roots that the solver claimed: unequal, it is wrong. `other` is the side outside of the frame.
+    /// @dev Both sides of an edge are roots that the solver claimed: if they differ, the solver is wrong.
+    /// `other` is the side outside the frame.
     function _judgeEdge(
         GameId game,
         bytes32 head,
@@ -88,7 +89,8 @@ abstract contract Judgments is GameState {
         _convict(game, record, Verdict.SolverFalse);
     }
 
-    /// @dev Where input k of a top frame lies: in the state before the step, or behind it in the constants of the terms.
+    /// @dev Where input k of a top frame is: in the state before the step or, after the state's tensors, in
+    /// the constants of the terms.
     function _inputOf(TaskId task, bytes32 before, uint32 k)
         private
         view
@@ -100,8 +102,8 @@ abstract contract Judgments is GameState {
         return (root, size, k - stateTensors);
     }
 
-    /// @dev The edge's other side in the caller's trace, whose size `selectCall` noted. Only the caller's key and the bytes of
-    /// the call give the key of the frame.
+    /// @dev Checks the edge's other side in the caller's trace, whose size `selectCall` recorded. Only the
+    /// caller's key and the bytes of the call produce the key of the frame.
     function _requireInCaller(
         GameRecord storage record,
         bytes32 callerKey,

@@ -10,9 +10,10 @@ import {GameId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
-/// @title Splitting a long row: block results of one element, stated by the solver: dispute.md section 5.
-/// @dev A selection is kept as keccak256(abi.encode(selection)); `selection.instruction` is keccak256(instruction
-/// bytes), `selection.words` keccak256(abi.encode(words)), 0 while the solver is to move.
+/// @title Splitting a long row: the solver states block results of one element (dispute.md section 5).
+/// @dev A selection is kept as keccak256(abi.encode(selection)). `selection.instruction` is
+/// keccak256(instruction bytes); `selection.words` is keccak256(abi.encode(words)), or 0 while the solver is
+/// to move.
 abstract contract Splits is GameState {
     /// @inheritdoc IDisputeGame
     function selectElement(
@@ -99,7 +100,7 @@ abstract contract Splits is GameState {
         _convict(game, record, Verdict.SolverFalse);
     }
 
-    /// @dev The solver is to state the block results of a selection.
+    /// @dev Requires the solver to state the block results of a selection.
     function _ask(GameRecord storage record, Selection memory selection) private {
         record.selection = keccak256(abi.encode(selection));
         record.phase = Phase.Split;
@@ -120,8 +121,8 @@ abstract contract Splits is GameState {
         return SplitParts.range(selection.lo, selection.hi, part);
     }
 
-    /// @dev keccak256(abi.encode(words)), without a look at each: the words of a split went through the arbiter's fold, which
-    /// takes none that is longer than 64 bits.
+    /// @dev keccak256(abi.encode(words)), without range checks: the words of a split went through the
+    /// arbiter's fold, which rejects any longer than 64 bits.
     function _hashOf(uint64[] calldata words) private pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let at := mload(0x40)

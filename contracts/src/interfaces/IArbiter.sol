@@ -4,32 +4,36 @@ pragma solidity 0.8.37;
 import {OperandChunk} from "../types/Instruction.sol";
 
 /// @title Computes one element of one primitive.
-/// @notice Pure: every function is total in the operands' bits and reverts only on an ill-formed question
-/// (unknown opcode, element outside the result, a chunk that is missing, of a wrong index or length).
+/// @notice Pure: every function is total in the operands' bits. It reverts only on an ill-formed question: an
+/// unknown opcode, an element outside the result, or a chunk that is missing or has the wrong index or
+/// length.
 interface IArbiter {
-    /// @notice The opcode has no element: an edge, a call, or none of encoding.md section 3.
+    /// @notice The opcode has no element: it is an edge, a call, or not in encoding.md section 3.
     error NotAPrimitive(uint16 opcode);
-    /// @notice A primitive has one result; the instruction states `results`.
+    /// @notice A primitive has one result; this instruction has `results`.
     error OneResultExpected(uint256 results);
-    /// @notice The result has `count` elements; there is no element `index`.
+    /// @notice The result has `count` elements; `index` is out of range.
     error ElementOutside(uint256 index, uint256 count);
-    /// @notice The row has `count` blocks: split it and judge one of them.
+    /// @notice The row has `count` blocks: split it and judge a single block.
     error SplitNeeded(uint256 count);
 
-    /// @notice Version of the arithmetic that this arbiter serves.
+    /// @notice Version of the arithmetic that this arbiter implements.
     function arithmetic() external view returns (uint16);
 
-    /// @notice How many blocks fold into one element: 1 unless the instruction is a reduction over rows longer than a chunk.
+    /// @notice Number of blocks that fold into one element: 1 unless the instruction is a reduction over rows
+    /// longer than a chunk.
     function blocks(bytes calldata instruction) external view returns (uint32);
 
-    /// @notice Bits of the element with flat index `index`, zero-extended, of an instruction with `blocks == 1`.
-    /// @param chunks The operand chunks that the element needs, in any order; others are not read.
+    /// @notice Bits, zero-extended, of the element with flat index `index`. Requires an instruction with
+    /// `blocks == 1`.
+    /// @param chunks The operand chunks that the element needs, in any order; other chunks are not read.
     function element(bytes calldata instruction, uint64 index, OperandChunk[] calldata chunks)
         external
         view
         returns (uint64 bits);
 
-    /// @notice The word that block number `blockIndex` of row of element `index` contributes (encoding.md, "Block results").
+    /// @notice The word that block `blockIndex` contributes to the row of element `index` (encoding.md,
+    /// "Block results").
     function blockResult(
         bytes calldata instruction,
         uint64 index,
@@ -37,7 +41,7 @@ interface IArbiter {
         OperandChunk[] calldata chunks
     ) external view returns (uint64 word);
 
-    /// @notice Folds words of consecutive blocks, in order, into one word.
+    /// @notice Folds the words of consecutive blocks, in order, into one word.
     function fold(uint16 opcode, uint64[] calldata words) external view returns (uint64 word);
 
     /// @notice The element's bits for a folded word (argmax: its low half).

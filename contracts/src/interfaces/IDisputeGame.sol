@@ -5,15 +5,18 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
 
 /// @title The game from a segment down to one element.
-/// @notice One challenger against the solver of a task; any number of games, of which 16 a task are played at once, in the
-/// order of their opening. Each side of a game has one clock (the terms' `clock` and `replayAllowance` together), which runs
-/// while a move is due from it: so from the second in which it is played a game lasts at most twice that. A move in the last second counts. Claims (step trees, traces) belong
-/// to the task and are shared by all games that reach them; every claim is posted at most once. A head names the state that
-/// a move is made in: keccak256(abi.encode(game, task, challenger, moves, claim key, claim root, selection)), where `moves`
-/// counts the moves that took a head, the root is 0 until it is posted, the selection is 0 outside of a split.
+/// @notice One challenger plays against the solver of a task. A task can have any number of games; 16 are
+/// played at once, in the order of their opening. Each side of a game has one clock (the terms' `clock` plus
+/// `replayAllowance`), which runs while that side is to move. So a game lasts at most twice that, counted
+/// from the second in which it starts to be played. A move in the last second counts. Claims (step trees,
+/// traces) belong to the task and are shared by all games that reach them; every claim is posted at most
+/// once. A head identifies the state in which a move is made: keccak256(abi.encode(game, task, challenger,
+/// moves, claim key, claim root, selection)). `moves` counts the moves that took a head, the root is 0 until
+/// it is posted, and the selection is 0 outside a split.
 interface IDisputeGame {
-    /// @notice Where a game stands. In `Step` and `Frame` it is the solver's turn until the claim is posted, then the
-    /// challenger's; in `Split` it is the solver's; while a demand is open it is the solver's in any phase.
+    /// @notice State of a game. In `Step` and `Frame` it is the solver's turn until the claim is posted, then
+    /// the challenger's. In `Split` it is the solver's turn. While a demand is open it is the solver's turn
+    /// in any phase.
     enum Phase {
         None,
         Segment,
@@ -24,7 +27,7 @@ interface IDisputeGame {
         Closed
     }
 
-    /// @notice Which tree a demand is about.
+    /// @notice The tree that a demand is about.
     enum Tree {
         Segment,
         Step,
@@ -33,7 +36,7 @@ interface IDisputeGame {
         Value
     }
 
-    /// @notice How a game ended; `None` while it goes on. `Dropped`: a look only asked for the step tree.
+    /// @notice How a game ended; `None` while it is in progress. `Dropped`: a look wanted only the step tree.
     enum Verdict {
         None,
         SolverFalse,
@@ -43,11 +46,11 @@ interface IDisputeGame {
         Dropped
     }
 
-    /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed, 2^64 - 1 while it waits
-    /// for a place. `solverSpent` and `challengerSpent` are the seconds that each had used up to the last move; a claim
-    /// that was posted since counts from the next one on. `claim` is the key of the
-    /// claim that the game waits for or has reached, `demandOpen` has a bit for each demanded node that was not answered,
-    /// `deposit` is the coin that each of these carries.
+    /// @notice A game. `deadline` is the last second of the side to move: 0 once the game is closed, 2^64 - 1
+    /// while it waits for a place. `solverSpent` and `challengerSpent` are the seconds that each side had
+    /// used up to the last move; a claim posted since then counts from the next move on. `claim` is the key
+    /// of the claim that the game waits for or has reached. `demandOpen` has a bit for each demanded node
+    /// that is not yet answered; `deposit` is the amount of the chain's coin that each of these carries.
     struct Game {
         TaskId task;
         address challenger;
@@ -72,8 +75,9 @@ interface IDisputeGame {
         uint256 deposit;
     }
 
-    /// @notice A claim of a task. `postedAt` and `root` are 0 before it is posted. `program` is
-    /// a frame's, 0 for a step tree; `context` is a step tree's, the hash of the checkpoints around the segment.
+    /// @notice A claim of a task. `postedAt` and `root` are 0 before it is posted. `program` is the frame's
+    /// program, 0 for a step tree. `context` is the step tree's context: the hash of the checkpoints around
+    /// the segment.
     struct Claim {
         bytes32 root;
         bytes32 program;
@@ -83,25 +87,26 @@ interface IDisputeGame {
         TaskId task;
     }
 
-    /// @notice What a demand names, kept between `demand` and `reveal` as keccak256(abi.encode(bytesTotal, nodes)).
-    /// `bytesTotal` is the length of the value for a Value tree (leaf i then has min(1024, bytesTotal - 1024 i) bytes), 0 for
-    /// trees of 32-byte leaves.
+    /// @notice A node that a demand names. Between `demand` and `reveal`, keccak256(abi.encode(bytesTotal,
+    /// nodes)) is kept. `bytesTotal` is the length of the value for a Value tree (leaf i then has min(1024,
+    /// bytesTotal - 1024 i) bytes), and 0 for trees of 32-byte leaves.
     struct DemandedNode {
         uint32 lo;
         uint32 size;
         bytes32 hash;
     }
 
-    /// @notice The value whose tree a `Tree.Value` demand is about: result of the instruction. A `Tree.Trace` demand fills
-    /// `instruction.program` alone (the chain learns the tree's size from it); leave all empty for other trees.
+    /// @notice The value whose tree a `Tree.Value` demand is about: a result of the instruction. A
+    /// `Tree.Trace` demand fills only `instruction.program`, from which the chain learns the tree's size.
+    /// Leave everything empty for other trees.
     struct ValueOpening {
         InstructionOpening instruction;
         Leaf value;
     }
 
-    /// @notice The selected element of a reduction that is being split: blocks [lo, hi) fold to `word` (the claimed bits at
-    /// the `top`). `instruction` is keccak256(instruction bytes); `words` is keccak256(abi.encode(words)), 0 while the solver
-    /// is to move. Kept as keccak256(abi.encode(selection)).
+    /// @notice The selected element of a reduction that is being split. The blocks [lo, hi) fold to `word`
+    /// (at the `top`: to the claimed bits). `instruction` is keccak256(instruction bytes); `words` is
+    /// keccak256(abi.encode(words)), 0 while the solver is to move. Kept as keccak256(abi.encode(selection)).
     struct Selection {
         bytes32 instruction;
         uint64 element;
@@ -114,19 +119,21 @@ interface IDisputeGame {
 
     /// @notice A game was opened.
     event Challenged(GameId indexed game, TaskId indexed task, address indexed challenger);
-    /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. Its step tree is due.
+    /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. The
+    /// solver must post its step tree.
     event SegmentSelected(GameId indexed game, SegmentIndex segment, bytes32 before, bytes32 afterwards);
     /// @notice The solver posted the root of a segment's step tree.
     event StepsPosted(bytes32 indexed claim, TaskId indexed task, SegmentIndex segment, bytes32 root);
-    /// @notice The game is about this step, which leads from state `before` to state `afterwards`. The trace of its top frame
-    /// is due under the key `claim`.
+    /// @notice The game is about this step, which leads from state `before` to state `afterwards`. The solver
+    /// must post the trace of its top frame under the key `claim`.
     event StepSelected(GameId indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
     /// @notice The solver posted the root of a frame's trace.
     event TracePosted(bytes32 indexed claim, TaskId indexed task, bytes32 root);
-    /// @notice The game goes into call instruction `n`, which runs `program`. The trace of that frame is due under the key `claim`.
+    /// @notice The game descends into call instruction `n`, which runs `program`. The solver must post the
+    /// trace of that frame under the key `claim`.
     event CallSelected(GameId indexed game, uint32 n, bytes32 program, bytes32 claim);
-    /// @notice The solver owes an answer for each of these nodes of a tree. `bytesTotal` is the length of a value, 0 for other
-    /// trees; each node carries `deposit` wei.
+    /// @notice The solver must answer each of these nodes of a tree. `bytesTotal` is the length of a value, 0
+    /// for other trees. Each node carries `deposit` wei.
     event Demanded(
         GameId indexed game,
         Tree tree,
@@ -136,30 +143,34 @@ interface IDisputeGame {
         uint256 deposit,
         DemandedNode[] nodes
     );
-    /// @notice Demanded node number `index` was answered with its descendants, four levels down.
+    /// @notice Demanded node `index` was answered with its descendants, four levels down.
     event NodeRevealed(GameId indexed game, uint8 index, bytes32[] descendants);
-    /// @notice Demanded node number `index`, a leaf, was answered with its bytes.
+    /// @notice Demanded node `index`, a leaf, was answered with its bytes.
     event LeafRevealed(GameId indexed game, uint8 index, bytes data);
-    /// @notice The solver is to state block results for this element of instruction `n`, whose bits it claims to be `claimed`.
+    /// @notice The solver must state block results for this element of instruction `n`, whose bits it claims
+    /// to be `claimed`.
     event ElementSelected(GameId indexed game, uint32 n, uint64 element, uint64 claimed);
     /// @notice The solver stated the block results that fold to the selected word.
     event Split(GameId indexed game, uint64[] words);
-    /// @notice The solver is to state results for the blocks [lo, hi), which fold to `word`.
+    /// @notice The solver must state results for the blocks [lo, hi), which fold to `word`.
     event BlockSelected(GameId indexed game, uint32 lo, uint32 hi, uint64 word);
-    /// @notice An element (or, in a split, one of its blocks) of instruction `n` was computed: not `claimed` but `computed`.
+    /// @notice An element of instruction `n` (or, in a split, one of its blocks) was computed: the solver
+    /// claimed `claimed`, but the result is `computed`.
     event Judged(GameId indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
-    /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed` where `due` belongs.
+    /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed`, but `due` is
+    /// right.
     event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
-    /// @notice The game is closed. `winner` is zero if it was moot.
+    /// @notice The game is closed. `winner` is zero if the game was moot.
     event Ended(GameId indexed game, Verdict verdict, address winner);
-    /// @notice An account took its credit in the chain's coin out.
+    /// @notice An account withdrew its credit in the chain's coin.
     event CreditWithdrawn(address indexed account, uint256 amount);
 
-    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment
-    /// tree. Uses up the caller's commitment (`ICommitments`), of an earlier block. Of the games in a segment the
-    /// earliest commitment that names it is rewarded, whichever game convicts; one that does not name it counts from
-    /// its `selectSegment` on. Once that game was dismissed, the one that convicts is rewarded; when none is left in
-    /// the segment, priority starts over.
+    /// @notice Opens a game on segment i of the task's current segment tree: `before` is leaf i - 1,
+    /// `afterwards` leaf i. Uses up the caller's commitment (`ICommitments`), which must be from an earlier
+    /// block. Of the games in a segment, the reward goes to the earliest commitment that names the segment,
+    /// whichever game convicts. A commitment that does not name it counts from its `selectSegment` on. If
+    /// that game was dismissed, the game that convicts is rewarded. When no game is left in the segment,
+    /// priority starts over.
     function challenge(
         TaskId task,
         SegmentIndex segment,
@@ -171,7 +182,8 @@ interface IDisputeGame {
     /// @notice Opens a game before the segment is known; demands then find it.
     function challengeBlind(TaskId task, bytes32 salt) external returns (GameId game);
 
-    /// @notice Challenger in a blind game: as `challenge`, in the segment tree that the game was opened on.
+    /// @notice Challenger in a blind game: selects a segment as in `challenge`, in the segment tree on which
+    /// the game was opened.
     function selectSegment(
         GameId game,
         bytes32 head,
@@ -180,7 +192,8 @@ interface IDisputeGame {
         Leaf calldata afterwards
     ) external;
 
-    /// @notice Solver: the step tree of a requested segment; leaf 0 and leaf C are proved to be r_{i-1} and r_i.
+    /// @notice Solver: posts the step tree of a requested segment; leaf 0 and leaf C are proved to be r_{i-1}
+    /// and r_i.
     function expandSteps(
         TaskId task,
         SegmentIndex segment,
@@ -189,7 +202,8 @@ interface IDisputeGame {
         Leaf calldata last
     ) external;
 
-    /// @notice Challenger: names a step of the posted step tree; `before` is leaf step - 1, `afterwards` leaf step.
+    /// @notice Challenger: names a step of the posted step tree; `before` is leaf step - 1, `afterwards` leaf
+    /// step.
     function selectStep(
         GameId game,
         bytes32 head,
@@ -198,20 +212,22 @@ interface IDisputeGame {
         Leaf calldata afterwards
     ) external;
 
-    /// @notice Solver: the trace root of a requested frame.
+    /// @notice Solver: posts the trace root of a requested frame.
     function expandTrace(bytes32 key, bytes32 root) external;
 
-    /// @notice Challenger: goes down into call instruction n of the current frame.
+    /// @notice Challenger: descends into call instruction n of the current frame.
     function selectCall(GameId game, bytes32 head, InstructionOpening calldata call) external;
 
-    /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
-    /// Their deposits (`depositFor` at the block's base fee) are taken from the caller's credit and the call's value; what is left stays
-    /// its credit. The deposit of a node that is answered goes to the solver, that of one that is not, once the game
-    /// ends, back to the challenger.
-    /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame, Tree.State to a top frame alone.
+    /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver
+    /// must answer every one. The deposits (`depositFor` at the block's base fee) are taken from the caller's
+    /// credit and the call's value; the remainder stays its credit. The deposit of an answered node goes to
+    /// the solver. The deposit of an unanswered node returns to the challenger when the game ends.
+    /// Tree.Segment belongs to phase Segment, Tree.Step to Step, and the others to Frame; Tree.State only to
+    /// a top frame.
     /// @param value For Tree.Value and Tree.Trace.
     /// @param before Only for Tree.State: the state before the step.
-    /// @param afterwards Only for Tree.State: the state after the step, whose tree is meant. The frame's key names both states.
+    /// @param afterwards Only for Tree.State: the state after the step, whose tree is demanded. The frame's
+    /// key names both states.
     function demand(
         GameId game,
         bytes32 head,
@@ -222,7 +238,8 @@ interface IDisputeGame {
         Node[] calldata nodes
     ) external payable;
 
-    /// @notice Solver (or anyone who can): answers demanded node number `index`, over several leaves, with its descendants.
+    /// @notice Solver (or anyone who can): answers demanded node `index`, which covers several leaves, with
+    /// its descendants.
     /// @param bytesTotal The value's length, 0 for other trees, as in the event of the demand.
     /// @param nodes The demanded nodes, as in the event of the demand.
     /// @param descendants Hashes four levels down, or at the leaves, from left to right.
@@ -234,7 +251,7 @@ interface IDisputeGame {
         bytes32[] calldata descendants
     ) external;
 
-    /// @notice Solver (or anyone who can): answers demanded node number `index`, a leaf, with its bytes.
+    /// @notice Solver (or anyone who can): answers demanded node `index`, a leaf, with its bytes.
     /// @param bytesTotal The value's length, 0 for other trees, as in the event of the demand.
     /// @param nodes The demanded nodes, as in the event of the demand.
     function revealLeaf(
@@ -245,7 +262,8 @@ interface IDisputeGame {
         bytes calldata data
     ) external;
 
-    /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block results.
+    /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block
+    /// results.
     /// @param value Leaf `first` of the trace.
     /// @param claimed The chunk that holds the element.
     function selectElement(
@@ -257,7 +275,8 @@ interface IDisputeGame {
         ChunkOpening calldata claimed
     ) external;
 
-    /// @notice Solver: the block results (at most 128; each covers 128^level blocks) that fold to the selected word.
+    /// @notice Solver: states the block results (at most 128; each covers 128^level blocks) that fold to the
+    /// selected word.
     function split(
         GameId game,
         bytes32 head,
@@ -266,7 +285,7 @@ interface IDisputeGame {
         uint64[] calldata words
     ) external;
 
-    /// @notice Challenger: goes down into one part of a split that covers several blocks.
+    /// @notice Challenger: descends into one part of a split that covers several blocks.
     function selectBlock(
         GameId game,
         bytes32 head,
@@ -276,7 +295,8 @@ interface IDisputeGame {
         uint8 part
     ) external;
 
-    /// @notice Challenger: the part of the split that is one block is computed here; different words end the game.
+    /// @notice Challenger: has one part of the split, a single block, computed here. A different word ends
+    /// the game.
     function judgeBlock(
         GameId game,
         bytes32 head,
@@ -288,8 +308,10 @@ interface IDisputeGame {
         ChunkOpening[] calldata chunks
     ) external;
 
-    /// @notice Challenger: one element of a primitive is computed here; different bits end the game, equal bits revert.
-    /// @param operands One entry for each operand; those that no chunk refers to are not looked at and may be empty.
+    /// @notice Challenger: has one element of a primitive computed here. Different bits end the game; equal
+    /// bits revert.
+    /// @param operands One entry for each operand; entries that no chunk refers to are not read and may be
+    /// empty.
     function judge(
         GameId game,
         bytes32 head,
@@ -301,11 +323,12 @@ interface IDisputeGame {
         ChunkOpening calldata claimed
     ) external;
 
-    /// @notice Challenger: `input` instruction whose value is not the frame's input. `source` opens the input where it comes
-    /// from: the state tree of s_{j-1}, the constants tree, or the caller's trace at the call's operand.
-    /// @param before In a top frame the state before the step, in a callee the key of the caller's claim.
-    /// @param afterwards In a top frame the state after the step.
-    /// @param call In a callee the bytes of the call.
+    /// @notice Challenger: judges an `input` instruction whose value is not the frame's input. `source` opens
+    /// the input where it comes from: the state tree of s_{j-1}, the constants tree, or the caller's trace at
+    /// the call's operand.
+    /// @param before In a top frame, the state before the step; in a callee, the key of the caller's claim.
+    /// @param afterwards In a top frame, the state after the step.
+    /// @param call In a callee, the bytes of the call.
     function judgeInput(
         GameId game,
         bytes32 head,
@@ -317,8 +340,9 @@ interface IDisputeGame {
         bytes calldata call
     ) external;
 
-    /// @notice Challenger: `output` instruction whose operand is not the frame's output: the state tree of s_j, or the caller's
-    /// trace at the call's results. Parameters as in `judgeInput`.
+    /// @notice Challenger: judges an `output` instruction whose operand is not the frame's output. `target`
+    /// opens the output in the state tree of s_j, or in the caller's trace at the call's results. Other
+    /// parameters as in `judgeInput`.
     function judgeOutput(
         GameId game,
         bytes32 head,
@@ -330,35 +354,38 @@ interface IDisputeGame {
         bytes calldata call
     ) external;
 
-    /// @notice Anyone: the side to move ran out of time. A claim that was posted after the solver's last second is too late.
+    /// @notice Anyone: ends a game whose side to move ran out of time. A claim posted after the solver's last
+    /// second is too late.
     function timeOut(GameId game) external;
 
-    /// @notice Looks only: `challenger` has what it asked for, the step tree of the segment, in time, and plays no further. `cost` of its bond is
-    /// the solver's, the rest goes back.
+    /// @notice Looks only: `challenger` has in time what it wanted, the step tree of the segment, and stops
+    /// playing. `cost` of its bond goes to the solver; the rest is returned.
     function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost) external;
 
-    /// @notice Anyone: the task was slashed in another game; returns the bond.
+    /// @notice Anyone: closes a game whose task was convicted in another game; returns the bond.
     function closeMoot(GameId game) external;
 
     /// @notice Pays the caller its credit in the chain's coin.
     function withdrawCredit() external returns (uint256 amount);
 
-    /// @notice Coin that an account may take out or pay deposits with: answered nodes' deposits for a solver, returned ones and change
-    /// for a challenger.
+    /// @notice The chain's coin that an account may withdraw or use for deposits: deposits of answered nodes
+    /// for a solver, returned deposits and change for a challenger.
     function creditOf(address account) external view returns (uint256);
 
-    /// @notice Deposit of one node of a demand: twice the gas of its answer at `baseFee`, and its data fee.
+    /// @notice Deposit of one node of a demand: twice the gas cost of its answer at `baseFee`, plus its data
+    /// fee.
     /// @param count Nodes of the demand.
     /// @param leafBytes Bytes of a leaf; 0 for an inner node.
     function depositFor(uint256 count, uint256 leafBytes, uint256 baseFee) external view returns (uint256);
 
-    /// @notice Where the game stands; all zero for one that does not exist.
+    /// @notice State of the game; all zero if it does not exist.
     function gameOf(GameId game) external view returns (Game memory);
 
-    /// @notice The claim of this key (encoding.md section 5); all zero if no game asked for it.
+    /// @notice The claim with this key (encoding.md section 5); all zero if no game asked for it.
     function claimOf(bytes32 key) external view returns (Claim memory);
 
-    /// @notice When the task was convicted, 0 if it was not, and the segment that was false; 0 where none was selected.
+    /// @notice When the task was convicted (0 if it was not), and the segment that was false (0 if none was
+    /// selected).
     function convictionOf(TaskId task) external view returns (uint64 time, SegmentIndex segment);
 
     /// @notice Number of games; ids are 1 ... games().

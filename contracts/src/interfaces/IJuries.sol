@@ -4,25 +4,27 @@ pragma solidity 0.8.37;
 import {TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 
-/// @title Who cannot fetch what it needs claims so, and a jury tries to fetch it too.
-/// @notice Delivery cannot be proved to a chain, so the chain asks others. The account of a seat or a look that cannot have an *item*
-/// claims it: item 0 ... K is the state with that number, item K + 1 the constants tree. As many accounts as the terms' `jurors` are
-/// drawn like seats; their numbers are 160 + slot, and their votes are attestations: a digest of the whole item under a salt
-/// (audit.md section 7), or zeros. A task has one jury at a time.
+/// @title Claims that data are withheld: a jury then tries to fetch the data too.
+/// @notice Delivery cannot be proved to a chain, so the chain asks other accounts. If the account of a seat
+/// or a look cannot fetch an *item*, it claims the item: item 0 ... K is the state with that number, item K +
+/// 1 the constants tree. Jurors, as many as the terms' `jurors`, are drawn like seats. Their numbers are 160
+/// + slot. Their votes are attestations: a digest of the whole item under a salt (audit.md section 7), or
+/// zeros. A task has one jury at a time.
 interface IJuries {
-    /// @notice What a jury finds: most of it has the item, most of it could not get it, or neither is most of it.
+    /// @notice Verdict of a jury: a majority has the item, a majority could not get it, or neither.
     enum Verdict {
         Available,
         Withheld,
         Undecided
     }
 
-    /// @notice A claim that is not judged. `account` is zero if there is none; `bond` is the lock that pays the jury.
+    /// @notice A claim that is not yet judged. `account` is zero if there is none; `bond` is the lock that
+    /// pays the jury.
     struct Claim {
         // ---- slot 0, 8 bits are free
         address account;
         uint48 bond;
-        /// Of the claimant: a seat, or a look.
+        /// Seat or look of the claimant.
         uint8 seat;
         uint32 item;
         // ---- slot 1, 120 bits are free: the objection, zeros before it
@@ -31,68 +33,77 @@ interface IJuries {
         /// The chunk that was named.
         uint32 tensor;
         uint32 walk;
-        /// Jurors that have opened it: a bit for each slot.
+        /// Jurors that have opened the chunk: a bit for each slot.
         uint32 opened;
     }
 
-    /// @notice The chunk that an objection names, under the item and under the juror's digest. All paths are siblings, bottom first.
+    /// @notice The chunk that an objection names, proved under the item and under the juror's digest. All
+    /// paths are siblings, bottom first.
     struct Opening {
         bytes chunk;
-        /// Of the chunk in the tensor.
+        /// Path of the chunk in the tensor.
         bytes32[] path;
         /// The tensor in the item.
         Leaf tensor;
-        /// The item, a state, in the segment tree; empty where the item is the constants tree.
+        /// The item, a state, in the segment tree; empty if the item is the constants tree.
         Leaf state;
-        /// Of the salted leaf in the salted tensor: as many as in `path`.
+        /// Path of the salted leaf in the salted tensor, as long as `path`.
         bytes32[] saltedPath;
-        /// Of the salted tensor in the digest: as many as in `tensor`.
+        /// Path of the salted tensor in the digest, as long as the path in `tensor`.
         bytes32[] saltedTensor;
     }
 
-    /// @notice The account says that it cannot fetch the item. A jury is asked for.
+    /// @notice The account claims that it cannot fetch the item. A jury is requested.
     event Claimed(TaskId indexed task, uint256 indexed seat, address indexed account, uint32 item);
-    /// @notice The claimant still does not have the item: every juror that voted yes opens this chunk of it by `until`.
+    /// @notice The claimant still does not have the item: every juror that voted yes must open this chunk of
+    /// it by `until`.
     event Objected(TaskId indexed task, uint32 tensor, uint32 walk, uint64 until);
     /// @notice The juror has opened the chunk.
     event Opened(TaskId indexed task, uint256 indexed juror, address indexed account);
     /// @notice The juror voted yes and did not open the chunk: its lock is burned.
     event Unopened(TaskId indexed task, uint256 indexed juror, address indexed account);
-    /// @notice The verdict, by that many jurors whose yes stands, and so many that voted no.
+    /// @notice The verdict, with the number of jurors whose yes counts and of those that voted no.
     event Judged(
         TaskId indexed task, uint256 indexed seat, uint32 item, Verdict verdict, uint256 yes, uint256 no
     );
-    /// @notice There will be no verdict, and the account has its bond back.
+    /// @notice There will be no verdict; the account has its bond back.
     event Dropped(TaskId indexed task, uint256 indexed seat, address indexed account);
 
-    /// @notice The account of a seat, or of a look, that is not attested and in time: "I cannot fetch this". At most `segmentsPerVerifier` + 4
-    /// times, so it may claim each item that a seat needs. Locks, of its free balance, `auditFee` as a bond and a draw fee, and asks
-    /// for the draw of the jury. It cannot attest until the verdict. Reverts unless the task is Submitted and its terms have
-    /// juries, while a jury is open, and where the task has had 128 draws.
+    /// @notice The account of a seat or a look that is in time and has not attested: "I cannot fetch this".
+    /// Allowed at most `segmentsPerVerifier` + 4 times, enough to claim each item that a seat needs. Locks
+    /// `auditFee` as a bond and a draw fee from the free balance, and requests the draw of the jury. The
+    /// account cannot attest until the verdict. Reverts unless the task is Submitted and its terms have
+    /// juries, while a jury is open, and if the task has had 128 draws.
     function claim(TaskId task, uint256 seat, uint32 item) external;
 
-    /// @notice The claimant, once, within `moveTime` after the time for votes: "I still do not have it". Reverts where nobody voted yes, and
-    /// where more than half of the jury voted no: then no yes is paid.
-    /// @param tensor Of the item. @param walk Names a chunk of it: from the root of the tensor's tree down bit 31, 30, ... is 0 to the
-    /// left, 1 to the right, until a leaf. A tree of chunks is at most 30 deep, so every walk ends at one.
+    /// @notice The claimant, once, within `moveTime` after the voting period: "I still do not have it".
+    /// Reverts if nobody voted yes, or if more than half of the jury voted no, because then no yes is paid.
+    /// @param tensor Index of the tensor within the item.
+    /// @param walk Names a chunk of the tensor: from the root of the tensor's tree down, bits 31, 30, ...
+    /// select the left (0) or the right (1) child, until a leaf. A tree of chunks is at most 30 deep, so
+    /// every walk ends at a leaf.
     function object(TaskId task, uint32 tensor, uint32 walk) external;
 
-    /// @notice Within `moveTime` of the objection: a juror that voted yes has the chunk that the objection names. In practice its
-    /// account: it needs the secret.
-    /// @param juror 160 + slot. @param secret Of which its salt is made. @param digest That it attested.
+    /// @notice Within `moveTime` of the objection: shows that a juror that voted yes has the chunk that the
+    /// objection names. In practice its account does this, since the secret is needed.
+    /// @param juror 160 + slot.
+    /// @param secret The secret that the juror's salt is derived from.
+    /// @param digest The digest that the juror attested.
     function open(TaskId task, uint256 juror, bytes32 secret, bytes32 digest, Opening calldata opening)
         external;
 
-    /// @notice Anyone, when nothing can change what it does: after the time for votes if nobody may object, else after
-    /// the time to object, or to open. A juror that owed an opening and did not give it loses its lock, which burns,
-    /// and its yes stands no more. *Available* if the yes that stand are more than half of the jury: they are paid.
-    /// *Withheld* if the no are: they are paid, and the market takes it from there (`ITaskMarket.withheld`). Otherwise
-    /// *undecided*: yes that stand and no are paid. Each that is paid has its share of the bond, auditFee / jurors,
-    /// rounded down; the rest burns. Unless data are withheld everybody's time to attest begins again. A silent juror
-    /// loses what a silent seat loses.
+    /// @notice Anyone, once the outcome is final: after the voting period if nobody may object, otherwise
+    /// after the time to object or to open. A juror that owed an opening and did not give it loses its lock,
+    /// which burns, and its yes no longer counts. *Available* if the remaining yes votes are more than half
+    /// of the jury; those jurors are paid. *Withheld* if the no votes are more than half; those jurors are
+    /// paid, and the market continues (`ITaskMarket.withheld`). Otherwise *undecided*: remaining yes votes
+    /// and no votes are paid. Each paid juror gets a share of the bond, auditFee / jurors, rounded down; the
+    /// rest burns. Unless data are withheld, the attestation period restarts. A silent juror loses what a
+    /// silent seat loses.
     function close(TaskId task) external;
 
-    /// @notice Anyone: the task is over, or the draw of the jury lapsed. The claimant has its bond back.
+    /// @notice Anyone: ends a claim whose task is over or whose jury draw lapsed. The claimant gets its bond
+    /// back.
     function drop(TaskId task) external;
 
     /// @notice The task's claim; zeros if there is none.

@@ -4,15 +4,15 @@ pragma solidity 0.8.37;
 import {GameId, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 
-/// @title What a seat, or a look, may lose its lock for: a salt that was shown, a digest that was not opened, or is
+/// @title How a seat or look may lose its lock: its salt was revealed, or its digest was not opened or is
 /// false.
-/// @notice A salt is as good as the lock until looks are drawn, so nobody can have others compute a digest without
-/// trusting them with it. Then the account of each seat that is looked at opens its digest, and the looker compares. A
-/// look of level 1 repeats a segment of a seat, one of level n + 1 the look of level n in its slot; `look` is 32 level
-/// + slot.
+/// @notice Until looks are drawn, knowing a salt is worth half of the seat's lock, so an account cannot let
+/// others compute its digest without trusting them with that. After that, the account of each seat that is
+/// looked at opens its digest, and the looker compares. A look of level 1 repeats a segment of a seat; one of
+/// level n + 1 repeats the look of level n in its slot. `look` is 32 level + slot.
 interface ILooks {
-    /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and `depth` name the chunk's
-    /// leaf in the tensor's tree (audit.md section 6).
+    /// @notice A place in the states of a segment: a chunk of a tensor of state `step`, 0 ... C. `turns` and
+    /// `depth` name the chunk's leaf in the tensor's tree (audit.md section 6).
     struct Place {
         uint32 step;
         uint32 tensor;
@@ -20,14 +20,16 @@ interface ILooks {
         uint8 depth;
     }
 
-    /// @notice What an accusation is kept as: keccak256(abi.encode(accusation)). `leaf` is the chunk's under the revealed salt.
+    /// @notice An accusation, kept as keccak256(abi.encode(accusation)). `leaf` is the leaf of the chunk
+    /// under the revealed salt.
     struct Accusation {
         Place place;
         bytes32 leaf;
         bytes32 segmentRoot;
     }
 
-    /// @notice A chunk under a step tree: the chunk, the siblings of its leaf, the tensor in the state, the state in the step tree.
+    /// @notice A chunk under a step tree: the chunk, the siblings of its leaf, the tensor in the state, and
+    /// the state in the step tree.
     struct ChunkProof {
         bytes chunk;
         bytes32[] path;
@@ -35,9 +37,9 @@ interface ILooks {
         Leaf state;
     }
 
-    /// @notice Where a look stands. `revealed` is keccak256(abi.encode(salt, segment root)), `accused` the hash of the accusation that is
-    /// open; 0: none. `until` is the last second of the answer, `game` what the accused seat plays, `accusations` how many there
-    /// were.
+    /// @notice State of a look. `revealed` is keccak256(abi.encode(salt, segment root)). `accused` is the
+    /// hash of the open accusation, 0 if there is none. `until` is the last second to answer, `game` the game
+    /// that the accused seat plays, `accusations` the number of accusations so far.
     struct Look {
         bytes32 revealed;
         bytes32 accused;
@@ -47,11 +49,12 @@ interface ILooks {
         uint8 accusations;
     }
 
-    /// @notice The informer showed the salt of the seat's account, which is suspended; the seat is empty. It got `paid`.
+    /// @notice The informer revealed the salt of the seat's account, which is suspended; the seat is now
+    /// empty. The informer got `paid`.
     event Informed(
         TaskId indexed task, uint256 indexed seat, address indexed account, address informer, uint256 paid
     );
-    /// @notice What the look looks at has this salt, and this root for the segment.
+    /// @notice The seat or look being checked has this salt, and this root for the segment.
     event Revealed(TaskId indexed task, uint256 indexed look, bytes32 salt, bytes32 segmentRoot);
     /// @notice The account did not open its digest: it lost its lock, of which the look's account got `paid`.
     event Unrevealed(
@@ -59,11 +62,11 @@ interface ILooks {
     );
     /// @notice The look's account says that the digest does not have this leaf. An answer is due by `until`.
     event Accused(TaskId indexed task, uint256 indexed look, Accusation accusation, uint64 until);
-    /// @notice The digest has the leaf: the bond is the accused account's.
+    /// @notice The digest has the leaf: the bond goes to the accused account.
     event Answered(TaskId indexed task, uint256 indexed look);
-    /// @notice The accused account plays against the solver: until that is over no answer is due.
+    /// @notice The accused account plays against the solver: no answer is due until that game is over.
     event Contested(TaskId indexed task, uint256 indexed look, GameId indexed game);
-    /// @notice The account had no answer: it lost its lock, of which the look's account got `paid`.
+    /// @notice The account gave no answer: it lost its lock, of which the look's account got `paid`.
     event Unanswered(
         TaskId indexed task, uint256 indexed look, address indexed account, address looker, uint256 paid
     );
@@ -72,21 +75,26 @@ interface ILooks {
 
     // ------------------------------------------------------------------ informing
 
-    /// @notice The caller will inform in a later block, so that nobody can copy a salt out of a transaction that waits.
+    /// @notice Commits the caller to inform in a later block, so that nobody can copy a salt out of a pending
+    /// transaction.
     /// @param commitment keccak256(abi.encode(chain id, this contract, task, seat, caller, salt)).
     function commitInforming(bytes32 commitment) external;
 
-    /// @notice Anyone who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's
-    /// lock (`IAuditBoard.caught`) while the task is Submitted and the round of the first looks not published.
-    /// @param digest That the seat attested. @param salt Whose hash it attested.
+    /// @notice Anyone who committed to it in an earlier block: "this is the seat's salt". Takes half of the
+    /// seat's lock (`IAuditBoard.caught`) while the task is Submitted and the round of the first looks is not
+    /// yet published.
+    /// @param digest The digest that the seat attested.
+    /// @param salt The salt whose hash the seat attested.
     function inform(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) external;
 
     // ------------------------------------------------------------------ looks
 
-    /// @notice Opens the digest of what the look looks at, within `moveTime` of the draw that picked it. In practice its account: it needs
-    /// the secret.
-    /// @param secret Of which the salt is made. @param digest That was attested. @param segmentRoot Root of the segment's step tree under
-    /// the salt. @param path From there to the digest.
+    /// @notice Opens the digest of the seat or look being checked, within `moveTime` of the draw that picked
+    /// the look. In practice its account does this, since the secret is needed.
+    /// @param secret The secret that the salt is derived from.
+    /// @param digest The digest that was attested.
+    /// @param segmentRoot Root of the segment's step tree under the salt.
+    /// @param path Path from the segment root to the digest.
     function reveal(
         TaskId task,
         uint256 look,
@@ -96,13 +104,17 @@ interface ILooks {
         bytes32[] calldata path
     ) external;
 
-    /// @notice Anyone: it was not opened in time. Its account loses its lock, half of it to the look's account.
+    /// @notice Anyone: the digest was not opened in time. Its account loses its lock; half goes to the look's
+    /// account.
     function takeUnrevealed(TaskId task, uint256 look) external;
 
-    /// @notice The look's account, once it has attested: "what I look at passed another chunk than the solver's in this place". The chunk is proved under the step
-    /// tree that the solver has posted. Locks `gameCost` until it is answered, or not. At most 5 times a look, one at a time.
-    /// @param game The caller's game that brought the step tree, which is dropped (`IDisputeGame.drop`); 0: there is none.
-    /// @param salt That was revealed. @param segmentRoot That was revealed.
+    /// @notice The look's account, once it has attested: "the seat or look I check has a different chunk here
+    /// than the solver". The chunk is proved under the step tree that the solver posted. Locks `gameCost`
+    /// until the accusation is closed. At most 5 accusations per look, one at a time.
+    /// @param game The caller's game that obtained the step tree, which is now dropped (`IDisputeGame.drop`);
+    /// 0 if there is none.
+    /// @param salt The revealed salt.
+    /// @param segmentRoot The revealed segment root.
     function accuse(
         TaskId task,
         uint256 look,
@@ -113,12 +125,12 @@ interface ILooks {
         ChunkProof calldata proof
     ) external;
 
-    /// @notice The look's account, where another look has taken the lock of what it looks at: nobody is left to accuse. Its game that asked
-    /// for the step tree is dropped (`IDisputeGame.drop`).
+    /// @notice The look's account, if another look has already taken the lock of the seat or look it checks:
+    /// nobody is left to accuse. Drops the caller's game that asked for the step tree (`IDisputeGame.drop`).
     function drop(TaskId task, uint256 look, GameId game) external;
 
-    /// @notice The accused account, in time: the leaf is in its digest, by its siblings in the trees of tensor, state and steps. The bond of
-    /// the accusation is the account's.
+    /// @notice The accused account, in time: proves that the leaf is in its digest, by the siblings in the
+    /// trees of tensor, state and steps. The accusation's bond goes to the account.
     function answer(
         TaskId task,
         uint256 look,
@@ -128,30 +140,32 @@ interface ILooks {
         bytes32[] calldata state
     ) external;
 
-    /// @notice The accused account, in time: the solver's commitment is false, and this game of the account's, blind or on that segment or an
-    /// earlier one, goes on. While it does nobody can take the lock.
+    /// @notice The accused account, in time: the solver's commitment is false, and this game of the account,
+    /// which is blind or on that segment or an earlier one, is in progress. Until it ends, nobody can take
+    /// the lock.
     function contest(TaskId task, uint256 look, GameId game) external;
 
-    /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock, half of it to the look's account, whose
-    /// bond goes back. Where another look has taken the lock only that.
+    /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock; half goes
+    /// to the look's account, whose bond is returned. If another look has already taken the lock, only the
+    /// bond is returned.
     function takeUnanswered(TaskId task, uint256 look) external;
 
-    /// @notice Anyone: the task was convicted while the accusation was open, so its bond is the accused account's. Or a jury found that data
-    /// are withheld: it goes back.
+    /// @notice Anyone: closes an accusation that is moot. If the task was convicted, the bond goes to the
+    /// accused account. If a jury found that data are withheld, the bond is returned.
     function closeMoot(TaskId task, uint256 look) external;
 
     // ------------------------------------------------------------------ views
 
-    /// @notice The block in which the account committed to inform; 0 if it has not, or has informed.
+    /// @notice The block in which the account committed to inform; 0 if it has not, or has already informed.
     function committedIn(address informer, bytes32 commitment) external view returns (uint256);
 
-    /// @notice Where a look stands; all zero before it is revealed.
+    /// @notice State of a look; all zero before it is revealed.
     function lookOf(TaskId task, uint256 look) external view returns (Look memory);
 
-    /// @notice Accusations of the task that are not over.
+    /// @notice Number of the task's open accusations.
     function openAccusations(TaskId task) external view returns (uint256);
 
-    /// @notice Last second of the latest answer that is due, or was; 0: there was no accusation. Until then challenges are taken, so that an
-    /// accused account can contest.
+    /// @notice Last second for the latest answer, past or still due; 0 if there was no accusation. Challenges
+    /// are accepted until then, so that an accused account can contest.
     function answersUntil(TaskId task) external view returns (uint64);
 }

@@ -2,10 +2,11 @@
 pragma solidity 0.8.37;
 
 /// @title The only contract that holds tokens.
-/// @notice An account's tokens are free, or in locks. A lock belongs to an owner and to the module that made it, and can
-/// never pay more than it holds. Everything an account is owed arrives as free balance and is pulled with `withdraw`.
+/// @notice An account's tokens are either free or in locks. A lock belongs to an owner and to the module that
+/// made it, and never pays more than it holds. Everything that an account is owed is credited to its free
+/// balance, and the account withdraws it with `withdraw`.
 interface IStakeVault {
-    /// @notice `amount` arrived and is free.
+    /// @notice `amount` arrived and is now free.
     event Deposited(address indexed account, uint256 amount);
     /// @notice `amount` of the free tokens was sent to the account.
     event Withdrawn(address indexed account, uint256 amount);
@@ -18,34 +19,38 @@ interface IStakeVault {
     /// @notice `amount` of the lock was burned.
     event Burned(uint256 indexed lock, uint256 amount);
 
-    /// @notice Moves tokens from the caller, credits what arrived (fee-taking tokens credit less).
+    /// @notice Moves tokens from the caller and credits what arrived (less than `amount` for fee-taking
+    /// tokens).
     function deposit(uint256 amount) external;
 
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
-    /// @notice Market, audit board, dispute game, commitments, looks and juries, which alone may lock, pay, burn and slash; zeros before
-    /// `initialise`. Game and commitments have their locks in common: a bond is locked by the one and ends in the other; so have
-    /// audit board, looks and juries.
+    /// @notice Market, audit board, dispute game, commitments, looks and juries: only these may lock, pay,
+    /// burn and slash. Zeros before `initialise`. Game and commitments share their locks, because a bond is
+    /// locked by one and ends in the other. Audit board, looks and juries share theirs too.
     function modules() external view returns (address[6] memory);
 
-    /// @notice The ERC-20 whose units all amounts are.
+    /// @notice The ERC-20 token in whose units all amounts are given.
     function token() external view returns (address);
 
     /// @notice Free tokens of an account.
     function free(address account) external view returns (uint256);
 
-    /// @notice Owner, module and remaining amount of a lock. An empty lock has neither owner nor module, and gives nothing.
+    /// @notice Owner, module and remaining amount of a lock. An empty lock has neither owner nor module, and
+    /// pays nothing.
     function lockOf(uint256 id) external view returns (address owner, address module, uint256 remaining);
 
-    /// @notice Tokens burned so far. They stay in the vault, out of everybody's reach: sending them away could fail, and a
-    /// slash must not. The vault's token balance is free + locked + burned (and gifts that never passed `deposit`).
+    /// @notice Tokens burned so far. They stay in the vault, where nobody can reach them: sending them away
+    /// could fail, and a slash must not fail. The vault's token balance is free + locked + burned, plus any
+    /// tokens sent to it without `deposit`.
     function burned() external view returns (uint256);
 
-    /// @notice Modules only: locks free tokens of `owner`. Reverts if there are not enough, or more than 2^94 - 1.
+    /// @notice Modules only: locks free tokens of `owner`. Reverts if it has too few, or if `amount` exceeds
+    /// 2^94 - 1.
     function lock(address owner, uint256 amount) external returns (uint256 id);
 
-    /// @notice The lock's module only: takes min(amount, remaining) back to the owner's free balance.
+    /// @notice The lock's module only: returns min(amount, remaining) to the owner's free balance.
     function release(uint256 id, uint256 amount) external returns (uint256 taken);
 
     /// @notice The lock's module only: moves min(amount, remaining) to the free balance of `to`.
@@ -54,8 +59,9 @@ interface IStakeVault {
     /// @notice The lock's module only: burns min(amount, remaining).
     function burn(uint256 id, uint256 amount) external returns (uint256 taken);
 
-    /// @notice The locks' module only: pays out of the lock of a stake, which held `stake`: min(reward, stake) to the challenger, then
-    /// min(restitution, what is left) to the submitter. The rest stays. Releases the lock `escrow` but for `kept`.
+    /// @notice The module of both locks only: pays out of the lock of a stake, which held `stake`:
+    /// min(reward, stake) to the challenger, then min(restitution, what is left) to the submitter. The rest
+    /// stays locked. Releases the lock `escrow` except for `kept`.
     function slash(
         uint256 id,
         address challenger,
@@ -66,6 +72,6 @@ interface IStakeVault {
         uint256 kept
     ) external returns (uint256 stake);
 
-    /// @notice The lock's module only: takes all but min(kept, remaining) back to the owner's free balance.
+    /// @notice The lock's module only: returns all but min(kept, remaining) to the owner's free balance.
     function releaseBut(uint256 id, uint256 kept) external returns (uint256 taken);
 }

@@ -5,20 +5,22 @@ import {Refusals} from "./Refusals.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Open descending bids with a soft close: dispute.md section 2, "bid".
-/// @notice A bid moves the end of bidding to at least `extension` seconds after it. `overtime` is the sum of these moves. The least
-/// undercut is 2 % of the best bid, and doubles with each whole extension in the overtime, up to 64 %. It never falls.
-/// @dev Overtime is counted in time, not in bids: a bidder that underbids itself in every block makes it no longer, so it cannot
-/// raise the undercut before others had an extension to answer in. A bid moves the end by at most one extension. So of the
-/// bids that first take the overtime to 1, 2, … extensions each is at least 4, 8, … % below the one before it, and the
-/// overtime stays below (n + 1) extensions, where n bids of this kind bring the budget down to 0: at most 68, for no
-/// budget exceeds 2^94 - 1.
+/// @notice A bid moves the end of bidding to at least `extension` seconds after it. `overtime` is the sum of
+/// these moves. The minimum undercut is 2 % of the best bid. It doubles with each whole extension in the
+/// overtime, up to 64 %, and never falls.
+/// @dev Overtime is counted in time, not in bids: a bidder that underbids itself in every block does not
+/// lengthen it, so it cannot raise the undercut before others had an extension in which to answer. A bid
+/// moves the end by at most one extension. So the bids that first take the overtime to 1, 2, … extensions are
+/// each at least 4, 8, … % below the one before, and the overtime stays below (n + 1) extensions, where n
+/// such bids bring the budget down to 0. n is at most 68, because no budget exceeds 2^94 - 1.
 library Bids {
-    /// @notice Hundredths, before the end of bidding was moved by a whole extension.
+    /// @notice Percent, before the end of bidding was moved by a whole extension.
     uint256 internal constant FIRST_PERCENT = 2;
-    /// @notice 2, 4, 8, 16, 32, 64.
+    /// @notice Gives 2, 4, 8, 16, 32, 64 percent.
     uint256 internal constant MOST_DOUBLINGS = 5;
 
-    /// @notice How much lower than `best` a bid must be: rounded up, and at least one unit, so nothing undercuts a bid of 0.
+    /// @notice How much lower than `best` a bid must be. Rounded up and at least one unit, so nothing
+    /// undercuts a bid of 0.
     function undercut(uint128 best, uint256 overtime, uint256 extension) internal pure returns (uint256) {
         uint256 percent = FIRST_PERCENT << Math.min(overtime / extension, MOST_DOUBLINGS);
         return Math.max(1, Math.ceilDiv(uint256(best) * percent, 100));

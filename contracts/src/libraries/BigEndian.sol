@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Big-endian numbers inside calldata: the structure integers of encoding.md.
+/// @title Big-endian numbers in calldata: the structure integers of encoding.md.
 library BigEndian {
-    /// @notice The bytes end after `length`, before byte `needed` that their own contents ask for.
+    /// @notice The data have only `length` bytes, but their contents require byte `needed`.
     error BytesTruncated(uint256 needed, uint256 length);
 
     /// @notice The number in the `size` bytes (1 to 32) from `offset` on.
@@ -14,7 +14,7 @@ library BigEndian {
         }
     }
 
-    /// @notice The 32 bytes from `offset` on, without a look at where `data` ends: see `requireBytes`.
+    /// @notice The 32 bytes from `offset` on, without checking where `data` ends: see `requireBytes`.
     function word(bytes calldata data, uint256 offset) internal pure returns (uint256 value) {
         assembly ("memory-safe") {
             value := calldataload(add(data.offset, offset))

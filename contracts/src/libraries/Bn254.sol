@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title The curve BN254, y^2 = x^3 + 3 over the integers modulo P, by the precompiles of EIP-196 and EIP-197.
+/// @title The curve BN254, y^2 = x^3 + 3 over the integers modulo P, using the precompiles of EIP-196 and
+/// EIP-197.
 library Bn254 {
     /// @notice The field's modulus.
     uint256 internal constant P = 0x30644e72e131a029b85045b68181585d97816a916871ca8d3c208c16d87cfd47;
@@ -17,8 +18,8 @@ library Bn254 {
         return addmod(mulmod(mulmod(x, x, P), x, P), 3, P);
     }
 
-    /// @notice Whether (x, y) is a point of G1 other than infinity, with both coordinates below P. The cofactor is 1, so every
-    /// point of the curve is in the group.
+    /// @notice Whether (x, y) is a point of G1 other than infinity, with both coordinates below P. The
+    /// cofactor is 1, so every point of the curve is in the group.
     function isPoint(uint256 x, uint256 y) internal pure returns (bool) {
         return x < P && y < P && mulmod(y, y, P) == g(x);
     }
@@ -29,7 +30,7 @@ library Bn254 {
         assembly ("memory-safe") {
             done := staticcall(gas(), 6, points, 0x80, points, 0x40)
         }
-        // These are points, so only gas can lack.
+        // Both are points, so the call can fail only for lack of gas.
         assert(done);
         return (points[0], points[1]);
     }
@@ -61,8 +62,8 @@ library Bn254 {
         return done && words[0] == 1;
     }
 
-    /// @notice Whether `key` (x1, x0, y1, y0) is a point of G2 other than infinity: the precompile refuses what is none,
-    /// and e(G1, infinity) is one.
+    /// @notice Whether `key` (x1, x0, y1, y0) is a point of G2 other than infinity: the precompile refuses
+    /// anything else, and e(G1, infinity) is 1.
     function isKey(uint256[4] memory key) internal view returns (bool) {
         uint256[6] memory words = [uint256(1), 2, key[0], key[1], key[2], key[3]];
         bool done;

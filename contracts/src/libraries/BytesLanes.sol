@@ -2,10 +2,12 @@
 pragma solidity 0.8.37;
 
 /// @title Little-endian numbers inside calldata: the canonical bytes of arithmetic.md section 1.
-/// @notice Single numbers by element index, and whole 32-byte words turned so that their first number stands on top.
-/// @dev The EVM is big-endian. Swapping the bytes of all lanes of a word at once costs about as much as swapping one.
+/// @notice Single numbers by element index, and whole 32-byte words arranged so that their first number is in
+/// the highest bits.
+/// @dev The EVM is big-endian. Swapping the bytes of all lanes of a word at once costs about as much as
+/// swapping one.
 library BytesLanes {
-    /// @notice Number `index` of a packed array is outside of `length` bytes.
+    /// @notice Number `index` of a packed array is beyond its `length` bytes.
     error PlaceOutside(uint256 index, uint256 width, uint256 length);
 
     uint256 private constant ODD_BYTES = 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff;
@@ -30,7 +32,7 @@ library BytesLanes {
         return uint64(swap64(_load(data, index * 8)) >> 192);
     }
 
-    /// @notice The 32 bytes from `offset` on, with zeros in place of what lies behind the end of `data`.
+    /// @notice The 32 bytes from `offset` on, with zeros after the end of `data`.
     function wordAt(bytes calldata data, uint256 offset) internal pure returns (uint256) {
         if (offset >= data.length) return 0;
         // unchecked: offset < length.
@@ -40,13 +42,15 @@ library BytesLanes {
         }
     }
 
-    /// @notice The word with the four bytes of each of its eight lanes reversed; the first lane stays on top.
+    /// @notice The word with the four bytes of each of its eight lanes reversed; the first lane stays
+    /// highest.
     function swap32(uint256 word) internal pure returns (uint256) {
         word = ((word >> 8) & ODD_BYTES) | ((word & ODD_BYTES) << 8);
         return ((word >> 16) & ODD_PAIRS) | ((word & ODD_PAIRS) << 16);
     }
 
-    /// @notice The word with the eight bytes of each of its four lanes reversed; the first lane stays on top.
+    /// @notice The word with the eight bytes of each of its four lanes reversed; the first lane stays
+    /// highest.
     function swap64(uint256 word) internal pure returns (uint256) {
         word = swap32(word);
         return ((word >> 32) & ODD_QUADS) | ((word & ODD_QUADS) << 32);

@@ -2,26 +2,27 @@
 pragma solidity 0.8.37;
 
 /// @title The holders of a task's seats, five seats per storage slot.
-/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and four flags. Seats are cells 0 ... 31; the look
-/// number `slot` of a level is cell 32 level + slot, and so are jurors, of level 5 (audit.md section 2).
+/// @notice A cell has 48 bits: the number of a registration (0 for an empty seat) and four flags. Cells 0 ...
+/// 31 are seats. The look `slot` of a level is cell 32 level + slot. Jurors are numbered in the same way, as
+/// level 5 (audit.md section 2).
 library Cells {
     uint256 internal constant ATTESTED = 1 << 40;
     uint256 internal constant RELEASED = 1 << 41;
     uint256 internal constant CAUGHT = 1 << 42;
-    /// @notice A juror's vote was yes; an attested juror without it voted no.
+    /// @notice A juror voted yes; an attested juror without this flag voted no.
     uint256 internal constant YES = 1 << 43;
-    /// @notice Levels of looks. Nobody looks at a look of the last level.
+    /// @notice Levels of looks. Looks of the last level are not themselves looked at.
     uint256 internal constant LOOK_LEVELS = 4;
-    /// @notice The level of jurors, behind the four of looks.
+    /// @notice The level of jurors, after the four levels of looks.
     uint8 internal constant JURY = 5;
-    /// @notice The cell of the first juror: those below are of seats and looks.
+    /// @notice The cell of the first juror; lower cells are seats and looks.
     uint256 internal constant FIRST_JUROR = 160;
-    /// @notice Cells of a task.
+    /// @notice Number of cells of a task.
     uint256 internal constant COUNT = 192;
     uint256 private constant BITS = 48;
     uint256 private constant IN_WORD = 5;
 
-    /// @notice Cells of a task, at most 192: of seats, of looks of four levels, and of a jury.
+    /// @notice Cells of a task, at most 192: seats, looks of four levels, and a jury.
     struct Table {
         uint256[39] words;
     }
@@ -36,12 +37,12 @@ library Cells {
         table.words[word] = table.words[word] & ~mask | cell << _shift(seat);
     }
 
-    /// @notice The cell of a seat (level 0), of a look, or of a juror.
+    /// @notice The cell number of a seat (level 0), look or juror.
     function number(uint256 level, uint256 slot) internal pure returns (uint256) {
         return level << 5 | slot;
     }
 
-    /// @notice Level and slot of a cell: of a seat 0 and its number.
+    /// @notice Level and slot of a cell; for a seat, 0 and its number.
     function placeOf(uint256 cellNumber) internal pure returns (uint256 level, uint256 slot) {
         return (cellNumber >> 5, cellNumber & 31);
     }

@@ -5,9 +5,9 @@ import {Instruction, OperandChunk, TensorType} from "../types/Instruction.sol";
 import {Instructions} from "./Instructions.sol";
 import {Words} from "./Words.sol";
 
-/// @title Reading operands from the chunks that a judgment brings: encoding.md section 1.
+/// @title Reading operands from the chunks that a judgment provides: encoding.md section 1.
 library Chunks {
-    /// @notice The judgment needs chunk `index` of operand `operand` and did not bring it.
+    /// @notice The judgment needs chunk `index` of operand `operand`, which was not provided.
     error ChunkMissing(uint256 operand, uint256 index);
     /// @notice Chunk `index` of operand `operand` must have `due` bytes by its type; it has `given`.
     error ChunkLength(uint256 operand, uint256 index, uint256 due, uint256 given);

@@ -6,14 +6,17 @@ import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title Salts and digests of seats: audit.md section 4.
-/// @notice A digest is a tree in the shape of the solver's trees. Its leaves are hashes of chunks under the seat's salt, so it cannot be
-/// made of the solver's hashes. The custody game of Ethereum's early sharding design is the model.
+/// @notice A digest is a tree with the shape of the solver's trees. Its leaves are hashes of chunks under the
+/// seat's salt, so it cannot be derived from the solver's hashes. It is modelled on the custody game of
+/// Ethereum's early sharding design.
 library Digests {
     /// @notice A chunk has 1 to this many bytes.
     uint256 internal constant CHUNK = 1024;
 
-    /// @notice The salt of a seat: with the seed of the task's first draw inside, nothing can be hashed before the draw.
-    /// @param board The audit board. @param secret Of the account, 32 bytes that nobody else knows.
+    /// @notice The salt of a seat. It includes the seed of the task's first draw, so nothing can be hashed
+    /// before the draw.
+    /// @param board The audit board.
+    /// @param secret The account's secret: 32 bytes that nobody else knows.
     function salt(address board, TaskId task, uint256 seat, address account, bytes32 seed, bytes32 secret)
         internal
         view
@@ -25,18 +28,20 @@ library Digests {
             );
     }
 
-    /// @notice What an attestation shows of its salt.
+    /// @notice What an attestation reveals about its salt.
     function saltHash(bytes32 salt_) internal pure returns (bytes32) {
         return keccak256(abi.encode(salt_));
     }
 
-    /// @notice What the audit board keeps of an attestation.
+    /// @notice What the audit board stores of an attestation.
     function attestation(bytes32 digest, bytes32 saltHash_) internal pure returns (bytes32) {
         return keccak256(abi.encode(digest, saltHash_));
     }
 
-    /// @notice SHA-256 of the salt before each 32-byte piece of the chunk, the last zero-filled, then of the salt and the chunk's length.
-    /// @dev Every block of 64 bytes holds the salt: neither a midstate nor a shorter hash stands for the chunk.
+    /// @notice SHA-256 of this input: for each 32-byte piece of the chunk, the last one zero-filled, the salt
+    /// and the piece; then the salt and the chunk's length.
+    /// @dev Every 64-byte block contains the salt, so neither a midstate nor a shorter hash can replace the
+    /// chunk.
     function leaf(bytes32 salt_, bytes calldata chunk) internal view returns (bytes32) {
         uint256 length = chunk.length;
         if (length == 0 || length > CHUNK) revert Refusals.OutOfBounds("chunk", 1, CHUNK, length);
@@ -47,7 +52,7 @@ library Digests {
             end := input
             for { let i := 0 } lt(i, length) { i := add(i, 0x20) } {
                 mstore(end, salt_)
-                // Bytes behind the chunk are the next argument's.
+                // Bytes after the chunk belong to the next argument.
                 let left := sub(length, i)
                 let piece := calldataload(add(chunk.offset, i))
                 if lt(left, 0x20) {
@@ -64,16 +69,17 @@ library Digests {
         return Rfc9162.sha256Of(input, end - input);
     }
 
-    /// @notice Whether the digest hashes the chunk in this state of its segment: otherwise the zero word stands for
-    /// the leaf.
-    /// @param turns Of the chunk in its tensor's tree, as in `fold`. @param step Number of the state in its segment, 0
-    /// ... C.
+    /// @notice Whether the digest includes the chunk in this state of its segment; otherwise its leaf is the
+    /// zero word.
+    /// @param turns Turns of the chunk in its tensor's tree, as in `fold`.
+    /// @param step Number of the state in its segment, 0 ... C.
     function selects(uint256 turns, uint256 step, uint256 thinning) internal pure returns (bool) {
         return (turns + step) % thinning == 0;
     }
 
-    /// @notice The root of the tree whose leaf, or node, is `node`, by the siblings from there upwards.
-    /// @param turns Bit i: sibling i is on the left. Nothing binds the size of a tree here: leaf and siblings name the place.
+    /// @notice The root of the tree that contains the leaf or node `node`, from its siblings upwards.
+    /// @param turns Bit i: sibling i is on the left. Nothing binds the size of a tree here: leaf and siblings
+    /// determine the place.
     /// @param depth Number of siblings.
     function fold(bytes32 node, uint256 turns, uint256 depth, bytes32[] calldata path)
         internal
@@ -81,7 +87,7 @@ library Digests {
         returns (bytes32)
     {
         if (path.length != depth) revert Rfc9162.ProofLength(depth, path.length);
-        // Otherwise one place would have several names.
+        // Otherwise a place would have several names.
         if (turns >> depth != 0) revert Refusals.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
         for (uint256 i; i < depth; ++i) {
             node = turns >> i & 1 == 1 ? Rfc9162.nodeHash(path[i], node) : Rfc9162.nodeHash(node, path[i]);

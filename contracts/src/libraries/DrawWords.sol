@@ -5,7 +5,7 @@ import {Philox} from "./Philox.sol";
 
 /// @title The random words of a draw: audit.md section 2.
 library DrawWords {
-    /// @dev The key, how many words were taken, and the four words of the current Philox block.
+    /// @dev The key, the number of words taken, and the four words of the current Philox block.
     struct Stream {
         uint32 key0;
         uint32 key1;
@@ -13,7 +13,7 @@ library DrawWords {
         uint32[4] block_;
     }
 
-    /// @notice The stream of a seed: its key is the low word and the next word of the seed.
+    /// @notice The stream of a seed. Its key is the lowest 32-bit word of the seed and the next one.
     function start(bytes32 seed) internal pure returns (Stream memory stream) {
         stream.key0 = uint32(uint256(seed));
         stream.key1 = uint32(uint256(seed) >> 32);
@@ -26,7 +26,8 @@ library DrawWords {
         return stream.block_[n % 4];
     }
 
-    /// @notice A uniform number below m > 0, by rejection. Each word is taken with a chance above one half.
+    /// @notice A uniform number below m > 0, by rejection. Each word is accepted with a probability above one
+    /// half.
     function below(Stream memory stream, uint32 m) internal pure returns (uint32) {
         uint256 limit = (1 << 32) - ((1 << 32) % uint256(m));
         uint32 word = next(stream);
@@ -34,8 +35,8 @@ library DrawWords {
         return word % m;
     }
 
-    /// @notice q distinct numbers of 1 ... k, every set equally likely (Floyd's algorithm: q numbers, no retries). All
-    /// of them if q is not below k.
+    /// @notice q distinct numbers of 1 ... k, every set equally likely (Floyd's algorithm: q numbers, no
+    /// retries). All of them if q is not below k.
     function distinct(Stream memory stream, uint32 k, uint256 q)
         internal
         pure

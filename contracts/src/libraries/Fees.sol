@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What a task's seats and draws cost: audit.md section 8. The same numbers as protocol/tasks/economics.py.
+/// @title Costs of a task's seats and draws: audit.md section 8. protocol/tasks/economics.py has the same
+/// numbers.
 library Fees {
-    /// @notice Most draws of a task that its escrow pays, the first one included.
+    /// @notice Most draws of a task that its escrow pays for, including the first.
     uint8 internal constant ESCROW_DRAWS = 8;
-    /// @notice As many more may its looks need: the first draw of each level.
+    /// @notice Further draws that its looks may need: the first draw of each level.
     uint8 internal constant LOOK_DRAWS = 4;
 
-    /// @notice What an attested seat is paid.
+    /// @notice Payment of an attested seat.
     function ofSeat(uint256 auditFee, uint256 segmentsPerVerifier) internal pure returns (uint256) {
         return auditFee * segmentsPerVerifier;
     }
 
-    /// @notice What a post locks: the budget, the fees of all seats, and of the draws that the escrow may have to pay; with looks as
-    /// much again for these, of which there are at most as many as segments of seats.
+    /// @notice Amount that a post locks: the budget, the fees of all seats, and the fees of the draws that
+    /// the escrow may have to pay for. With looks, also their fees (there are at most as many looks as
+    /// segments of seats) and draws.
     function escrow(
         uint256 budget,
         uint256 verifiers,

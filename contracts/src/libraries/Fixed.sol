@@ -7,24 +7,25 @@ import {Lanes} from "./Lanes.sol";
 
 /// @title Fixed-point rows with a power-of-two scale: arithmetic.md sections 3 to 5.
 /// @notice Exponents, quantised values, and the exact reductions of one block (a chunk along the last axis).
-/// @dev All functions are total in the values. They revert only on bytes that hold no whole number of elements, or on
-/// two blocks of unequal length: those are ill-formed proofs, not operands.
+/// @dev All functions are total in the values. They revert only on bytes that are not a whole number of
+/// elements, or on two blocks of unequal length: those are ill-formed proofs, not operands.
 library Fixed {
     /// @notice A block has `length` bytes, which is not a multiple of `width`, the element's size.
     error BlockNotWhole(uint256 length, uint256 width);
     /// @notice The two blocks of a dot product have unequal lengths.
     error BlockLengthsDiffer(uint256 left, uint256 right);
-    /// @notice A maximum of nothing was asked for.
+    /// @notice The maximum of an empty block was requested.
     error BlockEmpty();
 
     /// @notice Exponent of a row that holds a NaN or an infinity.
     int32 internal constant SENTINEL = 32767;
-    /// @notice Least exponent: 2^(30+95) is still a normal f32, so every scale is one.
+    /// @notice Least exponent: 2^(30+95) is still a normal f32, so every scale is a normal f32.
     int32 internal constant LEAST_EXPONENT = -95;
 
     // ------------------------------------------------------------------ rows and exponents
 
-    /// @notice Exponent of a group whose largest |x| has these bits (sign ignored): max(-95, (bits >> 23) - 126).
+    /// @notice Exponent of a group whose largest |x| has these bits (sign ignored): max(-95, (bits >> 23) -
+    /// 126).
     function exponentOf(uint32 largest) internal pure returns (int32) {
         uint32 magnitude = largest & Float32.MAGNITUDE;
         if (magnitude >= Float32.INFINITY) return SENTINEL;
@@ -35,13 +36,13 @@ library Fixed {
         }
     }
 
-    /// @notice Exponent of one block of f32. The exponent of a longer row is the maximum of its blocks' (the sentinel
-    /// is above all others).
+    /// @notice Exponent of one block of f32. The exponent of a longer row is the maximum over its blocks; the
+    /// sentinel is above all others.
     function exponentBlock(bytes calldata x) internal pure returns (int32) {
         _requireWhole(x, 4);
         uint256 four;
-        // unchecked: offsets below the length. Magnitudes order as numbers, a NaN above all; zeros behind the end
-        // of a short block are the least magnitude.
+        // unchecked: offsets are below the length. Magnitudes order as numbers, with NaN above all; zeros
+        // after the end of a short block are the least magnitude.
         unchecked {
             for (uint256 offset; offset < x.length; offset += 32) {
                 uint256 word = BytesLanes.swap32(BytesLanes.wordAt(x, offset));
@@ -52,8 +53,9 @@ library Fixed {
     }
 
     /// @notice m_p(x) as i32: `toI32(rint(scale(x, p - e)))`, 0 under the sentinel and for NaN.
-    /// @dev For an honest e (that of a group which holds x) this is one exact scaling and one rint. For any other e
-    /// the scaling rounds once, like Float32.scale, and the cast saturates: defined for every e.
+    /// @dev For an honest e (the exponent of a group that contains x) this is one exact scaling and one rint.
+    /// For any other e the scaling rounds once, like Float32.scale, and the cast saturates: defined for every
+    /// e.
     function quantise(uint32 x, int32 e, int32 p) internal pure returns (int32) {
         return e == SENTINEL ? int32(0) : Float32.toI32(Float32.scale(x, int64(p) - int64(e)));
     }
@@ -63,8 +65,9 @@ library Fixed {
         return e == SENTINEL ? int64(0) : Float32.toI64(Float32.scale(x, int64(p) - int64(e)));
     }
 
-    /// @notice round_f32(value * 2^(exponentX + exponentY - fraction)); NaN if either exponent is the sentinel.
-    /// @dev A sum has one exponent: give 0 as the other.
+    /// @notice round_f32(value * 2^(exponentX + exponentY - fraction)); NaN if either exponent is the
+    /// sentinel.
+    /// @dev A sum has one exponent: pass 0 for the other.
     function roundScaled(int64 value, int32 exponentX, int32 exponentY, int32 fraction)
         internal
         pure
@@ -80,7 +83,8 @@ library Fixed {
     function dotBlock(bytes calldata x, bytes calldata y) internal pure returns (int64 sum) {
         if (x.length != y.length) revert BlockLengthsDiffer(x.length, y.length);
         _requireWhole(x, 4);
-        // unchecked: arithmetic modulo 2^256 agrees with arithmetic modulo 2^64; indices are bounded by the length.
+        // unchecked: arithmetic modulo 2^256 agrees with arithmetic modulo 2^64; indices are bounded by the
+        // length.
         unchecked {
             uint256 whole = x.length / 32 * 32;
             uint256 total = _dotWords(x, y, whole);
@@ -92,10 +96,10 @@ library Fixed {
         }
     }
 
-    /// @dev The sum over the first `length` bytes, a multiple of 32, modulo 2^64.
-    /// Every element is taken as u = x + 2^31, which is not negative, so a shift alone cuts it out of a word:
-    /// sum x y = sum u v - 2^31 (sum u + sum v) + n 2^62. `sums` adds up fewer than 2^32 numbers below 2^32 in each of
-    /// its four lanes of 64 bits.
+    /// @dev The sum over the first `length` bytes, a multiple of 32, modulo 2^64. Every element is taken as u
+    /// = x + 2^31, which is not negative, so a shift alone extracts it from a word: sum x y = sum u v - 2^31
+    /// (sum u + sum v) + n 2^62. `sums` adds up fewer than 2^32 numbers below 2^32 in each of its four 64-bit
+    /// lanes.
     function _dotWords(bytes calldata x, bytes calldata y, uint256 length)
         private
         pure
@@ -143,8 +147,8 @@ library Fixed {
     /// @notice sum_k x_k over i64, wrapping.
     function sumBlock(bytes calldata x) internal pure returns (int64) {
         _requireWhole(x, 8);
-        // unchecked: additions modulo 2^256 agree with additions modulo 2^64, so lanes need no masks. Zeros behind
-        // the end add nothing.
+        // unchecked: additions modulo 2^256 agree with additions modulo 2^64, so lanes need no masks. Zeros
+        // after the end add nothing.
         unchecked {
             uint256 total;
             for (uint256 offset; offset < x.length; offset += 32) {
@@ -163,8 +167,8 @@ library Fixed {
     {
         if (x.length != 2 * indices.length) revert BlockLengthsDiffer(indices.length, x.length);
         _requireWhole(indices, 4);
-        // unchecked: additions modulo 2^256 agree with additions modulo 2^64. Zeros of x behind the end add nothing,
-        // whatever the index there.
+        // unchecked: additions modulo 2^256 agree with additions modulo 2^64. Zeros of x after the end add
+        // nothing, for any index there.
         unchecked {
             uint256 wanted = BytesLanes.swap32(uint256(place) * Lanes.ONES);
             uint256 total;
@@ -194,14 +198,16 @@ library Fixed {
         return value == Float32.SIGN ? 0 : value;
     }
 
-    /// @notice The element that `argmax` names in the block: the first NaN, otherwise the first of the maximum's
-    /// elements (both zeros count as equal). Returns its canonical bits and its index within the block.
+    /// @notice The element that `argmax` selects in the block: the first NaN, otherwise the first element
+    /// equal to the maximum (both zeros count as equal). Returns its canonical bits and its index within the
+    /// block.
     function argmaxBlock(bytes calldata x) internal pure returns (uint32 value, uint256 index) {
         (value, index) = _largest(x);
         if (Float32.isNaN(value)) return (value, index);
-        // Compared as they lie, little-endian; of zeros without the sign.
+        // Compared in little-endian form; zeros are compared without the sign.
         uint256 compared = Float32.isZero(value) ? BytesLanes.swap32(Lanes.MAGNITUDES) : type(uint256).max;
-        // unchecked: offsets are bounded by the length; zeros behind the end come after the element that is found.
+        // unchecked: offsets are bounded by the length; zeros after the end come after the element that is
+        // found.
         unchecked {
             uint256 wanted = BytesLanes.swap32(value * Lanes.ONES) & compared;
             uint256 offset;
@@ -216,7 +222,8 @@ library Fixed {
         value = BytesLanes.u32At(x, index);
     }
 
-    /// @dev NaN and the index of the first one; otherwise the largest value, +0 if there are both zeros, and no index.
+    /// @dev NaN and the index of the first one. Otherwise the largest value (+0 if both zeros occur) and
+    /// index 0, which means nothing.
     function _largest(bytes calldata x) private pure returns (uint32, uint256) {
         _requireWhole(x, 4);
         if (x.length == 0) revert BlockEmpty();
@@ -236,7 +243,7 @@ library Fixed {
         return (Lanes.fromKey(Lanes.mostOf(four)), 0);
     }
 
-    /// @notice Whether, in order, a later block's best element displaces an earlier one's: only a NaN over a non-NaN,
+    /// @notice Whether a later block's best element displaces an earlier block's: only a NaN over a non-NaN,
     /// or a strictly larger value, does.
     function displaces(uint32 later, uint32 earlier) internal pure returns (bool) {
         if (Float32.isNaN(earlier)) return false;

@@ -4,10 +4,11 @@ pragma solidity 0.8.37;
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title IEEE-754 binary32 on bit patterns: arithmetic.md section 2.
-/// @notice Every function takes and gives a `uint32` holding the bits of one f32. All are total: defined for every
-/// bit pattern, rounding to nearest even, subnormals kept, every NaN result 0x7fc00000, never reverting.
-/// @dev A finite value is `(-1)^sign * mantissa * 2^exponent` with an unbounded integer mantissa; each operation makes
-/// an exact (or sticky) such triple, and `round` is the only place where bits are dropped.
+/// @notice Every function takes and returns a `uint32` with the bits of one f32. All are total: defined for
+/// every bit pattern, rounding to nearest even, keeping subnormals, with 0x7fc00000 for every NaN result, and
+/// never reverting.
+/// @dev A finite value is `(-1)^sign * mantissa * 2^exponent` with an unbounded integer mantissa. Each
+/// operation produces an exact (or sticky) triple of this form; only `round` drops bits.
 library Float32 {
     uint32 internal constant NAN = 0x7fc00000;
     uint32 internal constant INFINITY = 0x7f800000;
@@ -17,8 +18,9 @@ library Float32 {
 
     /// @dev Exponent of the lowest mantissa bit of a subnormal: 2^-149 is the smallest positive f32.
     int256 private constant LEAST = -149;
-    /// @dev Quotients and roots are taken of a mantissa shifted up by 64 bits: at least 32 significant bits come out,
-    /// 24 are kept, so an inexact remainder can be jammed into the last one without meeting the rounding bit.
+    /// @dev Before a quotient or root the mantissa is shifted up by 64 bits. The result has at least 32
+    /// significant bits, of which 24 are kept, so an inexact remainder can be merged into the last bit
+    /// without touching the rounding bit.
     uint256 private constant GUARD = 64;
 
     // ------------------------------------------------------------------ arithmetic
@@ -36,7 +38,7 @@ library Float32 {
         unchecked {
             uint256 distance = uint256(ex - ey);
             if (distance > GUARD) {
-                // y is far below x's last bit: only whether it is zero can matter.
+                // y is far below x's last bit: it only matters whether y is zero.
                 my = my == 0 ? 0 : 1;
                 distance = GUARD;
             }
@@ -65,7 +67,7 @@ library Float32 {
         }
     }
 
-    /// @notice x / y. A zero divisor gives an infinity, 0/0 and inf/inf NaN.
+    /// @notice x / y. A zero divisor gives an infinity; 0/0 and inf/inf give NaN.
     function div(uint32 x, uint32 y) internal pure returns (uint32) {
         if (isNaN(x) || isNaN(y)) return NAN;
         uint32 sign = (x ^ y) & SIGN;
@@ -148,8 +150,8 @@ library Float32 {
         // From 2^23 on every f32 is an integer.
         if (biased >= 150 || isZero(x)) return x;
         if (biased < 127) return x & SIGN == 0 ? 0 : SIGN | ONE;
-        // unchecked: 1 <= 150 - biased <= 23. Stepping a magnitude up by one unit may carry into the exponent
-        // field, which is the next power of two, as wanted.
+        // unchecked: 1 <= 150 - biased <= 23. Increasing a magnitude by one unit may carry into the exponent
+        // field, which correctly gives the next power of two.
         unchecked {
             uint32 unit = uint32(1) << (150 - biased);
             uint32 fraction = x & (unit - 1);
@@ -158,7 +160,7 @@ library Float32 {
         }
     }
 
-    /// @notice The nearest integer as f32, ties to even. The sign is kept, also of a zero result.
+    /// @notice The nearest integer as f32, ties to even. The sign is kept, even for a zero result.
     function rint(uint32 x) internal pure returns (uint32) {
         if (isNaN(x)) return NAN;
         (uint256 m, int256 e) = decode(x);
@@ -169,7 +171,8 @@ library Float32 {
         }
     }
 
-    /// @notice The nearest integer, ties to even; NaN gives 0, an infinity +-2^128, beyond every finite f32.
+    /// @notice The nearest integer, ties to even. NaN gives 0. An infinity gives +-2^128, which is beyond
+    /// every finite f32.
     function toInteger(uint32 x) internal pure returns (int256) {
         if (isNaN(x)) return 0;
         (uint256 m, int256 e) = decode(x);
@@ -213,8 +216,8 @@ library Float32 {
         }
     }
 
-    /// @notice value * 2^exponent with one rounding: 0 gives +0, non-zero underflow a zero of its sign, overflow an
-    /// infinity of its sign.
+    /// @notice value * 2^exponent with one rounding. 0 gives +0; nonzero underflow gives a zero, and overflow
+    /// an infinity, with its sign.
     function roundScaled(int256 value, int64 exponent) internal pure returns (uint32) {
         return round(value < 0 ? SIGN : 0, _magnitude(value), exponent);
     }
@@ -233,12 +236,13 @@ library Float32 {
         return x & MAGNITUDE == 0;
     }
 
-    /// @notice x with every NaN made 0x7fc00000: what each load and store does.
+    /// @notice x with every NaN replaced by 0x7fc00000, as on each load and store.
     function canonical(uint32 x) internal pure returns (uint32) {
         return isNaN(x) ? NAN : x;
     }
 
-    /// @notice An integer that orders non-NaN values as numbers: the magnitude bits with the sign. Both zeros give 0.
+    /// @notice An integer that orders non-NaN values like their numerical values: the magnitude bits with the
+    /// sign. Both zeros give 0.
     function order(uint32 x) internal pure returns (int256) {
         return _signed(x, x & MAGNITUDE);
     }
@@ -254,7 +258,8 @@ library Float32 {
         }
     }
 
-    /// @notice The f32 nearest to (-1)^sign * m * 2^e, ties to even. `sign` is 0 or the sign bit; |e| < 2^254.
+    /// @notice The f32 nearest to (-1)^sign * m * 2^e, ties to even. `sign` is 0 or the sign bit; |e| <
+    /// 2^254.
     function round(uint32 sign, uint256 m, int256 e) internal pure returns (uint32) {
         if (m == 0) return sign;
         // unchecked: e is far from the ends of int256; the result's fields are bounded as noted.
@@ -263,10 +268,10 @@ library Float32 {
             if (top > 127) return sign | INFINITY;
             // Exponent of the last kept bit: 24 significant bits, or fewer for a subnormal.
             int256 last = top - 23 < LEAST ? LEAST : top - 23;
-            // Shifting up happens by at most 23: m then has at most 24 bits.
+            // The shift up is at most 23 bits: m then has at most 24 bits.
             uint256 kept = last > e ? shiftRightEven(m, uint256(last - e)) : m << uint256(e - last);
-            // A normal `kept` has bit 23 set, which adds one to the exponent field; a subnormal has field 0. A carry
-            // out of rounding steps to the next binade, or to infinity, by the same addition.
+            // A normal `kept` has bit 23 set, which adds one to the exponent field; a subnormal has field 0.
+            // With the same addition, a carry from rounding steps to the next binade or to infinity.
             return sign | uint32((uint256(last - LEAST) << 23) + kept);
         }
     }
@@ -275,7 +280,7 @@ library Float32 {
     function shiftRightEven(uint256 m, uint256 shift) internal pure returns (uint256 kept) {
         // Above 256 the quotient is below one half.
         if (shift > 256) return 0;
-        // unchecked: for shift 256, 1 << 256 is 0 and the mask wraps to all ones, as wanted.
+        // unchecked: for shift 256, 1 << 256 is 0 and the mask wraps to all ones, as intended.
         unchecked {
             kept = m >> shift;
             uint256 rest = m & ((1 << shift) - 1);
@@ -297,7 +302,7 @@ library Float32 {
     }
 
     function _magnitude(int256 v) private pure returns (uint256) {
-        // unchecked: -(-2^255) wraps to itself, whose unsigned reading is the wanted 2^255.
+        // unchecked: -(-2^255) wraps to itself, which as an unsigned number is the intended 2^255.
         unchecked {
             return uint256(v < 0 ? -v : v);
         }

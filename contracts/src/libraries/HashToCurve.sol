@@ -5,13 +5,15 @@ import {MapHints} from "../types/Hints.sol";
 import {Bn254} from "./Bn254.sol";
 import {SvdW} from "./SvdW.sol";
 
-/// @title Hashes 32 bytes to BN254's G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_, with the domain tag of drand.
+/// @title Hashes 32 bytes to BN254's G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_, with drand's domain
+/// tag.
 library HashToCurve {
     uint256 private constant P = Bn254.P;
-    /// @dev The domain tag, and its length behind it.
+    /// @dev The domain tag, followed by its length.
     bytes private constant TAG = "BLS_SIG_BN254G1_XMD:KECCAK-256_SVDW_RO_NUL_\x2b";
 
-    /// @notice The point of a message, infinity as (0, 0). Reverts with `WrongHint` unless the hints are the message's.
+    /// @notice The point of a message; (0, 0) for infinity. Reverts with `WrongHint` unless the hints are the
+    /// message's.
     function hash(bytes32 message, MapHints[2] calldata hints) internal view returns (uint256 x, uint256 y) {
         uint256[2] memory u = toField(message);
         uint256[4] memory points;
@@ -23,7 +25,7 @@ library HashToCurve {
 
     /// @notice The two field elements of a message (sections 5.2 and 5.3.1): 96 uniform bytes, 48 for each.
     function toField(bytes32 message) internal pure returns (uint256[2] memory) {
-        // keccak256's block is 136 bytes; then the message, 96 as two bytes, 0.
+        // keccak256's block is 136 bytes. Then come the message, 96 as two bytes, and 0.
         bytes32 b0 = keccak256(
             bytes.concat(bytes32(0), bytes32(0), bytes32(0), bytes32(0), bytes8(0), message, hex"006000", TAG)
         );

@@ -4,11 +4,11 @@ pragma solidity 0.8.37;
 import {Instruction, TensorType, TypeCode} from "../types/Instruction.sol";
 import {BigEndian} from "./BigEndian.sol";
 
-/// @title Decoding of instructions and the geometry of their types: encoding.md sections 1 and 3.
-/// @notice Not a full `check`: parties run that off-chain before they stake. This reads what a judgment needs and
-/// refuses bytes that end early or types outside of the bounds.
+/// @title Decoding instructions, and the geometry of their types: encoding.md sections 1 and 3.
+/// @notice Not a full `check`: parties run that off-chain before they stake. This reads what a judgment
+/// needs, and refuses bytes that end early or types that are out of bounds.
 library Instructions {
-    /// @notice Element code, rank, a dimension or the byte count of a type is outside of encoding.md section 1.
+    /// @notice Element code, rank, a dimension or the byte count of a type violates encoding.md section 1.
     error TypeOutOfBounds(uint8 code, uint256 rank, uint256 byteCount);
 
     uint256 internal constant CHUNK_BYTES = 1024;
@@ -45,7 +45,7 @@ library Instructions {
         attributes = BigEndian.from(raw, offset);
     }
 
-    /// @notice Opcode alone, without decoding the rest.
+    /// @notice The opcode, without decoding the rest.
     function opcodeOf(bytes calldata raw) internal pure returns (uint16) {
         return uint16(BigEndian.read(raw, 0, 2));
     }
@@ -76,7 +76,7 @@ library Instructions {
         }
     }
 
-    /// @notice Bytes of chunk `index`; 0 behind the tensor's end.
+    /// @notice Bytes of chunk `index`; 0 after the tensor's end.
     function chunkLength(TensorType memory t, uint256 index) internal pure returns (uint256) {
         uint256 end = byteCount(t);
         if (index >= chunkCount(t)) return 0;
@@ -95,8 +95,8 @@ library Instructions {
 
     // ------------------------------------------------------------------ reading
 
-    /// @dev Room for `count` types. `new` would make a type of zeros for each, which the type read in its place leaves
-    /// behind; so the caller must set every entry.
+    /// @dev Allocates a list of `count` types. `new` would also allocate a zeroed type for each entry, which
+    /// would be wasted because reading replaces it. The caller must set every entry.
     function _list(uint256 count) private pure returns (TensorType[] memory list) {
         assembly ("memory-safe") {
             list := mload(0x40)
@@ -105,7 +105,7 @@ library Instructions {
         }
     }
 
-    /// @dev Reads the type at `offset` into entry k of the list; returns where its bytes end.
+    /// @dev Reads the type at `offset` into entry k of the list; returns the offset after its bytes.
     function _read(bytes calldata raw, uint256 offset, TensorType[] memory list, uint256 k)
         private
         pure
@@ -124,7 +124,7 @@ library Instructions {
             BigEndian.requireBytes(raw, next);
             dimensions = word << 16;
             if (rank == 8) dimensions |= BigEndian.word(raw, next - 4) >> 224;
-            // What comes behind the last dimension is not this type's; a shift by 256 leaves nothing.
+            // Bits after the last dimension do not belong to this type; a shift by 256 clears all.
             dimensions &= ~(type(uint256).max >> (32 * rank));
             word = dimensions;
             for (uint256 axis; axis < rank; ++axis) {

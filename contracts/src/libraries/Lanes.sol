@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Eight 32-bit lanes of one word at once, the first on top: what a block of f32 or i32 is reduced with.
+/// @title Operations on the eight 32-bit lanes of a word at once, the first lane highest, for reductions of
+/// f32 or i32 blocks.
 /// @dev No lane ever carries or borrows into its neighbour; each function says why.
 library Lanes {
     /// @notice 1 in every lane.
     uint256 internal constant ONES = 0x0000000100000001000000010000000100000001000000010000000100000001;
     /// @notice The top bit of every lane.
     uint256 internal constant TOPS = ONES << 31;
-    /// @notice All bits but the top one of every lane.
+    /// @notice All bits except the top one of every lane.
     uint256 internal constant MAGNITUDES = ~TOPS;
-    /// @notice The lanes with odd numbers, which are the low halves of 64 bits.
+    /// @notice The lanes with odd numbers: the low halves of 64-bit lanes.
     uint256 internal constant ODD = 0x00000000ffffffff00000000ffffffff00000000ffffffff00000000ffffffff;
 
-    /// @dev What a magnitude must be more than 0x7f800000 with to reach the top bit.
+    /// @dev Added to a magnitude, this reaches the top bit exactly if the magnitude exceeds 0x7f800000.
     uint256 private constant ABOVE_INFINITY = ONES * 0x007fffff;
     uint256 private constant TOPS_OF_64 = 0x8000000000000000800000000000000080000000000000008000000000000000;
 
@@ -27,13 +28,13 @@ library Lanes {
 
     /// @notice The top bit of every lane that is zero, in either byte order.
     function zeros(uint256 word) internal pure returns (uint256) {
-        // unchecked: two numbers below 2^31 a lane.
+        // unchecked: the sum of two numbers below 2^31 stays in its lane.
         unchecked {
             return ~(((word & MAGNITUDES) + MAGNITUDES) | word) & TOPS;
         }
     }
 
-    /// @notice The number of the first lane whose top bit is set; there is one.
+    /// @notice The number of the first lane whose top bit is set; at least one must be.
     function first(uint256 tops) internal pure returns (uint256 lane) {
         // unchecked: at most seven.
         unchecked {
@@ -43,8 +44,8 @@ library Lanes {
         }
     }
 
-    /// @notice Numbers that order as the f32 do: negative ones inverted, the others with their top bit set. The key of
-    /// -0 is one below that of +0; no f32 but a NaN has key 0.
+    /// @notice Keys that order like the f32 values: negative values inverted, the others with their top bit
+    /// set. The key of -0 is one below that of +0; only a NaN can have key 0.
     function keys(uint256 word) internal pure returns (uint256) {
         // unchecked: the top bit of a lane minus its lowest.
         unchecked {
@@ -58,7 +59,7 @@ library Lanes {
         return key >> 31 == 1 ? key ^ 0x80000000 : ~key;
     }
 
-    /// @notice The larger of `most` and two of the lanes of `word`, in each of four lanes of 64 bits.
+    /// @notice The largest of `least` and two of the lanes of `word`, in each of four 64-bit lanes.
     function most(uint256 least, uint256 word) internal pure returns (uint256) {
         return _larger(_larger(least, word & ODD), (word >> 32) & ODD);
     }
@@ -71,7 +72,7 @@ library Lanes {
 
     /// @dev The larger number in each lane of 64 bits; all are below 2^63.
     function _larger(uint256 x, uint256 y) private pure returns (uint256) {
-        // unchecked: with its top bit set a lane does not borrow; the bit stays where x >= y.
+        // unchecked: with its top bit set, a lane does not borrow; the bit remains where x >= y.
         unchecked {
             uint256 chosen = ((x | TOPS_OF_64) - y) & TOPS_OF_64;
             return y ^ ((x ^ y) & (chosen - (chosen >> 63)));

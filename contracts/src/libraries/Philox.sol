@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): arithmetic.md section 7.
+/// @title Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
+/// arithmetic.md section 7.
 library Philox {
     uint256 private constant MULTIPLIER_0 = 0xD2511F53;
     uint256 private constant MULTIPLIER_1 = 0xCD9E8D57;
@@ -9,7 +10,8 @@ library Philox {
     uint256 private constant WEYL_1 = 0xBB67AE85; // sqrt(3) - 1
     uint256 private constant ROUNDS = 10;
 
-    /// @notice Element i of a `philox` tensor: word i % 4 of the block with counter (i / 4 low, i / 4 high, step, stream).
+    /// @notice Element i of a `philox` tensor: word i % 4 of the block with counter (i / 4 low, i / 4 high,
+    /// step, stream).
     function element(uint64 i, uint32 key0, uint32 key1, uint32 step, uint32 stream)
         internal
         pure

@@ -7,10 +7,11 @@ import {DrawWords} from "./DrawWords.sol";
 library Picks {
     using DrawWords for DrawWords.Stream;
 
-    /// @dev What a chance is counted in: hundredths of a percent.
+    /// @dev Unit of a chance: hundredths of a percent.
     uint32 private constant ALL = 10_000;
 
-    /// @notice Of the candidates, the bits of `candidates` from the lowest on, each with the chance `chance / 10,000`; `most` at most.
+    /// @notice Picks each candidate with probability `chance / 10,000`, at most `most` of them. Candidates
+    /// are the bits of `candidates`, from the lowest up.
     /// @param stream Gives one number below 10,000 for each candidate, until `most` are picked.
     function among(DrawWords.Stream memory stream, uint256 candidates, uint256 chance, uint256 most)
         internal

@@ -4,10 +4,10 @@ pragma solidity 0.8.37;
 import {DrawWords} from "./DrawWords.sol";
 import {Refusals} from "./Refusals.sol";
 
-/// @title Who can be drawn, by level, at every version of the past: audit.md section 2.
-/// @notice The registrations of a level lie in an array without gaps: one that leaves is replaced by the last one.
-/// Each place records its holders, and since when. So a draw looks up the holders of an earlier version; holders that
-/// left before it, and changes after it, have no effect.
+/// @title The accounts that can be drawn, by level, at every past version: audit.md section 2.
+/// @notice The registrations of a level form an array without gaps: the last one replaces one that leaves.
+/// Each place records its holders and the version from which each held it. So a draw finds the holders at an
+/// earlier version; changes after that version have no effect on it.
 library Pool {
     using DrawWords for DrawWords.Stream;
 
@@ -15,14 +15,14 @@ library Pool {
     uint256 internal constant LEVELS = 16;
     uint256 internal constant MAX_LENGTH = type(uint16).max;
 
-    /// @notice The holders of a place, each from a version on. Two of the past in a slot.
+    /// @notice A holder of a place, and the version from which it held it. Two entries share a storage slot.
     struct Tenure {
         uint64 holder;
         uint64 since;
     }
 
-    /// @notice `lengths` are the places of each level now; `positions` is where a holder is in its level; `past` is who held a
-    /// place before its holder now.
+    /// @notice `lengths` are the numbers of places of each level now; `positions` is where a holder is in its
+    /// level; `past` are the earlier holders of a place.
     struct Table {
         uint64 version;
         uint16[16] lengths;
@@ -31,7 +31,7 @@ library Pool {
         mapping(uint256 level => mapping(uint256 position => Tenure[])) past;
     }
 
-    /// @notice What a draw chooses from: `slots` slots of levels up to `highest`, as they were at a version.
+    /// @notice The slots that a draw chooses from: `slots` slots of levels up to `highest`, at a version.
     struct Choice {
         uint64 version;
         uint16[16] lengths;
@@ -74,7 +74,8 @@ library Pool {
         }
     }
 
-    /// @notice The holder of a uniform one of the slots: they are numbered from the highest level down, by position.
+    /// @notice The holder of a uniformly chosen slot. Slots are numbered from the highest level down, by
+    /// position.
     function pick(Table storage table, Choice memory choice, DrawWords.Stream memory stream)
         internal
         view
@@ -94,7 +95,7 @@ library Pool {
         uint256 position = slot >> level;
         Tenure memory found = table.places[level][position];
         if (found.since <= choice.version) return found.holder;
-        // The last entry that is not younger than the version; the first one is not.
+        // The last entry no newer than the version. The first entry always qualifies.
         Tenure[] storage past = table.past[level][position];
         (uint256 low, uint256 high) = (0, past.length - 1);
         while (low < high) {
@@ -105,7 +106,7 @@ library Pool {
         return past[low].holder;
     }
 
-    /// @dev Gives a place that is empty, or whose holder leaves, to a holder.
+    /// @dev Gives a holder a place that is empty or whose holder leaves.
     function _seat(Table storage table, uint64 holder, uint256 level, uint16 position) private {
         Tenure storage place = table.places[level][position];
         if (place.since != 0) table.past[level][position].push(place);

@@ -30,8 +30,9 @@ library Proofs {
     }
 
     /// @notice Key of the trace of a callee's frame.
-    /// @param caller Key of the frame that calls.
-    /// @param call keccak256 of the call instruction, which names its place in the caller: no two calls of a program are equal.
+    /// @param caller Key of the calling frame.
+    /// @param call keccak256 of the call instruction. Its bytes include its place in the caller, so no two
+    /// calls of a program are equal.
     function calleeKey(bytes32 caller, bytes32 call) internal pure returns (bytes32) {
         return keccak256(abi.encode(uint8(3), caller, call));
     }
@@ -41,20 +42,21 @@ library Proofs {
         return keccak256(abi.encode(before, afterwards));
     }
 
-    /// @notice What was opened is what the claim is about.
+    /// @notice Requires that the opening matches the claim's context.
     function requireContext(bytes32 context, bytes32 given) internal pure {
         if (context != given) revert Refusals.WrongContext(context, given);
     }
 
     // ------------------------------------------------------------------ trees
 
-    /// @notice The 32-byte leaf `index` of a tree.
+    /// @notice Requires the 32-byte leaf `index` of a tree.
     function requireLeaf(bytes32 root, uint64 size, uint64 index, Leaf calldata leaf) internal view {
         _requireHash(root, size, index, Rfc9162.leafHash32(leaf.value), leaf.path);
     }
 
-    /// @notice The 32-byte leaf `index` of a tree, beside the leaf `anchor` that was proved: its path ends below the node
-    /// that the anchor's path names as a sibling. So neighbours cost few hashes; the same leaf twice has no path.
+    /// @notice Requires the 32-byte leaf `index` of a tree, given the proved leaf `anchor`. Its path ends
+    /// below the node that the anchor's path names as a sibling, so neighbouring leaves need few hashes. The
+    /// same leaf again needs no path.
     function requireBeside(uint64 size, uint64 anchor, Leaf calldata proved, uint64 index, Leaf calldata leaf)
         internal
         view
@@ -68,7 +70,7 @@ library Proofs {
         requireLeaf(proved.path[place], count, index - lo, leaf);
     }
 
-    /// @notice The node over the leaves [lo, lo + count) of a tree of `size` leaves.
+    /// @notice Requires the node over the leaves [lo, lo + count) of a tree of `size` leaves.
     function requireNode(
         bytes32 root,
         uint64 size,
@@ -83,7 +85,7 @@ library Proofs {
 
     // ------------------------------------------------------------------ programs and values
 
-    /// @notice The preimage of a program id.
+    /// @notice Requires the preimage of a program id.
     function requireProgram(bytes32 program, ProgramOpening calldata opening) internal pure {
         bytes32 given = sha256(
             abi.encodePacked(
@@ -93,7 +95,7 @@ library Proofs {
         if (given != program) revert Refusals.WrongProgram(program, given);
     }
 
-    /// @notice An instruction of a program.
+    /// @notice Requires an instruction of a program.
     function requireInstruction(bytes32 program, InstructionOpening calldata opening) internal view {
         ProgramOpening calldata preimage = opening.program;
         requireProgram(program, preimage);
@@ -101,13 +103,13 @@ library Proofs {
         _requireHash(preimage.instructionRoot, preimage.instructions, opening.n, hash, opening.path);
     }
 
-    /// @notice A chunk of a value of type `t`, of exactly the length that its place asks for.
+    /// @notice Requires a chunk of a value of type `t`, with exactly the length for its position.
     function requireChunk(bytes32 value, TensorType memory t, ChunkOpening calldata opening)
         internal
         view
         returns (uint32 index, bytes calldata data)
     {
-        // Every access to calldata is checked again, so once each.
+        // Each access to calldata is checked again, so each value is read once.
         (index, data) = (opening.index, opening.data);
         uint256 due = Instructions.chunkLength(t, index);
         if (due == 0 || data.length != due) {
@@ -116,7 +118,7 @@ library Proofs {
         _requireHash(value, Instructions.chunkCount(t), index, Rfc9162.leafHash(data), opening.path);
     }
 
-    /// @dev The leaf `index`, by its hash.
+    /// @dev Requires the leaf `index`, given its hash.
     function _requireHash(bytes32 root, uint256 size, uint256 index, bytes32 hash, bytes32[] calldata path)
         private
         view

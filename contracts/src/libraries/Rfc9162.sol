@@ -4,22 +4,22 @@ pragma solidity 0.8.37;
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Merkle trees of RFC 9162 over SHA-256: encoding.md section 2.
-/// @notice Leaf and node hashes, the root above any node of the split, consistency, and the refolding of revealed
-/// descendants. A tree is always named by (root, size): a root alone does not bind its size.
-/// @dev "Node" means a node of RFC 9162's own split: a tree of n > 1 leaves has a left part of k leaves, k the largest
-/// power of two below n, and a right part of n - k. Leaves are nodes of size 1.
+/// @notice Leaf and node hashes, the root above any node of the split, consistency, and refolding revealed
+/// descendants. A tree is always identified by (root, size): a root alone does not bind its size.
+/// @dev "Node" means a node of RFC 9162's own split: a tree of n > 1 leaves has a left part of k leaves, k
+/// the largest power of two below n, and a right part of n - k. Leaves are nodes of size 1.
 library Rfc9162 {
-    /// @notice The leaves [lo, lo + size) are not node of a tree of `treeSize` leaves.
+    /// @notice The leaves [lo, lo + size) are not a node of a tree of `treeSize` leaves.
     error NotANode(uint64 treeSize, uint64 lo, uint64 size);
-    /// @notice A proof holds `given` hashes where its tree sizes ask for `expected`.
+    /// @notice A proof has `given` hashes, but its tree sizes require `expected`.
     error ProofLength(uint256 expected, uint256 given);
     /// @notice No consistency is defined from `older` to `newer` leaves: 1 <= older <= newer must hold.
     error SizesOutOfOrder(uint64 older, uint64 newer);
     /// @notice A consistency proof gives another root than the one committed for `size` leaves.
     error InconsistentRoot(uint64 size, bytes32 committed, bytes32 computed);
-    /// @notice A tree or node of no leaves has no hash here.
+    /// @notice A tree or node without leaves has no hash here.
     error EmptyTree();
-    /// @notice The SHA-256 precompile gave no digest: too little gas, or a chain without it.
+    /// @notice The SHA-256 precompile returned no digest: too little gas, or a chain without it.
     error Sha256Failed();
 
     // ------------------------------------------------------------------ hashes
@@ -60,8 +60,10 @@ library Rfc9162 {
 
     // ------------------------------------------------------------------ inclusion of a node
 
-    /// @notice The root of a tree of `treeSize` leaves whose node over the leaves [lo, lo + size) has hash `node`.
-    /// @param path Sibling hashes from the node upwards, as in an RFC 9162 inclusion proof; a leaf has size 1.
+    /// @notice The root of a tree of `treeSize` leaves whose node over the leaves [lo, lo + size) has hash
+    /// `node`.
+    /// @param path Sibling hashes from the node upwards, as in an RFC 9162 inclusion proof; a leaf has size
+    /// 1.
     function rootFromPath(uint64 treeSize, uint64 lo, uint64 size, bytes32 node, bytes32[] calldata path)
         internal
         view
@@ -80,9 +82,10 @@ library Rfc9162 {
     }
 
     /// @notice The root of a tree of `treeSize` leaves whose leaf number `leaf` has hash `node`.
-    /// @dev RFC 9162 section 2.1.3.2, in two parts: up to the level where the node is the last one of its level (there `fn`
-    /// and `sn` are equal) the bits of the leaf's number are its sides; from there on each sibling is on the left, one for every
-    /// bit that is left. Nearly all hashes of a dispute are made here, so it is written out: 330 gas each instead of 600.
+    /// @dev RFC 9162 section 2.1.3.2, in two parts. Up to the level where the node is the last one of its
+    /// level (there `fn` and `sn` are equal), the bits of the leaf's number give its sides. From there on
+    /// each sibling is on the left, one for every remaining set bit. Nearly all hashes of a dispute are
+    /// computed here, so the loop is written in assembly: 330 gas per hash instead of 600.
     function rootFromLeaf(uint256 treeSize, uint256 leaf, bytes32 node, bytes32[] calldata path)
         internal
         view
@@ -95,19 +98,20 @@ library Rfc9162 {
         bool done = true;
         uint256 used;
         assembly ("memory-safe") {
-            // Two words for two nodes at a multiple of 64, so that a bit of the address tells the side; 0x01 is before them.
+            // Two words for two nodes at a multiple of 64, so that an address bit selects the side; 0x01
+            // precedes them.
             let left := and(add(mload(0x40), 0x5f), not(0x3f))
             let input := sub(left, 0x01)
             mstore8(input, 0x01)
             let next := path.offset
-            // The sides, the next one in the bit of 0x20.
+            // The sides; the next one is in bit 0x20.
             let sides := shl(5, leaf)
             mstore(or(left, and(sides, 0x20)), node)
             for { let apart := xor(leaf, sub(treeSize, 1)) } apart { apart := shr(1, apart) } {
                 mstore(or(left, xor(and(sides, 0x20), 0x20)), calldataload(next))
                 next := add(next, 0x20)
                 sides := shr(1, sides)
-                // The hash goes where the next one takes it from.
+                // Write the hash where the next iteration reads it.
                 done := and(staticcall(gas(), 2, input, 0x41, or(left, and(sides, 0x20)), 0x20), done)
             }
             node := mload(or(left, and(sides, 0x20)))
@@ -121,7 +125,7 @@ library Rfc9162 {
                 }
             }
             used := shr(5, sub(next, path.offset))
-            // An address without code answers every call alike.
+            // A call to an address without code succeeds but returns no data.
             if used { done := and(done, eq(returndatasize(), 0x20)) }
         }
         if (!done) revert Sha256Failed();
@@ -129,15 +133,16 @@ library Rfc9162 {
         return node;
     }
 
-    /// @notice Where two leaves of a tree part: the node that holds `leaf` and is the sibling of one that holds `anchor`, as
-    /// its first leaf and its size, and its place in the path of `anchor`. Both are below `treeSize`, and they differ.
+    /// @notice Where two leaves of a tree part: the node that holds `leaf` and is the sibling of a node that
+    /// holds `anchor`. Returns the node's first leaf and size, and its place in the path of `anchor`. Both
+    /// leaves are below `treeSize` and differ.
     function parting(uint64 treeSize, uint64 anchor, uint64 leaf)
         internal
         pure
         returns (uint64 lo, uint64 size, uint256 place)
     {
-        // On the level of the highest bit in which they differ, nodes of 2^level leaves are neighbours; the tree's last
-        // node of a level may be smaller.
+        // At the level of the highest bit in which they differ, nodes of 2^level leaves are neighbours; the
+        // tree's last node of a level may be smaller.
         uint256 level = Math.log2(anchor ^ leaf);
         (lo, size) = _nodeAt(treeSize, leaf, level);
         (uint64 begin, uint64 length) = _nodeAt(treeSize, anchor, level);
@@ -171,7 +176,7 @@ library Rfc9162 {
         (uint256 wantedBegin, uint256 wantedEnd) = (lo, uint256(lo) + size);
         if (wantedEnd > treeSize) revert NotANode(treeSize, lo, size);
         uint256 left = 1 << Math.log2(treeSize);
-        // unchecked: at every turn begin <= wantedBegin < wantedEnd <= begin + length.
+        // unchecked: at every turn, begin <= wantedBegin < wantedEnd <= begin + length.
         unchecked {
             while (length > size) {
                 while (left >= length) left >>= 1;
@@ -188,13 +193,13 @@ library Rfc9162 {
                 ++depth;
             }
         }
-        // length == size and the wanted leaves lie inside, so they begin at `begin`.
+        // length == size and the wanted leaves are inside, so they begin at `begin`.
     }
 
     // ------------------------------------------------------------------ consistency
 
-    /// @notice Reverts unless the tree of `newer` leaves begins with the tree of `older` leaves (RFC 9162 section
-    /// 2.1.4.2). Equal sizes take an empty proof and equal roots.
+    /// @notice Reverts unless the tree of `newer` leaves begins with the tree of `older` leaves (RFC 9162
+    /// section 2.1.4.2). Equal sizes take an empty proof and equal roots.
     function verifyConsistency(
         uint64 older,
         uint64 newer,
@@ -209,8 +214,8 @@ library Rfc9162 {
             if (olderRoot != newerRoot) revert InconsistentRoot(older, olderRoot, newerRoot);
             return;
         }
-        // The walk starts at the largest whole subtree that ends the older tree; when that subtree is the whole older
-        // tree, its root is known and no proof element is spent on it. `fn` and `sn` are RFC 9162's names.
+        // The walk starts at the largest complete subtree that ends the older tree. If that subtree is the
+        // whole older tree, its root is known and the proof omits it. `fn` and `sn` are RFC 9162's names.
         uint256 fn = older - 1;
         uint256 sn = newer - 1;
         // unchecked: shifts, and an index that the length check above bounds.
@@ -238,8 +243,8 @@ library Rfc9162 {
     /// @notice Number of hashes in the consistency proof from `older` to `newer` leaves, 1 <= older <= newer.
     function consistencyLength(uint64 older, uint64 newer) internal pure returns (uint256 count) {
         if (older == newer) return 0;
-        // RFC 9162's SUBPROOF(m, D_n, b): one hash per turn down to the subtree that ends the older tree, and that
-        // subtree's own hash unless it is the older tree itself (b still true).
+        // RFC 9162's SUBPROOF(m, D_n, b): one hash per turn down to the subtree that ends the older tree, and
+        // that subtree's own hash unless it is the older tree itself (b still true).
         (uint256 m, uint256 n) = (older, newer);
         bool whole = true;
         uint256 left = 1 << Math.log2(n);
@@ -260,7 +265,8 @@ library Rfc9162 {
 
     // ------------------------------------------------------------------ revealed descendants
 
-    /// @notice Number of maximal subtrees `levels` below a node of `size` leaves; a leaf met earlier counts once.
+    /// @notice Number of maximal subtrees `levels` below a node of `size` leaves; a leaf met earlier counts
+    /// once.
     function descendantCount(uint64 size, uint256 levels) internal pure returns (uint256) {
         if (size == 0) revert EmptyTree();
         if (levels == 0 || size == 1) return 1;
@@ -291,7 +297,7 @@ library Rfc9162 {
         }
     }
 
-    /// @dev Takes hashes from `next` on; returns the node's hash and the position behind the last hash taken.
+    /// @dev Takes hashes from `next` on; returns the node's hash and the position after the last hash taken.
     function _fold(uint64 size, uint256 levels, bytes32[] calldata hashes, uint256 next)
         private
         view
@@ -309,12 +315,13 @@ library Rfc9162 {
         }
     }
 
-    /// @notice SHA-256 of memory [input, input + length) behind the free pointer, which stays where it is.
+    /// @notice SHA-256 of memory [input, input + length). The input lies at or after the free memory pointer,
+    /// which is not moved.
     function sha256Of(uint256 input, uint256 length) internal view returns (bytes32 digest) {
         bool done;
         assembly ("memory-safe") {
-            // Address 2. A call that runs out of gas fails; an address without code gives no data. Two statements,
-            // because Yul evaluates arguments from the last to the first.
+            // Address 2. A call that runs out of gas fails; an address without code returns no data. Two
+            // statements, because Yul evaluates arguments from last to first.
             done := staticcall(gas(), 2, input, length, 0x00, 0x20)
             done := and(done, eq(returndatasize(), 0x20))
             digest := mload(0x00)

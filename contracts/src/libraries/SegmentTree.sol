@@ -6,10 +6,11 @@ import {Terms} from "../types/Terms.sol";
 import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
-/// @title The tree of a task's checkpoints, which only grows: dispute.md section 2, "progress" and "submit".
+/// @title The append-only tree of a task's checkpoints: dispute.md section 2, "progress" and "submit".
 library SegmentTree {
-    /// @notice Extends the task's tree to `size` leaves under `root`. The first tree must begin with the initial state, a later
-    /// one with the tree before it. So leaf 0 is bound for good, and a checkpoint that was once challengeable stays so.
+    /// @notice Extends the task's tree to `size` leaves under `root`. The first tree must begin with the
+    /// initial state, a later one with the previous tree. So leaf 0 is fixed for good, and a checkpoint that
+    /// could once be challenged always can be.
     function extend(
         ITaskMarket.Task storage entry,
         Terms storage terms,

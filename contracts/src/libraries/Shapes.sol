@@ -8,9 +8,9 @@ library Shapes {
     /// @notice A shape of rank `rank` cannot take part in a result of rank `resultRank`.
     error RanksDisagree(uint256 rank, uint256 resultRank);
 
-    /// @notice Size along axis k; 0 for k >= rank, where there is none.
+    /// @notice Size along axis k; 0 for k >= rank.
     function dimension(TensorType memory t, uint256 k) internal pure returns (uint256) {
-        // unchecked: behind the eighth axis the shift wraps to one that leaves nothing.
+        // unchecked: after the eighth axis the shift wraps to an amount that leaves nothing.
         unchecked {
             return uint32(t.dimensions >> (224 - 32 * k));
         }
@@ -27,8 +27,8 @@ library Shapes {
         }
     }
 
-    /// @notice Flat index in `operand` of the element that broadcasting puts at `flat` of `result`: aligned at the right,
-    /// dimensions of size 1 repeat.
+    /// @notice Flat index in `operand` of the element that broadcasting maps to `flat` of `result`: shapes
+    /// align at the right, and dimensions of size 1 repeat.
     function broadcast(TensorType memory result, TensorType memory operand, uint256 flat)
         internal
         pure
@@ -36,8 +36,8 @@ library Shapes {
     {
         if (operand.rank > result.rank) revert RanksDisagree(operand.rank, result.rank);
         uint256 stride = 1;
-        // unchecked: products of dimensions of one type, at most 2^40; extents of the result are not 0, because it has
-        // as many axes or more.
+        // unchecked: products of one type's dimensions are at most 2^40. Extents of the result are not 0,
+        // because it has at least as many axes.
         unchecked {
             uint256 extents = result.dimensions >> (256 - 32 * uint256(result.rank));
             uint256 sizes = operand.dimensions >> (256 - 32 * uint256(operand.rank));

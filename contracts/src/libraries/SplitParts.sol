@@ -3,17 +3,17 @@ pragma solidity 0.8.37;
 
 /// @title Which blocks the words of a split cover: dispute.md section 5.
 library SplitParts {
-    /// @notice Words of one split; 128 blocks of 256 four-byte elements are a row of 32,768.
+    /// @notice Most words of one split; 128 blocks of 256 four-byte elements are a row of 32,768.
     uint256 internal constant MAX_WORDS = 128;
 
-    /// @notice Blocks that one word covers when `blocks` blocks are split: the least power of MAX_WORDS that needs at
-    /// most MAX_WORDS words.
+    /// @notice Blocks that one word covers when `blocks` blocks are split: the least power of MAX_WORDS for
+    /// which MAX_WORDS words suffice.
     function span(uint256 blocks) internal pure returns (uint256 size) {
         size = 1;
         while (size * MAX_WORDS < blocks) size *= MAX_WORDS;
     }
 
-    /// @notice Words that a split of the blocks [lo, hi) has.
+    /// @notice Number of words in a split of the blocks [lo, hi).
     function count(uint32 lo, uint32 hi) internal pure returns (uint256) {
         uint256 size = span(hi - lo);
         return (hi - lo + size - 1) / size;

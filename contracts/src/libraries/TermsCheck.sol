@@ -9,13 +9,14 @@ import {Refusals} from "./Refusals.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Bounds on every number of a task's terms: dispute.md section 2, "post".
-/// @notice What a client can recompute from the bundle (operations, bytes) is not judged here; bidders do that.
+/// @notice Figures that a client can recompute from the bundle (operations, bytes) are not checked here;
+/// bidders check them.
 library TermsCheck {
     /// @notice K: segments after the initial state.
     uint256 internal constant MAX_SEGMENTS = 1 << 20;
     /// @notice C: steps of a segment.
     uint256 internal constant MAX_SEGMENT_STEPS = 1 << 16;
-    /// @notice w: with more a seat's digest would leave most states out.
+    /// @notice w: above this, a seat's digest would leave most states out.
     uint256 internal constant MAX_THINNING = 64;
     /// @notice Tensors of a state, leaves of the constants tree.
     uint256 internal constant MAX_TENSORS = 65_535;
@@ -23,26 +24,27 @@ library TermsCheck {
     uint256 internal constant MAX_SEATS = 32;
     /// @notice q: segments of a seat.
     uint256 internal constant MAX_SEAT_SEGMENTS = 64;
-    /// @notice V q of a task with looks: each segment of a seat is a bit.
+    /// @notice V q of a task with looks: each segment of a seat takes one bit.
     uint256 internal constant MAX_LOOKS = 32;
     /// @notice Most that one lock of the vault holds.
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice J: accounts of a jury.
     uint256 internal constant MAX_JURORS = 32;
-    /// @notice A jury takes at most one in so many of the stake.
+    /// @notice A jury takes at most 1 / JURY_SHARE of the stake.
     uint256 internal constant JURY_SHARE = 16;
     /// @notice The highest level of a registration.
     uint256 internal constant MAX_LEVEL = Pool.LEVELS - 1;
-    /// @notice A rate of 100 %, in hundredths of a percent, and what it is a rate of.
+    /// @notice A rate of 100 %, in hundredths of a percent, and the period that rates refer to.
     uint256 internal constant RATE_OF_ALL = 10_000;
     uint256 internal constant YEAR = 365 days;
-    /// @notice What every party's line has to carry in a second, 4 MiB: a task asks nobody to fetch or serve more.
+    /// @notice Bytes per second, 4 MiB, that every party's connection must carry: no task requires fetching
+    /// or serving more.
     uint256 internal constant LINE = 1 << 22;
-    /// @notice Longest address of a bundle.
+    /// @notice Longest address of a bundle, in bytes.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
 
     /// @notice Reverts with the first field that breaks its bounds.
-    /// @param arithmetic The version that the deployment's Arbiter serves.
+    /// @param arithmetic The version that the deployment's Arbiter implements.
     function check(Terms calldata terms, Parameters memory parameters, uint16 arithmetic) internal pure {
         _checkProgram(terms, arithmetic);
         _checkTimes(terms, parameters);
@@ -51,9 +53,9 @@ library TermsCheck {
         _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
     }
 
-    /// @notice Reverts where a deployment's parameters would leave no terms to post, draws whose round may be known, stakes that can
-    /// leave before a stalled task ends, commitments that nobody has the time to open, challenges that cost nothing, or
-    /// amounts that no lock holds.
+    /// @notice Reverts if a deployment's parameters would allow: no valid terms, draws whose round may
+    /// already be known, stakes that can leave before a stalled task ends, commitments that nobody has the
+    /// time to open, challenges that cost nothing, or amounts that no lock holds.
     function checkParameters(Parameters memory parameters) internal pure {
         uint256 clock = parameters.minClock;
         _within("minClock", clock, 1, type(uint32).max);
@@ -67,10 +69,11 @@ library TermsCheck {
         uint256 least = uint256(parameters.drawDelay) + parameters.stallPeriod;
         _within("unbondingPeriod", parameters.unbondingPeriod, least, type(uint32).max);
         _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK >> MAX_LEVEL);
-        // Any registration covers it.
+        // So any registration covers it.
         _within("drawFee", parameters.drawFee, 0, parameters.stakeUnit);
-        // With the shortest clock the greatest stake has room for the least bond, a quarter of it: of that the game's cost
-        // takes an eighth, and its capital, 4 x clock / year x rate of the stake, at most half.
+        // With the shortest clock, the greatest stake has room for the least bond, which is at most a quarter
+        // of it. Of that quarter, the game's cost takes an eighth, and the cost of capital (4 x clock / year
+        // x rate of the stake) at most half.
         _within("gameFloor", parameters.gameFloor, 1, MAX_LOCK >> 6);
         _within(
             "capitalRate", parameters.capitalRate, 0, Math.min(RATE_OF_ALL, RATE_OF_ALL * YEAR / (32 * clock))
@@ -98,7 +101,8 @@ library TermsCheck {
         _within("budget", terms.budget, 1, type(uint128).max);
         _within("restitution", terms.restitution, 0, terms.budget);
         _within("gameCost", terms.gameCost, parameters.gameFloor, MAX_LOCK);
-        // Whatever a conviction pays, a quarter of the stake burns: S - ceil(S / 4) >= owed is S >= ceil(4 owed / 3).
+        // A quarter of the stake burns regardless of what a conviction pays: S - ceil(S / 4) >= owed is S >=
+        // ceil(4 owed / 3).
         uint256 seats =
             terms.verifiers * (terms.gameCost + Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier));
         if (terms.lookChance != 0) {
@@ -112,18 +116,18 @@ library TermsCheck {
         _within("retrainReward", terms.retrainReward, 0, terms.stake / 8);
         if (terms.jurors != 0) {
             _within("jurors", terms.jurors, parameters.minJurors, MAX_JURORS);
-            // A jury pays the claimant back out of the stake.
+            // A withheld verdict pays the claimant back out of the stake.
             uint256 paid = uint256(terms.auditFee) + parameters.drawFee;
             _within("stake", terms.stake, JURY_SHARE * paid, MAX_LOCK);
         }
         _within("bond", terms.bond, leastBond(terms, parameters.capitalRate), terms.stake / 4);
     }
 
-    /// @notice Twice what a game about nothing costs the solver, which gets half of a lost bond: its gas and replays, and its stake's
-    /// capital while the game lasts.
-    /// @param capitalRate A year's, in hundredths of a percent.
+    /// @notice Twice what a groundless game costs the solver, which gets half of a lost bond: its gas and
+    /// replays, and the capital cost of its stake while the game lasts.
+    /// @param capitalRate Per year, in hundredths of a percent.
     function leastBond(Terms calldata terms, uint256 capitalRate) internal pure returns (uint256) {
-        // A game lasts at most the time of both sides.
+        // A game lasts at most the clocks of both sides together.
         uint256 longest = 2 * (uint256(terms.clock) + terms.replayAllowance);
         return 2 * (terms.gameCost + Math.ceilDiv(terms.stake * capitalRate * longest, RATE_OF_ALL * YEAR));
     }
@@ -133,10 +137,12 @@ library TermsCheck {
         _within(
             "segmentsPerVerifier", terms.segmentsPerVerifier, 1, Math.min(MAX_SEAT_SEGMENTS, terms.segments)
         );
-        // A seat fetches a state for each segment, and two more for a game; an answer or an opening may need two.
+        // A seat fetches a state for each segment, and two more for a game. An answer or an opening may need
+        // two.
         uint256 most = LINE * terms.attestPeriod / (uint256(terms.segmentsPerVerifier) + 2);
         _within("stateBytes", terms.stateBytes, 1, Math.min(most, LINE * terms.moveTime / 2));
-        // What a silent account loses; half of it pays a draw after an informer had the other half. And what the highest level has.
+        // At least what a silent account loses. Half of the lock must also pay for a draw after an informer
+        // took the other half. At most the stake of the highest level.
         uint256 fee = parameters.drawFee;
         uint256 least = Math.max(Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + fee, 2 * fee);
         uint256 lookChance = terms.lookChance;
@@ -148,7 +154,8 @@ library TermsCheck {
                 1,
                 MAX_LOOKS
             );
-            // Half of the lock pays a looker for the game that brings the solver's step tree, and for a bond.
+            // Half of the lock pays a looker for the game that obtains the solver's step tree, and for a
+            // bond.
             least = Math.max(least, 4 * uint256(terms.gameCost));
         }
         _within("seatLock", terms.seatLock, least, uint256(parameters.stakeUnit) << MAX_LEVEL);
@@ -157,17 +164,18 @@ library TermsCheck {
     function _checkTimes(Terms calldata terms, Parameters memory parameters) private pure {
         (uint256 least, uint256 most) = (parameters.minPeriod, parameters.maxPeriod);
         _within("biddingPeriod", terms.biddingPeriod, least, most);
-        // Others must be able to see a late bid and to answer it, as they must be able to see a task.
+        // Others must have time to see and answer a late bid, as they must have time to see a task.
         _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
-        // Otherwise one silent seat could have the task stalled: that many draws, each with its delay, go into the
-        // stall period.
+        // Otherwise a single silent seat could make the task stall: the stall period must have room for that
+        // many draws, each with its delay.
         uint256 longest = parameters.stallPeriod / Fees.ESCROW_DRAWS - parameters.drawDelay;
         _within("attestPeriod", terms.attestPeriod, least, Math.min(most, longest));
-        // A look is compared with what is revealed.
+        // A look compares its result with what is revealed, so the reveal must come within the attestation
+        // period.
         _within("moveTime", terms.moveTime, least, terms.attestPeriod);
-        // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the
-        // commitment in a later block. Each has the time that a clock must have.
+        // A verifier that finds a difference at the end of the attestation period can still challenge: it
+        // commits, and opens the commitment in a later block. Each takes at most the shortest clock.
         least = terms.attestPeriod + 2 * uint256(parameters.minClock);
         _within("challengePeriod", terms.challengePeriod, least, most);
         _within("clock", terms.clock, parameters.minClock, parameters.maxClock);

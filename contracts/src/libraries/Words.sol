@@ -15,14 +15,14 @@ library Words {
         return size == 8 ? BytesLanes.u64At(data, place) : BytesLanes.u8At(data, place);
     }
 
-    /// @notice What every load and store does: NaN becomes 0x7fc00000, a non-zero bool 1.
+    /// @notice The canonical form, as on every load and store: NaN becomes 0x7fc00000, a nonzero bool 1.
     function canonical(uint8 code, uint64 word) internal pure returns (uint64) {
         if (code == TypeCode.F32) return Float32.canonical(uint32(word));
         if (code == TypeCode.BOOL) return word == 0 ? 0 : 1;
         return word;
     }
 
-    /// @notice The integer that a word of an integer or bool type stands for.
+    /// @notice The integer value of a word of an integer or bool type.
     function toInteger(uint8 code, uint64 word) internal pure returns (int256) {
         if (code == TypeCode.I32) return int32(uint32(word));
         if (code == TypeCode.I64) return int64(word);

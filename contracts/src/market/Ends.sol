@@ -11,11 +11,11 @@ import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
 import {MarketState} from "./MarketState.sol";
 
-/// @title The ends of a task that anyone may bring about: dispute.md section 2, audit.md section 8.
+/// @title The ends of a task that anyone can trigger: dispute.md section 2, audit.md section 8.
 abstract contract Ends is MarketState {
-    /// @notice The audit board, whose calls `drawAsked` and `drawn` take.
+    /// @notice The audit board, which may call `drawAsked`, `drawn` and `payLook`.
     IAuditBoard public board;
-    /// @notice The commitments, whose call `compensate` takes.
+    /// @notice The commitments, which may call `compensate`.
     ICommitments public commitments;
 
     /// @inheritdoc ITaskMarket
@@ -62,7 +62,7 @@ abstract contract Ends is MarketState {
     /// @inheritdoc ITaskMarket
     function closeStalled(TaskId task) external {
         Task storage entry = _over(task, Status.Unpaid);
-        // Without a draw nobody could look, and nobody is to blame.
+        // Without a draw nobody could audit the task, and nobody is to blame.
         Seat[] memory seats = board.seatsOf(task);
         _void(task, entry, seats, seats.length == 0 ? entry.price / 2 : 0);
     }
@@ -77,7 +77,7 @@ abstract contract Ends is MarketState {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The task, in this status, if its window is over and no game is open.
+    /// @dev The task in this status; reverts unless its window is over and no game is open.
     function _over(TaskId task, Status status) private view returns (Task storage entry) {
         entry = _at(task, status);
         uint64 until = entry.challengeUntil;
@@ -85,17 +85,17 @@ abstract contract Ends is MarketState {
         if (entry.openGames != 0) revert Refusals.GamesOpen(task, entry.openGames);
     }
 
-    /// @dev The task will not be paid as its terms say, and can still be challenged.
+    /// @dev Makes the task Unpaid: it will not be paid as its terms say, and can still be challenged.
     function _unpaid(TaskId task, Task storage entry) internal {
         Terms storage terms = _terms[task];
         entry.status = Status.Unpaid;
-        // Time to train again from the first state, and for a game that is opened after that.
+        // Enough time to train again from the first state, and then for a game.
         uint64 until = uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
         entry.challengeUntil = until;
         emit Stalled(task, until);
     }
 
-    /// @dev Ends a task that was not audited.
+    /// @dev Ends a task that was not fully audited.
     function _void(TaskId task, Task storage entry, Seat[] memory seats, uint256 toSolver) private {
         entry.status = Status.Void;
         _paySeats(task, entry, seats);
@@ -104,7 +104,7 @@ abstract contract Ends is MarketState {
         emit Voided(task, VAULT.releaseBut(entry.escrow, _owed(entry)), paid);
     }
 
-    /// @dev Each attested seat has its fee, unless it has lost its lock.
+    /// @dev Pays each attested seat its fee, unless it has lost its lock.
     function _paySeats(TaskId task, Task storage entry, Seat[] memory seats) private {
         Terms storage terms = _terms[task];
         uint256 fee = Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier);

@@ -11,7 +11,7 @@ import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
 
-/// @title What the market keeps of tasks, and its views.
+/// @title The market's storage of tasks, and its views.
 abstract contract MarketState is ITaskMarket {
     IStakeVault internal immutable VAULT;
     uint128 internal immutable DRAW_FEE;
@@ -124,12 +124,13 @@ abstract contract MarketState is ITaskMarket {
         _requireChallengeable(task, entry);
         uint64 until = entry.challengeUntil;
         if (block.timestamp <= until) return;
-        // An account that is accused by the solver's step tree must challenge it, or lose its lock.
+        // An account accused on the basis of the solver's step tree must challenge that tree or lose its
+        // lock.
         uint64 answers = ILooks(looks).answersUntil(task);
         if (block.timestamp > answers) revert Refusals.TooLate(until, block.timestamp);
     }
 
-    /// @dev What each side of a game has.
+    /// @dev The clock of each side of a game.
     function _clock(Terms storage terms) internal view returns (uint40) {
         return uint40(terms.clock) + terms.replayAllowance;
     }
@@ -138,7 +139,7 @@ abstract contract MarketState is ITaskMarket {
         return VAULT.release(lock, type(uint256).max);
     }
 
-    /// @dev What stays in an escrow that is emptied, for the draw that it owes.
+    /// @dev The amount kept in an escrow that is otherwise emptied, for a draw that it owes.
     function _owed(Task storage entry) internal view returns (uint256) {
         return entry.owesDraw ? DRAW_FEE : 0;
     }

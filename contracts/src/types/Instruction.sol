@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-// What an instruction is made of, and the chunks that a judgment opens: encoding.md sections 1 and 3.
+// Parts of an instruction, and the chunks that a judgment opens: encoding.md sections 1 and 3.
 
 /// @notice Type of a value: an element code of `TypeCode` and up to eight dimensions.
 struct TensorType {
     uint8 code;
     uint8 rank;
-    /// Number of canonical bytes, which code and dimensions give.
+    /// Number of canonical bytes; it follows from code and dimensions.
     uint64 size;
-    /// 32 bits a dimension, the outermost on top, 0 behind the last: `Shapes` reads them.
+    /// 32 bits per dimension, the outermost in the highest bits, 0 after the last one; `Shapes` reads them.
     uint256 dimensions;
 }
 
@@ -24,7 +24,7 @@ struct Instruction {
     TensorType[] results;
 }
 
-/// @notice Chunk `index` of operand number `operand`: its canonical bytes.
+/// @notice Canonical bytes of chunk `index` of operand number `operand`.
 struct OperandChunk {
     uint8 operand;
     uint64 index;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice A node of a tree and the way from it to the root: siblings, bottom first (encoding.md section 2).
+/// @notice A node of a tree and its path to the root: siblings, bottom first (encoding.md section 2).
 struct Node {
     uint32 lo;
     uint32 size;

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice What a registered account takes: a task that asks for more, or pays less, passes it over in every draw.
+/// @notice The tasks that a registered account accepts. Draws of a task that asks for more, or pays less,
+/// skip the account.
 struct Offer {
     // ---- slot 0
-    /// Operations a second, the account's own margin included: it takes no seat whose replays, stepOperations x segmentSteps x
-    /// segmentsPerVerifier, need more of them within attestPeriod, or within moveTime where there are looks.
+    /// Operations per second, including the account's safety margin. It takes no seat whose replays
+    /// (stepOperations x segmentSteps x segmentsPerVerifier) need more within attestPeriod, or within
+    /// moveTime if there are looks.
     uint64 speed;
     /// Most bytes of a state.
     uint64 stateBytes;
-    /// Most that a seat may bind of its stake.
+    /// Most of its stake that a seat may bind.
     uint128 lock;
     // ---- slot 1
-    /// Least that a seat pays for each 10^9 operations, in token units.
+    /// Lowest fee of a seat for each 10^9 operations, in token units.
     uint112 fee;
-    /// Least that a seat pays, and a look where the task has looks, whatever its operations, in token units.
+    /// Lowest fee of a seat (and of a look if the task has looks), regardless of its operations, in token
+    /// units.
     uint112 seatFee;
-    /// Most seconds that a task's terms bind a seat: `ITaskMarket.SeatTerms.period`. Redraws, claims and games, also those of
-    /// other seats, bind it longer.
+    /// Longest time in seconds that a task's terms may bind a seat: `ITaskMarket.SeatTerms.period`. Redraws,
+    /// claims and games, including those of other seats, bind it longer.
     uint32 period;
 }
 
@@ -25,13 +28,14 @@ struct Offer {
 struct Registration {
     // ---- slot 0
     address account;
-    /// When it resigned, 0 before.
+    /// When it resigned; 0 before.
     uint40 resignedAt;
-    /// It can be drawn by rounds that were fixed later than this: all ones while it has a seat or is suspended.
+    /// It can be drawn by rounds that were fixed later than this. All ones while it has a seat or is
+    /// suspended.
     uint40 freeSince;
-    /// k: its stake is 2^k units, and so is its weight in a draw.
+    /// k: its stake is 2^k units, and its weight in a draw is 2^k.
     uint8 level;
-    /// It was silent in a seat, or its salt was shown, and it has not resumed.
+    /// It was silent in a seat, or its salt was revealed, and it has not resumed.
     bool suspended;
     // ---- slots 1 and 2
     Offer offer;
@@ -40,77 +44,81 @@ struct Registration {
     uint48 lock;
 }
 
-/// @notice One of a task's seats, or of its looks: who replays its segments. Or one of a jury: who fetches what is said to be withheld.
+/// @notice A seat or look of a task, whose account replays segments, or a jury seat, whose account fetches
+/// the claimed data.
 struct Seat {
-    /// Zero while nobody was found.
+    /// Zero if nobody was found.
     address account;
     /// Number of the account's registration.
     uint40 registration;
-    /// Last second for its attestation, or, where nobody was found, before the seat is drawn again: that of the last draw.
+    /// Last second for its attestation, or, if nobody was found, before the seat can be drawn again; that of
+    /// the last draw.
     uint40 until;
     bool attested;
-    /// The account is bound no longer.
+    /// The account is no longer bound.
     bool released;
-    /// Its lock is lost, by a look or by an opening that did not come: it is paid no fee.
+    /// Its lock is lost, because of a look or a missing opening: it is paid no fee.
     bool caught;
 }
 
-/// @notice What a task's draws have come to.
+/// @notice State of a task's draws.
 struct Audit {
     /// Registrations of each level when the task was posted.
     uint16[16] pool;
     uint56 version;
-    /// Round of the last draw that was asked for.
+    /// Round of the last draw that was requested.
     uint64 round;
-    /// Time of the first draw, 0 before it.
+    /// Time of the first draw; 0 before it.
     uint40 drawnAt;
-    /// Last second for the latest attestation.
+    /// Last second for attestations of the latest draw.
     uint40 until;
-    /// Draws that were asked for.
+    /// Number of draws requested.
     uint8 draws;
-    /// Seats that are attested.
+    /// Number of seats that are attested.
     uint8 attested;
-    /// A draw was asked for and not executed.
+    /// A draw was requested and is not yet executed.
     bool pending;
-    /// Draws that the escrow pays: the first of all seats, those of seats that nobody was found for, the first of each level of looks.
+    /// Draws that the escrow pays for: the first of all seats, those of seats for which nobody was found, and
+    /// the first of each level of looks.
     uint8 escrowDraws;
-    /// Of the latest looks that were asked for: a look of level 1 repeats a segment of a seat, one of level n + 1 a look of level n.
-    /// 0: none were.
+    /// Level of the latest looks that were requested; 0 if there were none. A look of level 1 repeats a
+    /// segment of a seat; one of level n + 1 repeats a look of level n.
     uint8 level;
-    /// Number + 1 of the seat, or look, whose claim a jury is to judge; 0: there is none.
+    /// Number + 1 of the seat or look whose claim a jury is to judge; 0 if there is none.
     uint8 claimant;
-    /// Draws of this level that were asked for.
+    /// Number of draws of this level that were requested.
     uint8 lookDraws;
-    /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
+    /// Lock with the draw fee that an informed seat left for the next draw; 0 if there is none.
     uint48 purse;
-    /// When an informer last emptied a seat, or a jury last ended, 0 before: the stall period counts from then.
+    /// When an informer last emptied a seat or a jury last ended (0 before): the stall period restarts then.
     uint40 informedAt;
-    /// Looks that were picked, of all levels.
+    /// Number of looks picked, of all levels.
     uint8 looks;
     /// Looks of this level that are neither attested nor given up: a bit for each slot.
     uint32 looking;
-    /// Looks of this level that are attested; until its first draw is executed those of the level below.
+    /// Looks of this level that are attested; until its first draw is executed, those of the level below.
     uint32 looked;
-    /// When looks were last picked, 0 before: what they look at is revealed within a move time.
+    /// When looks were last picked (0 before). The digests that they check must be opened within a move time.
     uint40 pickedAt;
-    /// Every seat is attested, no draw is asked for, and no look awaited. Not kept: `auditOf` fills it in.
+    /// Every seat is attested, no draw is pending and no look is awaited. Not stored: `auditOf` fills it in.
     bool audited;
-    /// Of the first draw: the segments of all seats follow from it.
+    /// Seed of the first draw: the segments of all seats follow from it.
     bytes32 seed;
 }
 
-/// @notice A draw that was asked for: an entry of the queue.
+/// @notice A requested draw: an entry of the queue.
 struct PendingDraw {
     // ---- slot 0, 24 bits are free
     uint40 task;
-    /// One bit for each seat to fill, or for each slot of a level of looks, or of a jury; 0: the word picks the slots.
+    /// One bit for each seat to fill, or for each slot of a level of looks or of a jury. 0: the draw picks
+    /// the slots.
     uint32 seats;
     /// The beacon's round.
     uint64 round;
     /// When the round was fixed.
     uint40 fixedAt;
-    /// Lock that pays the draw fee; 0: the task's escrow does.
+    /// Lock that pays the draw fee; 0 if the task's escrow does.
     uint48 purse;
-    /// Of the looks; 0: seats, 5: a jury.
+    /// Level of the looks; 0 for seats, 5 for a jury.
     uint8 level;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice What a submitter asks for, fixed when the task is posted. Amounts are token units, periods are seconds.
-/// @dev Every root is kept with its size, because an RFC 9162 root does not bind the size by itself.
+/// @notice The terms of a task, set by the submitter and fixed when the task is posted. Amounts are token
+/// units, periods are seconds.
+/// @dev Every root is stored with its size, because an RFC 9162 root alone does not bind the size.
 struct Terms {
     // ---- slots 0 to 3
     /// Step program (encoding.md section 4).
@@ -18,70 +19,72 @@ struct Terms {
     uint32 constants;
     /// Leaves of a state tree.
     uint32 stateTensors;
-    /// K, checkpoints after the initial one.
+    /// K: checkpoints after the initial one.
     uint32 segments;
-    /// C, steps in a segment.
+    /// C: steps in a segment.
     uint32 segmentSteps;
     /// Scalar operations of one step, recomputed by every bidder.
     uint64 stepOperations;
     /// Canonical bytes of one state, recomputed by every bidder.
     uint64 stateBytes;
     // ---- slot 5
-    /// Most that the solver may ask, held in escrow together with the audit fees.
+    /// Most that the solver may bid, held in escrow together with the audit fees.
     uint128 budget;
     /// S: locked by the solver when it submits.
     uint128 stake;
     // ---- slot 6: what a conviction pays at once
-    /// What the submitter gets of the stake on top of its escrow; at most the budget.
+    /// Paid to the submitter out of the stake on top of its escrow; at most the budget.
     uint128 restitution;
-    /// R: of the challenger with priority on the convicted segment, no matter who that is; at most an eighth of the
-    /// stake.
+    /// R: paid to the challenger with priority on the convicted segment, whichever game convicts; at most an
+    /// eighth of the stake.
     uint128 reward;
     // ---- slot 7: what seats are paid
     /// Paid for each segment of an attested seat.
     uint128 auditFee;
-    /// What a game costs one side, gas and replays: paid out of the stake to each seat that spoke up.
+    /// Cost of a game to one side, gas and replays: paid out of the stake to each seat that spoke up.
     uint128 gameCost;
     // ---- slot 8
-    /// Locked by a bidder; lost when the solver misses the deadline, half of it to the submitter.
+    /// Locked by a bidder; lost if the solver misses the deadline, with half of it going to the submitter.
     uint128 delayPenalty;
-    /// Bidding ends this long after posting, or later: see `extension`.
+    /// Bidding ends this long after posting, or later (see `extension`).
     uint32 biddingPeriod;
     /// Submission is due this long after bidding ends.
     uint32 trainingPeriod;
-    /// Challenges are taken this long after submission.
+    /// Challenges are accepted this long after submission.
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
     // ---- slot 9, 48 bits are free
-    /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
+    /// Bidding stays open for at least this long after every bid (libraries/Bids.sol).
     uint32 extension;
-    /// Each side's time in a whole game, of which censorship may eat most.
+    /// Each side's time in a whole game, most of which may be lost to censorship.
     uint32 clock;
-    /// Added to the clock of each side: what replaying a segment takes, in each of the games that are played at once.
+    /// Added to the clock of each side: the time to replay a segment in each of the games that are played at
+    /// once.
     uint32 replayAllowance;
-    /// V, replay seats.
+    /// V: replay seats.
     uint16 verifiers;
-    /// q, segments of a seat.
+    /// q: segments of a seat.
     uint16 segmentsPerVerifier;
-    /// Version of the arithmetic; the Arbiter serves one.
+    /// Version of the arithmetic; the Arbiter implements one.
     uint16 arithmetic;
-    /// w: a seat's digest hashes one chunk of this many. A power of two, at most segmentSteps.
+    /// w: a seat's digest hashes one chunk in w. A power of two, at most segmentSteps.
     uint8 thinning;
-    /// Time for each answer that a look or an accusation asks of a seat.
+    /// Time for each answer that a look or an accusation requires of a seat.
     uint32 moveTime;
-    /// Chance that a segment of an attested seat is looked at, and a look in turn, in hundredths of a percent; 0:
-    /// there are not looks.
+    /// Probability, in hundredths of a percent, that a segment of an attested seat is looked at, and that a
+    /// look is itself looked at. 0 if there are no looks.
     uint16 lookChance;
-    /// J, accounts that judge whether data are withheld; 0: there are not juries.
+    /// J: accounts that judge whether data are withheld; 0 if there are no juries.
     uint8 jurors;
     // ---- slot 10
-    /// What a seat binds of its account's stake until the task is over.
+    /// Part of its account's stake that a seat binds until the task is over.
     uint128 seatLock;
-    /// Locked by a challenger; lost when the challenger is wrong or silent: half of it to the solver.
+    /// Locked by a challenger; lost if the challenger is wrong or silent, with half of it going to the
+    /// solver.
     uint128 bond;
     // ---- slot 11, 128 bits are free
-    /// In the place of `reward` where the task was Unpaid when it was convicted: for the party that trained it again.
+    /// Replaces `reward` if the task was Unpaid when it was convicted: for the party that trained it again.
     /// At most an eighth of the stake.
     uint128 retrainReward;
     // ---- slot 12

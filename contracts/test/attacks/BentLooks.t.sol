@@ -5,12 +5,12 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Trying to bend the draw that follows one of looks in the queue, when both words are public: by ending the task with looks, by
-/// letting its draw lapse, by coming and going.
+/// @title Attempts to influence the draw that follows a draw of looks in the queue when both words are
+/// public: by ending the task with looks, by letting its draw lapse, by registering and leaving.
 contract BentLooksTest is Deployment {
     uint256 private constant ACTIONS = 16;
 
-    /// @dev The first one waits for its looks, the second for its seats.
+    /// @dev The first task waits for its looks, the second for its seats.
     TaskId private first;
     TaskId private second;
 
@@ -44,7 +44,8 @@ contract BentLooksTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev An accomplice convicts the first task: whom its looks would have bound is not a freer for the second draw.
+    /// @dev An accomplice convicts the first task: the accounts that its looks would have bound are not free
+    /// for the second draw either.
     function test_draw_looksOfAnEndedTask_succeeds() public {
         bytes memory due = _due();
         _convict(first);
@@ -55,7 +56,7 @@ contract BentLooksTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev Nobody executes draws for a whole stall period; then one lapses.
+    /// @dev Nobody executes draws for a whole stall period; then one draw lapses.
     function test_draw_looksThatLapsed_succeeds() public {
         bytes memory due = _due();
         _reach(uint64(beacon.timeOf(board.auditOf(first).round)) + STALL_PERIOD + 1);
@@ -65,7 +66,8 @@ contract BentLooksTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev Whom the second draw finds if nothing is done. Some of its accounts are others than if nobody had been looked at.
+    /// @dev The accounts that the second draw finds if nothing is done. Some differ from those that it would
+    /// find without looks.
     function _due() private returns (bytes memory due) {
         uint256 start = vm.snapshotState();
         _draw(first);

@@ -6,14 +6,14 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title A solver that has honest accounts drawn for its own task, the bait, just before it submits a false result
-/// (docs/security.md section 4).
-/// @notice Not prevented, but priced: an account sits in no task that pays less than its floor for a seat, or names a
-/// longer time. The tests state the price, so that a change of it is seen.
+/// @title A solver has honest accounts drawn for its own task, the bait, just before it submits a false
+/// result (docs/security.md section 4).
+/// @notice Not prevented, but priced: an account takes no seat of a task that pays less than its floor or
+/// binds it longer than it offers. The tests state the price, so that a change is noticed.
 contract BoundAccountsTest is Deployment {
-    /// @dev The honest offers' least fee of a seat. A seat of the victim's pays 4.
+    /// @dev The honest offers' minimum fee of a seat. A seat of the victim's task pays 4.
     uint112 private constant FLOOR = 1e18;
-    /// @dev Their longest time: what the victim's terms bind.
+    /// @dev Their longest time: the time for which the victim's terms bind a seat.
     uint32 private constant PERIOD_OFFERED = 400;
 
     address[3] private own;
@@ -31,18 +31,19 @@ contract BoundAccountsTest is Deployment {
         for (uint256 i; i < 3; ++i) {
             own[i] = makeAddr(string.concat("own ", vm.toString(i)));
             Offer memory offer = _offer();
-            // Too small for the bait's states, so that it does not bind them.
+            // Too small for the bait's states, so the bait does not bind them.
             (offer.fee, offer.stateBytes) = (0, _terms().stateBytes);
             _register(own[i], offer);
         }
-        // The accounts of the deployment, whose offers have no floor, take no part.
+        // The deployment's accounts, whose offers have no floor, do not take part.
         for (uint256 i; i < VERIFIERS; ++i) {
             vm.prank(makeAddr(string.concat("verifier ", vm.toString(i))));
             board.resign();
         }
     }
 
-    /// @dev One operation a step, and a unit less than the floor: nobody sits in it, and the victim's draw finds what it finds without.
+    /// @dev One operation per step, paid one unit less than the floor: nobody takes a seat, and the victim's
+    /// draw finds the same accounts as without the bait.
     function test_draw_afterABaitBelowTheFloor_findsTheSameAccounts_succeeds() public {
         address[3] memory without = _victimsSeats(_noBait());
         address[3] memory with = _victimsSeats(_bait(FLOOR - 1));
@@ -62,7 +63,8 @@ contract BoundAccountsTest is Deployment {
         }
     }
 
-    /// @dev Its looks pay one segment's fee each: seats of 32 segments do not hire looks below the floor.
+    /// @dev Its looks pay one segment's fee each: a seat with 32 segments does not bind accounts to looks
+    /// that pay less than the floor.
     function test_draw_afterABaitWhoseLooksPayLess_bindsNobody_succeeds() public {
         Terms memory bait = _bait(FLOOR / 2);
         (bait.segmentsPerVerifier, bait.lookChance) = (2, 10_000);
@@ -75,8 +77,9 @@ contract BoundAccountsTest is Deployment {
         assertEq(board.seatOf(task, 0).account, address(0));
     }
 
-    /// @dev A bait that pays the floor has them all, and its own accounts the victim's seats. The price is the sum of the floors and one
-    /// draw, beside gas: so much is to be compared with what a false result is worth, and with the stake.
+    /// @dev A bait that pays the floor binds all honest accounts, so the attacker's own accounts get the
+    /// victim's seats. The price is the sum of the floors and one draw, plus gas; compare it with the value
+    /// of a false result and with the stake.
     function test_draw_afterABaitAtTheFloor_costsTheSumOfFloors_succeeds() public {
         Terms memory bait = _bait(FLOOR);
         TaskId first = _assigned(bait, 0);
@@ -117,13 +120,14 @@ contract BoundAccountsTest is Deployment {
         bait.stateBytes = _terms().stateBytes + 1;
     }
 
-    /// @dev A task of as many seats that no offer takes.
+    /// @dev A task with as many seats that no offer accepts.
     function _noBait() private view returns (Terms memory bait) {
         bait = _bait(0);
         bait.stateBytes = _offer().stateBytes + 1;
     }
 
-    /// @dev The accounts in the victim's seats if it is submitted after the bait. Everything is undone.
+    /// @dev The accounts in the victim's seats if it is submitted after the bait. Reverts all changes
+    /// afterwards.
     function _victimsSeats(Terms memory bait) private returns (address[3] memory seats) {
         uint256 start = vm.snapshotState();
         TaskId first = _assigned(bait, 0);

@@ -8,7 +8,8 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {Deployed} from "../dispute/Deployed.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 
-/// @title Many games at once against one honest solver: sixteen of a task are played, and no clock runs in the others.
+/// @title Many games at once against one honest solver: sixteen games of a task are played, and no clock runs
+/// in the others.
 contract ManySegmentsTest is Deployed {
     uint32 private constant SEGMENTS = 24;
     uint32 private constant AT_ONCE = 16;
@@ -19,7 +20,8 @@ contract ManySegmentsTest is Deployed {
     /// @dev Game on segment i + 1.
     GameId[] private ids;
 
-    /// @dev Bonds come back once the solver is late, so their sum is not the attacker's loss; the last is 2^8 bonds.
+    /// @dev Bonds are returned if the solver is late, so their sum is not the attacker's loss; the last bond
+    /// is 2^8 single bonds.
     function setUp() public override {
         super.setUp();
         for (uint256 k; k <= SEGMENTS; ++k) {
@@ -39,7 +41,7 @@ contract ManySegmentsTest is Deployed {
         for (uint32 i; i < SEGMENTS; ++i) {
             assertEq(game.gameOf(ids[i]).deadline, i < AT_ONCE ? vm.getBlockTimestamp() : NEVER);
         }
-        // In time for all that are played: the others do not hurry it.
+        // In time for all games that are played: the waiting games put no pressure on the solver.
         for (uint32 i; i < AT_ONCE; ++i) {
             _expand(i);
         }
@@ -47,7 +49,8 @@ contract ManySegmentsTest is Deployed {
         assertEq(game.gameOf(ids[AT_ONCE]).deadline, NEVER);
     }
 
-    /// @dev Anyone who waited longest is next, and both clocks are whole: also where the claim was posted long before.
+    /// @dev The game that waited longest is next, and both its clocks are full, even if the claim was posted
+    /// long before.
     function test_timeOut_startsTheNextGame_succeeds() public {
         _expand(1);
         _expand(3);
@@ -64,7 +67,8 @@ contract ManySegmentsTest is Deployed {
         assertEq(game.gameOf(ids[AT_ONCE + 2]).deadline, NEVER);
     }
 
-    /// @dev A game that comes when fewer are played, or after some were dismissed, takes its place in the order.
+    /// @dev A game that is opened when fewer are played, or after some were dismissed, takes its place in the
+    /// order.
     function test_challenge_afterDismissals_succeeds() public {
         for (uint32 i; i < SEGMENTS; ++i) {
             _expand(i);
@@ -103,7 +107,7 @@ contract ManySegmentsTest is Deployed {
         assertEq(uint256(game.gameOf(ids[SEGMENTS - 1]).verdict), uint256(IDisputeGame.Verdict.Moot));
     }
 
-    /// @dev The step tree of segment i + 1.
+    /// @dev Posts the step tree of segment i + 1.
     function _expand(uint32 i) private {
         bytes32[] memory steps = new bytes32[](STEPS + 1);
         (steps[0], steps[STEPS]) = (checkpoints[i], checkpoints[i + 1]);

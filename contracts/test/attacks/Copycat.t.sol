@@ -6,20 +6,22 @@ import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title A challenger that repeats another's moves and ends its own game a little sooner, for the reward.
+/// @title A challenger that repeats another's moves and ends its own game slightly earlier, to get the
+/// reward.
 contract CopycatTest is Play {
     function setUp() public override {
         super.setUp();
         _start();
     }
 
-    /// @dev Its commitment is younger, so it convicts for the other.
+    /// @dev The copycat's commitment is newer, so its conviction rewards the other challenger.
     function test_timeOut_byCopycatFirst_rewardsTheEarlier_succeeds() public {
         _challenge();
         _rewards(_challengeBy(second, SEGMENT), challenger, second);
     }
 
-    /// @dev Two commitments of one block are equally early: the game that entered the segment first keeps its priority.
+    /// @dev Two commitments of one block are equally early: the game that entered the segment first keeps its
+    /// priority.
     function test_timeOut_commitmentsOfOneBlock_rewardsTheFirstToEnter_succeeds() public {
         uint256 number = vm.getBlockNumber();
         bytes32 salt = _commit(task, SEGMENT, challenger);
@@ -33,7 +35,8 @@ contract CopycatTest is Play {
         _rewards(copy, challenger, second);
     }
 
-    /// @dev A commitment kept in stock names no segment; it is used when the other's challenge is seen.
+    /// @dev A commitment kept in reserve names no segment; the copycat uses it when it sees the other's
+    /// challenge.
     function test_timeOut_blindInStock_rewardsTheEarlier_succeeds() public {
         bytes32 stock = _commit(task, UNKNOWN, second);
         bytes32 salt = _commit(task, SEGMENT, challenger);
@@ -48,7 +51,8 @@ contract CopycatTest is Play {
         _rewards(copy, challenger, second);
     }
 
-    /// @dev An account that is first and does nothing loses its bond, and the reward goes to the one that continues.
+    /// @dev An account that comes first and does nothing loses its bond; the reward goes to the one that
+    /// continues.
     function test_timeOut_earlierOneDismissed_rewardsTheConvicting_succeeds() public {
         GameId idle = _challenge();
         GameId id = _challengeBy(second, SEGMENT);
@@ -61,8 +65,8 @@ contract CopycatTest is Play {
         _rewards(id, second, challenger);
     }
 
-    /// @dev Anyone who enters after a dismissal waits behind all that were there before, however it was with the one
-    /// that is gone.
+    /// @dev A game that enters after a dismissal ranks behind all that were there before, whatever the rank
+    /// of the dismissed game.
     function test_timeOut_latecomerAfterDismissal_rewardsTheConvicting_succeeds() public {
         GameId idle = _challenge();
         GameId id = _challengeBy(second, SEGMENT);
@@ -75,7 +79,7 @@ contract CopycatTest is Play {
         _rewards(id, second, late);
     }
 
-    /// @dev When nobody is left in a segment, the next one has priority there.
+    /// @dev When no game is left in a segment, the next one to enter has priority there.
     function test_timeOut_copycatAfterAllWereDismissed_rewardsTheEarlier_succeeds() public {
         GameId idle = _challenge();
         _expandSteps();
@@ -88,7 +92,7 @@ contract CopycatTest is Play {
         _rewards(copy, second, late);
     }
 
-    /// @dev An earlier game about another segment says nothing about this one.
+    /// @dev An earlier game on another segment has no priority on this one.
     function test_timeOut_earlierOnAnotherSegment_rewardsTheConvicting_succeeds() public {
         _challengeBy(second, SegmentIndex.wrap(1));
         _rewards(_challenge(), challenger, second);

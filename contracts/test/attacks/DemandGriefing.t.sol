@@ -7,15 +7,16 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title Asking to make the other side pay: 96 nodes of an honest solver cost the asker at least twice what their
-/// answers cost.
-/// @notice Each move is a separate transaction. Without deposits 16 leaves took 255k gas to ask for and 1.54M to answer.
+/// @title Demands made only to cost the other side: 96 nodes demanded of an honest solver cost the challenger
+/// at least twice what the answers cost.
+/// @notice Each move is a separate transaction. Without deposits, demanding 16 leaves took 255k gas and
+/// answering them 1.54M.
 contract DemandGriefingTest is Play {
     uint256 private constant DEMANDS = 6;
     uint256 private constant BASE_FEE = 3 gwei;
 
-    /// @dev An isolated transaction has no base fee, so it is data that brings the deposits here; what the base fee adds to
-    /// each is asked of the game.
+    /// @dev An isolated transaction has no base fee, so the deposits here come from the data fee; the base
+    /// fee's share is asked of the game.
     function _dataFee() internal pure override returns (uint64) {
         return 1;
     }

@@ -4,11 +4,13 @@ pragma solidity 0.8.37;
 import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Trying to bend a draw whose word is public: by ending tasks, by coming, going, freeing and resuming, by waiting.
+/// @title Attempts to influence a draw whose word is public: by ending tasks, by registering, leaving,
+/// releasing and resuming, by waiting.
 contract BentDrawsTest is Deployment {
     uint256 private constant ACTIONS = 24;
 
-    /// @dev `first` and `second` wait in the queue; `over` has ended and its seats are not released; `silent` can be drawn again.
+    /// @dev `first` and `second` wait in the queue; `over` has ended with its seats not yet released;
+    /// `silent` can be drawn again.
     TaskId private first;
     TaskId private second;
     TaskId private over;
@@ -31,8 +33,8 @@ contract BentDrawsTest is Deployment {
         _reach(uint64(beacon.timeOf(board.auditOf(second).round)));
     }
 
-    /// @dev Whatever is done before its execution, and in whatever order, the second draw finds the same accounts. So does the
-    /// first, unless its task is over.
+    /// @dev The second draw finds the same accounts regardless of the actions before its execution and their
+    /// order. So does the first, unless its task is over.
     /// forge-config: default.fuzz.runs = 128
     function testFuzz_draw_anythingDoneAfterTheWord_succeeds(uint256 seed) public {
         uint256 start = vm.snapshotState();
@@ -49,7 +51,7 @@ contract BentDrawsTest is Deployment {
         if (board.firstDraw().task == TaskId.unwrap(first)) _draw(first);
         for (uint256 i; i < ACTIONS; ++i) {
             uint256 word = uint256(keccak256(abi.encode(seed, "between", i)));
-            // All but executing the second draw, which is done below.
+            // Any action except executing the second draw, which is done below.
             if (word % 9 != 0) _act(word);
         }
         _draw(second);
@@ -57,8 +59,8 @@ contract BentDrawsTest is Deployment {
         assertEq(abi.encode(_accounts(second)), dueSecond);
     }
 
-    /// @dev The submitter's accomplice ends its own task, so that accounts which it would bind are free for the next:
-    /// they are not, because they were not free when its round was fixed.
+    /// @dev The submitter's accomplice ends its own task so that accounts which it would bind become free for
+    /// the next draw. They do not, because they were not free when its round was fixed.
     function test_draw_firstTaskEnded_succeeds() public {
         uint256 start = vm.snapshotState();
         _draw(first);
@@ -77,7 +79,8 @@ contract BentDrawsTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev Accounts that register in their hundreds and leave again have no part in the draws of tasks posted later.
+    /// @dev Accounts that register by the hundreds and leave again do not affect the draws of tasks posted
+    /// later.
     /// forge-config: default.fuzz.runs = 16
     function testFuzz_draw_afterManyResigned_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
@@ -99,7 +102,8 @@ contract BentDrawsTest is Deployment {
         }
     }
 
-    /// @dev One action. @return ended The first task is over.
+    /// @dev One action.
+    /// @return ended The first task is over.
     function _act(uint256 word) private returns (bool ended) {
         uint256 action = word % 9;
         word >>= 8;

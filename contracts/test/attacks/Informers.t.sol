@@ -7,12 +7,13 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Informing turned against others: to earn, to end a task that was audited, to be freed twice, or to fill a seat twice.
+/// @title Misuse of informing: to earn, to end a task that was audited, to be freed twice, or to fill a seat
+/// twice.
 contract InformersTest is Deployment {
     uint256 private constant LOCK = 40 * uint256(UNIT);
 
-    /// @dev Anyone who shows his own salt by an accomplice has half back. Not even drawing the seat again himself
-    /// makes that a gain.
+    /// @dev An account whose accomplice reveals its salt gets half of the lock back. Executing the seat's
+    /// next draw itself does not make that a gain either.
     function test_inform_oneself_losesHalf_succeeds() public {
         TaskId task = _attested();
         address account = board.seatOf(task, 1).account;
@@ -25,14 +26,14 @@ contract InformersTest is Deployment {
         vm.prank(account);
         board.resume();
         assertEq(vault.free(account) + vault.free(accomplice), FUNDS - SEAT_STAKE - LOCK / 2 + DRAW_FEE);
-        // It informs by itself too: an account is no other to the contract.
+        // It can also inform on itself: the contract does not treat the account differently.
         account = board.seatOf(task, 0).account;
         _inform(task, 0, account);
         assertEq(vault.free(account), FUNDS - SEAT_STAKE + LOCK / 2);
         assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE - LOCK);
     }
 
-    /// @dev The solver has computed the seat's digest, so it knows the salt. It risks nothing.
+    /// @dev The solver computed the seat's digest, so it knows the salt and can inform at no risk.
     function test_inform_bySolver_succeeds() public {
         TaskId task = _attested();
         _inform(task, 2, solver);
@@ -43,8 +44,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(solver), FUNDS + LOCK / 2 + 1);
     }
 
-    /// @dev A draw is asked for when another seat is emptied: that draw does not fill it, and the next one has its own
-    /// purse.
+    /// @dev A second seat is emptied while a draw is pending: that draw does not fill it, and the next draw
+    /// has its own purse.
     function test_inform_whileADrawIsPending_succeeds() public {
         TaskId task = _attested();
         _inform(task, 0, rival);
@@ -73,8 +74,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(drawer), 3 * DRAW_FEE);
     }
 
-    /// @dev One account fills the only seat again and again, and is caught each time: it loses a lock each time, out of a stake that
-    /// it has made whole, and is one seat's account at every moment.
+    /// @dev One account fills the only seat again and again and is caught each time. Each time it loses a
+    /// lock out of a stake that it had topped up, and it never holds more than one seat.
     function test_inform_theSameAccountAgain_succeeds() public {
         (TaskId task, address only) = _ofOne();
         for (uint256 n = 1; n <= 3; ++n) {
@@ -94,14 +95,14 @@ contract InformersTest is Deployment {
         assertEq(board.auditOf(task).attested, 0);
     }
 
-    /// @dev Silent first, caught then, in the same task: half of the whole lock is there.
+    /// @dev Silent first, then caught in the same task: half of the whole lock is available.
     function test_inform_afterASilence_succeeds() public {
         (TaskId task, address only) = _ofOne();
         _silence(task);
         board.redraw(task);
         vm.prank(only);
         board.resume();
-        // Drawn only by a round that was fixed after that.
+        // Only a round that is fixed after that can draw it.
         _draw(task);
         assertEq(board.seatOf(task, 0).account, address(0));
         _silence(task);
@@ -113,7 +114,8 @@ contract InformersTest is Deployment {
         assertEq(_remaining(board.registrationOf(only).lock), SEAT_STAKE - LOCK);
     }
 
-    /// @dev The emptied seat frees nobody when the task ends: neither its last account, bound elsewhere by now, nor one twice.
+    /// @dev The emptied seat frees nobody when the task ends: neither its last account, which may be bound
+    /// elsewhere by now, nor any account twice.
     function test_release_emptiedSeat_reverts() public {
         (TaskId task, address only) = _ofOne();
         TaskId other = _assigned(_one(), 1);
@@ -131,8 +133,9 @@ contract InformersTest is Deployment {
         assertEq(board.registrationOf(only).freeSince, type(uint40).max);
     }
 
-    /// @dev The submitter's accomplice empties its own seat of a task whose escrow has paid all of its draws. The purse is another
-    /// draw, so the task is not void: the solver has trained for its price.
+    /// @dev The submitter's accomplice empties its own seat of a task whose escrow has paid for all of its
+    /// draws. The purse pays for another draw, so the task is not void and the solver is still paid for its
+    /// training.
     function test_voidTask_seatEmptiedByItself_reverts() public {
         Terms memory terms = _terms();
         terms.verifiers = 7;
@@ -154,8 +157,8 @@ contract InformersTest is Deployment {
         assertEq(board.auditOf(task).escrowDraws, 8);
     }
 
-    /// @dev Nor does it stall at once a task that games have kept open for longer than the stall period: the period
-    /// counts again.
+    /// @dev Nor does emptying a seat at once stall a task that games have kept open for longer than the stall
+    /// period: the period restarts.
     function test_stall_seatEmptiedLate_reverts() public {
         TaskId task = _attested();
         vm.prank(game);
@@ -173,7 +176,8 @@ contract InformersTest is Deployment {
         assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Settled));
     }
 
-    /// @dev A purse is no reason that keeps a task from its end: who leaves one and lets all wait is ended as ever.
+    /// @dev A purse does not keep a task from ending: a task that has one and is left waiting stalls as
+    /// usual.
     function test_stall_withPurse_succeeds() public {
         TaskId task = _attested();
         _inform(task, 1, rival);
@@ -183,11 +187,11 @@ contract InformersTest is Deployment {
         _endWindow(task);
         market.closeStalled(task);
         assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Void));
-        // The two attested seats have their fees, the informed one has none.
+        // The two attested seats get their fees, the informed one gets none.
         assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 
-    /// @dev Two informers know the same salt, each committed: the first has it all.
+    /// @dev Two informers know the same salt and have both committed: the first gets everything.
     function test_inform_twoOfOneSeat_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
@@ -203,8 +207,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(rival), FUNDS);
     }
 
-    /// @dev Nobody takes another seat's lock by its own salt: seats are named in the commitment, and each keeps its
-    /// own word.
+    /// @dev Nobody can take another seat's lock with their own salt: the commitment names the seat, and each
+    /// seat has its own attestation.
     function test_inform_ofAnotherSeat_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 0).account);
@@ -227,7 +231,7 @@ contract InformersTest is Deployment {
         _attestAll(task);
     }
 
-    /// @dev The seat is drawn again, and attested.
+    /// @dev Draws the seat again and attests it.
     function _fill(TaskId task, uint256 seat) private {
         _silence(task);
         board.redraw(task);
@@ -240,7 +244,7 @@ contract InformersTest is Deployment {
         terms.verifiers = 1;
     }
 
-    /// @dev A task of one seat, and the one account that there is for it.
+    /// @dev A task with one seat, and the only account available for it.
     function _ofOne() private returns (TaskId task, address only) {
         for (uint256 i = 1; i < VERIFIERS; ++i) {
             vm.prank(verifiers[i]);

@@ -7,7 +7,8 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title A game that becomes moot while the solver owes an answer in it: everybody reads all games, so it must be readable.
+/// @title A game that becomes moot while the solver owes an answer in it. Clients read all games, so it must
+/// remain readable.
 contract MootGameTest is Play {
     GameId private silent;
     GameId private id;

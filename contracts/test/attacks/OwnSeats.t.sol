@@ -7,8 +7,9 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title A submitter whose own accounts are all that its terms can find: what its solver's work costs it (docs/security.md section 4).
-/// @notice Not prevented. The test states the price, so that a change of it is seen.
+/// @title A submitter whose terms only its own accounts accept: what its solver's work costs it
+/// (docs/security.md section 4).
+/// @notice Not prevented. The test states the price, so that a change is noticed.
 contract OwnSeatsTest is Deployment {
     address[3] private own;
 
@@ -24,7 +25,8 @@ contract OwnSeatsTest is Deployment {
         }
     }
 
-    /// @dev Seats that pay nothing are taken by accounts that ask for nothing. They are silent: a draw fee each, and the first draw.
+    /// @dev Seats that pay nothing are taken by accounts that require no fee. They stay silent, which costs
+    /// one draw fee each, plus the first draw.
     function test_closeStalled_seatsOfTheSubmitter_costItDrawFees_succeeds() public {
         Terms memory terms = _terms();
         terms.auditFee = 0;

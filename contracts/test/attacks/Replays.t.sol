@@ -8,9 +8,10 @@ import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 import {StepProgram} from "../dispute/StepProgram.sol";
 
-/// @title A commitment opened where it was not made (attack 34): another task, another chain, another account.
+/// @title A commitment opened in the wrong place (attack 34): on another task, another chain, or by another
+/// account.
 contract ReplaysTest is Play {
-    /// @dev Forge's own; `block.chainid` would be read again each time.
+    /// @dev Forge's chain id, as a constant because `block.chainid` is re-evaluated at each use.
     uint256 private constant HERE = 31_337;
     TaskId private other;
 
@@ -40,7 +41,7 @@ contract ReplaysTest is Play {
         _opens(salt);
     }
 
-    /// @dev The claims of one task do not answer for another: expanding its segment is not asked for.
+    /// @dev The claims of one task do not count for another: nobody asked to expand this task's segment.
     function test_expandSteps_onAnotherTask_reverts() public {
         _challenge();
         bytes32 root = LeafTree.root(LeafTree.leaves(steps));
@@ -58,7 +59,7 @@ contract ReplaysTest is Play {
         game.challenge(on, SEGMENT, salt, first, last);
     }
 
-    /// @dev Where it was made it opens, and the bond stands.
+    /// @dev In the right place it opens, and the bond is kept.
     function _opens(bytes32 salt) private {
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(challenger);

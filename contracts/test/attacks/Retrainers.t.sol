@@ -4,8 +4,9 @@ pragma solidity 0.8.37;
 import {GameId} from "../../src/types/Ids.sol";
 import {Seated} from "../dispute/Seated.sol";
 
-/// @title A cheat's accomplice that opens a game before the retrainer of a stalled task (docs/security.md section 4).
-/// @notice Not prevented. The test states who is paid, so that a change of it is seen.
+/// @title A cheating solver's accomplice opens a game before the party that retrains a stalled task
+/// (docs/security.md section 4).
+/// @notice Not prevented. The test states who is paid, so that a change is noticed.
 contract RetrainersTest is Seated {
     function setUp() public override {
         super.setUp();
@@ -14,7 +15,8 @@ contract RetrainersTest is Seated {
         market.stall(task);
     }
 
-    /// @dev Its game has priority on the false segment while it goes on: it has the reward of who trained again, who has its bond alone.
+    /// @dev The accomplice's game has priority on the false segment while it is in progress: it gets the
+    /// retrainer's reward, and the retrainer only gets its bond back.
     function test_timeOut_accompliceWasFirst_takesTheRetrainersReward_succeeds() public {
         GameId held = _challengeBy(second, others);
         (uint256 had, uint256 secondHad) = (_free(challenger), _free(second));

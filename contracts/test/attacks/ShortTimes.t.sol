@@ -7,9 +7,10 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Terms whose times are too short for the work or the bytes that they ask for, or too long for the stall
-/// period: audit.md section 3.
-/// @notice The honest accounts manage 2 x 10^5 operations a second, what the 4 x 10^7 of a seat need within 200 seconds.
+/// @title Terms whose times are too short for the work or the data that they require, or too long for the
+/// stall period: audit.md section 3.
+/// @notice The honest accounts do 2 x 10^5 operations per second, which is what the 4 x 10^7 of a seat need
+/// within 200 seconds.
 contract ShortTimesTest is Deployment {
     uint64 private constant SPEED = 2e5;
 
@@ -31,7 +32,8 @@ contract ShortTimesTest is Deployment {
         }
     }
 
-    /// @dev A submitter that wants the result and not to pay: honest accounts could not attest in time, each would lose its fee.
+    /// @dev A submitter that wants the result without paying: honest accounts could not attest in time, and
+    /// each would lose its fee.
     function test_draw_attestPeriodBelowAReplay_bindsNobody_succeeds() public {
         Terms memory terms = _terms();
         assertEq(_bound(terms), terms.verifiers);
@@ -39,7 +41,8 @@ contract ShortTimesTest is Deployment {
         assertEq(_bound(terms), 0);
     }
 
-    /// @dev A look of the solver's that accuses an honest seat: it could not replay within the move time, and would lose its lock.
+    /// @dev A look of the solver's that accuses an honest seat, which could not replay within the move time
+    /// and would lose its lock.
     function test_draw_moveTimeBelowAReplay_bindsNobody_succeeds() public {
         Terms memory terms = _terms();
         terms.lookChance = 10_000;
@@ -47,7 +50,8 @@ contract ShortTimesTest is Deployment {
         assertEq(_bound(terms), terms.verifiers);
         terms.moveTime = 199;
         assertEq(_bound(terms), 0);
-        // Looks at both segments may accuse at the same time: that each alone fits is not enough.
+        // Looks at both segments may accuse at the same time, so it is not enough that each replay alone
+        // fits.
         terms.moveTime = 100;
         assertEq(_bound(terms), 0);
         // Half the segments need half the time.
@@ -55,15 +59,16 @@ contract ShortTimesTest is Deployment {
         assertEq(_bound(terms), terms.verifiers);
     }
 
-    /// @dev Nobody accuses where there are not looks: a move time is not for replays there.
+    /// @dev Without looks nobody accuses, so the move time need not cover replays.
     function test_draw_moveTimeBelowAReplay_withoutLooks_succeeds() public {
         Terms memory terms = _terms();
         terms.moveTime = 10;
         assertEq(_bound(terms), terms.verifiers);
     }
 
-    /// @dev One silent seat ended a task at once where the attestation period was the stall period. With the longest that there may be,
-    /// an account must be silent in each of eight draws before the task can be stalled.
+    /// @dev With the attestation period equal to the stall period, a single silent seat would end a task.
+    /// With the longest period allowed, an account must be silent in each of eight draws before the task can
+    /// be stalled.
     function test_stall_silentSeats_onlyAfterEightDraws_succeeds() public {
         Terms memory terms = _terms();
         terms.verifiers = 1;
@@ -93,12 +98,13 @@ contract ShortTimesTest is Deployment {
         assertEq(vault.free(solver), FUNDS + 50 * UNIT);
     }
 
-    /// @dev States that nobody can fetch in time: honest jurors would all vote no, and the honest solver's stake would burn.
+    /// @dev States that nobody can fetch in time: honest jurors would all vote no, and the honest solver's
+    /// stake would burn.
     function test_post_statesThatNoLineCarries_reverts() public {
         Terms memory terms = _terms();
         terms.jurors = 3;
         (terms.segmentsPerVerifier, terms.moveTime) = (1, terms.attestPeriod);
-        // Three states within 200 seconds at 4 MiB a second.
+        // Three states within 200 seconds at 4 MiB per second.
         uint64 most = uint64(uint256(200 << 22) / 3);
         terms.stateBytes = most + 1;
         _expectBounds("stateBytes", most + 1, 1, most);
@@ -114,7 +120,7 @@ contract ShortTimesTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Accounts that a task's first draw binds. Everything is undone.
+    /// @dev Number of accounts that a task's first draw binds. Reverts all changes afterwards.
     function _bound(Terms memory terms) private returns (uint256 count) {
         uint256 start = vm.snapshotState();
         _drawn(terms, 50 * UNIT);

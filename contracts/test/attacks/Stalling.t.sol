@@ -8,7 +8,7 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title A challenger that keeps one game going for as long as its clock and its demands allow.
+/// @title A challenger that keeps one game going as long as its clock and its demands allow.
 contract StallingTest is Play {
     uint256 private constant DEMANDS = 95;
 
@@ -22,7 +22,8 @@ contract StallingTest is Play {
         start = vm.getBlockTimestamp();
     }
 
-    /// @dev Slow where it can be, and in the last second at the end: its own time is over, whatever the solver's took.
+    /// @dev The challenger is slow wherever it can be, and moves in the last second at the end: its own time
+    /// is then over, however much the solver used.
     function test_demand_untilTheLastSecond_endsInTime_succeeds() public {
         for (uint256 k; k < TIME / 10; ++k) {
             _askAgain(10, 7);
@@ -43,7 +44,8 @@ contract StallingTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
     }
 
-    /// @dev Both use up all they have: the game is over by twice the clock, and the solver has lost it in its last second but one.
+    /// @dev Both sides use their whole clocks: the game ends within twice the clock, and the challenger, to
+    /// move last, loses.
     function test_demand_bothSidesSlow_endsInTwiceTheClock_succeeds() public {
         for (uint256 k; k < TIME / 10; ++k) {
             _askAgain(10, 10);
@@ -58,7 +60,7 @@ contract StallingTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
     }
 
-    /// @dev A challenger that is quick can ask as often as there are demands, and go on.
+    /// @dev A quick challenger can use all the demands it has and still continue.
     function test_demand_allOfThem_succeeds() public {
         for (uint256 k; k < DEMANDS; ++k) {
             _askAgain(k % 2, k % 2);

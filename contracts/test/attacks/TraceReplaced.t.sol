@@ -6,15 +6,16 @@ import {GameId} from "../../src/types/Ids.sol";
 import {InstructionOpening} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title A re-organisation in which the solver posts another trace (attack 29): the challenger's move was about the first.
+/// @title A chain re-organisation in which the solver posts another trace (attack 29): the challenger's move
+/// was about the first.
 contract TraceReplacedTest is Play {
     function setUp() public override {
         super.setUp();
         _start();
     }
 
-    /// @dev `selectCall` opens nothing in the trace; were it taken in a frame where the call agrees, nothing would be left to
-    /// judge below, and an honest challenger would lose its bond.
+    /// @dev `selectCall` opens nothing in the trace. If it were accepted in a frame where the call agrees,
+    /// nothing would be left to judge below, and an honest challenger would lose its bond.
     function test_selectCall_afterAnotherTrace_reverts() public {
         GameId id = _challenge();
         _expandSteps();

@@ -6,8 +6,8 @@ import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid twenty times. Four
-/// of them wait, and their bonds double each time.
+/// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid
+/// twenty times. Four of them wait, and their bonds double one after the other.
 contract TwentyChallengersTest is Play {
     uint256 private constant COUNT = 20;
     uint256 private constant AT_ONCE = 16;
@@ -29,7 +29,7 @@ contract TwentyChallengersTest is Play {
             accusers[k] = _accuser(string.concat("accuser ", vm.toString(k)), bond);
             ids[k] = _challengeBy(accusers[k], SEGMENT);
         }
-        // One claim serves all of them, and nobody waits for it longer than the first.
+        // One claim serves all of them, and nobody waits for it longer than the first challenger.
         assertEq(game.gameOf(ids[AT_ONCE - 1]).deadline, game.gameOf(ids[0]).deadline);
         assertEq(game.gameOf(ids[AT_ONCE]).deadline, type(uint64).max);
         _expandSteps();

@@ -11,7 +11,7 @@ import {PendingDraw, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title The queue of draws, who is drawn, attestations, releases.
+/// @title The queue of draws, the drawn accounts, attestations and releases.
 contract DrawTest is Deployment {
     using DrawWords for DrawWords.Stream;
 
@@ -66,7 +66,8 @@ contract DrawTest is Deployment {
         _draw(task);
     }
 
-    /// @dev At any later time, by anyone, who is paid by the escrow. The window begins.
+    /// @dev A draw can be executed at any later time, by anyone, whom the escrow pays. The window then
+    /// begins.
     function test_draw_late_succeeds() public {
         TaskId task = _submitted(1);
         vm.warp(block.timestamp + STALL_PERIOD);
@@ -87,7 +88,8 @@ contract DrawTest is Deployment {
 
     // ------------------------------------------------------------------ who is drawn
 
-    /// @dev Against a draw by hand. The chain's id is in the seed, so with it all words change.
+    /// @dev Compared with a draw computed by hand. The seed includes the chain id, so a different id changes
+    /// all words.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_followsTheSeed_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
@@ -98,7 +100,7 @@ contract DrawTest is Deployment {
         TaskId task = _submitted(terms, 1);
         uint64 round = board.firstDraw().round;
         _draw(task);
-        // Slots 0 to 7, two for each of the six, one.
+        // Slots 0 to 7 belong to level 3, then two to each of the six verifiers, and one to level 0.
         DrawWords.Stream memory stream = DrawWords.start(_seedOf(task, 1, round));
         address[] memory accounts = _accounts(task);
         for (uint256 seat; seat < 4; ++seat) {
@@ -109,7 +111,7 @@ contract DrawTest is Deployment {
         }
     }
 
-    /// @dev Who registered after the post is never drawn.
+    /// @dev An account that registered after the post is never drawn.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_lateRegistration_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
@@ -142,7 +144,7 @@ contract DrawTest is Deployment {
         }
     }
 
-    /// @dev More seats than accounts: what nobody was found for stays empty, and is said to be.
+    /// @dev More seats than accounts: seats for which nobody was found stay empty, and events say so.
     function test_draw_tooFewAccounts_succeeds() public {
         for (uint256 i = 1; i < VERIFIERS; ++i) {
             vm.prank(verifiers[i]);
@@ -246,7 +248,7 @@ contract DrawTest is Deployment {
 
     // ------------------------------------------------------------------ release
 
-    /// @dev By anyone, once for each seat; not before the task is over.
+    /// @dev Anyone can release each seat once, but not before the task is over.
     function test_release_taskOver_succeeds() public {
         TaskId task = _drawn(1);
         address account = board.seatsOf(task)[0].account;
@@ -264,7 +266,7 @@ contract DrawTest is Deployment {
         board.release(task, 0);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NothingToRelease.selector, task, 3));
         board.release(task, 3);
-        // It keeps its whole stake: the task ended before it was silent.
+        // The account keeps its whole stake: the task ended before it was silent.
         assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE);
     }
 

@@ -6,7 +6,7 @@ import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Who can be drawn, at every bound: one candidate for one seat.
+/// @title Eligibility for a draw at every bound: one candidate for one seat.
 contract EligibleTest is Deployment {
     address private candidate;
 
@@ -22,7 +22,8 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what it offers
 
-    /// @dev The terms ask for 20 x 2 x 10^6 operations within 200 seconds, 10^5 bytes and a lock of 40, pay 4 for the seat, and bind it for 400 seconds.
+    /// @dev The terms require 20 x 2 x 10^6 operations within 200 seconds, 10^5 bytes and a lock of 40. They
+    /// pay 4 for the seat and bind it for 400 seconds.
     function test_draw_offerAtTheBound_succeeds() public {
         _register(1, _just());
         _assertDrawn(_terms(), true);
@@ -72,8 +73,8 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what looks add
 
-    /// @dev A look pays one segment's fee, 2, and binds as a seat does. Four levels of them have 200 seconds each. Both segments are
-    /// replayed within a move time, 50.
+    /// @dev A look pays one segment's fee, 2, and binds like a seat. The four levels have 200 seconds each.
+    /// Both segments are replayed within a move time of 50.
     function test_draw_offerAtTheBoundWithLooks_succeeds() public {
         _register(1, _justWithLooks());
         _assertDrawn(_looked(), true);
@@ -100,7 +101,7 @@ contract EligibleTest is Deployment {
         _assertDrawn(_looked(), false);
     }
 
-    /// @dev No product overflows, whatever terms and offers are.
+    /// @dev No product overflows for any terms and offers.
     function test_draw_greatestNumbers_succeeds() public {
         (uint112 fee, uint32 period) = (type(uint112).max, type(uint32).max);
         _register(15, Offer(type(uint64).max, type(uint64).max, type(uint128).max, fee, fee, period));
@@ -110,12 +111,12 @@ contract EligibleTest is Deployment {
         _assertDrawn(terms, false);
         terms.stepOperations = 1;
         (terms.segmentSteps, terms.thinning) = (1, 1);
-        // What fits through a line of 4 MiB a second within 50 seconds, twice.
+        // What a connection of 4 MiB per second carries in 50 seconds, for two states.
         terms.stateBytes = 25 << 22;
         _assertDrawn(terms, false);
     }
 
-    /// @dev Neither a level nor a seat's lock is compared with anything but the other.
+    /// @dev A level and a seat's lock are compared only with each other.
     function test_draw_levelAtTheBound_succeeds() public {
         _register(1, _offer());
         Terms memory terms = _terms();
@@ -174,7 +175,7 @@ contract EligibleTest is Deployment {
         _assertDrawn(_terms(), false);
     }
 
-    /// @dev Silent, then suspended; resumed it is free since then.
+    /// @dev Silent, then suspended; after resuming it is free again from that time.
     function test_draw_suspended_succeeds() public {
         _register(1, _offer());
         TaskId task = _one(_terms());
@@ -190,7 +191,7 @@ contract EligibleTest is Deployment {
         _assertDrawn(_terms(), true);
     }
 
-    /// @dev Anyone who has left is not drawn, by however late an execution.
+    /// @dev An account that has left is not drawn, however late the draw is executed.
     function test_draw_left_succeeds() public {
         _register(1, _offer());
         TaskId task = _one(_terms());
@@ -206,7 +207,7 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Takes a seat of `_terms()`, and of nothing that asks for more or pays less.
+    /// @dev An offer that takes a seat of `_terms()`, and of nothing that asks for more or pays less.
     function _just() private pure returns (Offer memory) {
         return Offer({
             speed: 2e5, stateBytes: 1e5, lock: 40 * UNIT, fee: 100e18, seatFee: uint112(SEAT_FEE), period: 400
@@ -231,7 +232,7 @@ contract EligibleTest is Deployment {
         vm.stopPrank();
     }
 
-    /// @dev Submitted, with one seat.
+    /// @dev A submitted task with one seat.
     function _one(Terms memory terms) private returns (TaskId task) {
         terms.verifiers = 1;
         return _submitted(terms, 1);
@@ -243,7 +244,7 @@ contract EligibleTest is Deployment {
         assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
     }
 
-    /// @dev Resigns that many seconds after the round is fixed.
+    /// @dev The account resigns `after_` seconds after the round is fixed.
     function _assertResigned(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;
@@ -263,7 +264,7 @@ contract EligibleTest is Deployment {
         board.resign();
     }
 
-    /// @dev Its seat in another task is released that many seconds after the round is fixed.
+    /// @dev The account's seat in another task is released `after_` seconds after the round is fixed.
     function _assertFreed(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;

@@ -10,9 +10,9 @@ import {Offer, PendingDraw, Registration} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Informing of a salt: who gets what, when it is taken, and how the seat is filled again.
+/// @title Informing: who gets what, when it is accepted, and how the seat is filled again.
 contract InformTest is Deployment {
-    /// @dev Of the lock of 40: half to the informer, one for the draw, the rest burns.
+    /// @dev Half of the lock of 40. From the other half a draw fee pays for the next draw; the rest burns.
     uint256 private constant SHARE = 20 * uint256(UNIT);
 
     // ------------------------------------------------------------------ who gets what
@@ -77,7 +77,8 @@ contract InformTest is Deployment {
         assertEq(vault.free(before), FUNDS - SEAT_STAKE);
     }
 
-    /// @dev Two seats, two informers: each has half of a lock. One purse; of the second lock the whole other half burns.
+    /// @dev Two seats, two informers: each gets half of a lock. There is one purse; the whole other half of
+    /// the second lock burns.
     function test_inform_ofTwoSeats_succeeds() public {
         TaskId task = _attested();
         _inform(task, 0, rival);
@@ -94,7 +95,7 @@ contract InformTest is Deployment {
         assertEq(board.firstDraw().purse, purse);
     }
 
-    /// @dev A silent seat beside it: the purse pays, so the silent account's penalty burns whole.
+    /// @dev With a silent seat as well, the purse pays, so the silent account's penalty burns entirely.
     function test_redraw_informedAndSilent_succeeds() public {
         TaskId task = _drawn(1);
         _attest(task, 0);
@@ -109,7 +110,7 @@ contract InformTest is Deployment {
         assertEq(_remaining(board.registrationOf(silent).lock), SEAT_STAKE - SEAT_FEE - DRAW_FEE);
     }
 
-    /// @dev Whatever the lock: half rounded down is paid, the draw fee is always there, the rest burns.
+    /// @dev For any lock, half rounded down is paid, enough remains for the draw fee, and the rest burns.
     function testFuzz_inform_anyLock_succeeds(uint128 lock, uint128 fee) public {
         Terms memory terms = _terms();
         terms.auditFee = uint128(bound(fee, UNIT, 9 * UNIT));
@@ -127,7 +128,8 @@ contract InformTest is Deployment {
         assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE - terms.seatLock);
     }
 
-    /// @dev The least lock of a seat without a fee is two draw fees: one for the informer, one for the draw.
+    /// @dev The minimum lock of a seat without a fee is two draw fees: one for the informer, one for the
+    /// draw.
     function test_inform_leastLock_succeeds() public {
         Terms memory terms = _terms();
         (terms.auditFee, terms.seatLock) = (0, 2 * DRAW_FEE - 1);
@@ -163,7 +165,8 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev Anyone who reads the transaction of an informer that waits comes too late: the copy needs its own block.
+    /// @dev A party that copies an informer's pending transaction is too late: its own commitment needs an
+    /// earlier block.
     function test_inform_sameBlock_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
@@ -214,7 +217,7 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev Nor a seat that there is not, nor one that was informed of before.
+    /// @dev Nobody can inform on a seat that does not exist or that was already informed on.
     function test_inform_notAttested_reverts() public {
         TaskId task = _drawn(1);
         bytes32 salt = _salt(address(0));
@@ -258,7 +261,7 @@ contract InformTest is Deployment {
 
     // ------------------------------------------------------------------ after it
 
-    /// @dev An empty seat binds nobody, and nothing is settled.
+    /// @dev An empty seat binds nobody, and the task cannot be settled.
     function test_settle_informedSeat_reverts() public {
         TaskId task = _attested();
         _inform(task, 1, rival);
@@ -267,7 +270,8 @@ contract InformTest is Deployment {
         market.settle(task);
     }
 
-    /// @dev The last second: the window is over, and nobody has settled. Another window begins with the next draw.
+    /// @dev Informing after the window but before settlement is accepted. Another window begins with the next
+    /// draw.
     function test_inform_afterTheWindow_succeeds() public {
         TaskId task = _attested();
         _endWindow(task);
@@ -300,7 +304,7 @@ contract InformTest is Deployment {
         assertEq(vault.free(account), FUNDS - SEAT_STAKE - 2 * SHARE);
     }
 
-    /// @dev Who resigned before takes what is left, once the unbonding period is over.
+    /// @dev An account that resigned before gets what is left, once the unbonding period is over.
     function test_quit_informed_succeeds() public {
         TaskId task = _attested();
         address account = board.seatOf(task, 1).account;
@@ -335,7 +339,7 @@ contract InformTest is Deployment {
         board.burnPurse(task);
     }
 
-    /// @dev A requested draw has its purse and pays its executor, whatever has happened to the task.
+    /// @dev A requested draw has its purse and pays its executor, whatever happened to the task.
     function test_burnPurse_drawAsked_reverts() public {
         TaskId task = _attested();
         _inform(task, 1, rival);
@@ -363,7 +367,7 @@ contract InformTest is Deployment {
         return keccak256(abi.encode(block.chainid, address(looks), task, seat, informer, salt));
     }
 
-    /// @dev This contract may inform from now on.
+    /// @dev Makes this contract's commitment, so that it may inform from now on.
     function _committed(TaskId task, uint256 seat, bytes32 salt) private {
         looks.commitInforming(_commitment(task, seat, address(this), salt));
         vm.roll(vm.getBlockNumber() + 1);

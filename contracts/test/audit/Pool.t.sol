@@ -6,7 +6,8 @@ import {Pool} from "../../src/libraries/Pool.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Any order of comings and goings: at every version each holder has exactly its slots, later ones change nothing.
+/// @title Any sequence of joining and leaving: at every version each holder has exactly its slots, and later
+/// changes do not affect it.
 contract PoolTest is Test {
     using DrawWords for DrawWords.Stream;
     using Pool for Pool.Table;
@@ -20,7 +21,8 @@ contract PoolTest is Test {
     mapping(uint64 holder => uint256) private levelOf;
     uint64 private newest;
 
-    /// @dev A slot of each holder is as likely as another: with one slot's word each, all holders have their number of slots.
+    /// @dev Every slot is equally likely: over one word for each slot, every holder is found as often as it
+    /// has slots.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_pick_earlierVersion_succeeds(uint256 seed, uint256 cut) public {
         cut = bound(cut, 1, MOVES);
@@ -43,7 +45,7 @@ contract PoolTest is Test {
         assertEq(found, due);
     }
 
-    /// @dev Slots are numbered from the highest level down, by position; the last one moves into a gap.
+    /// @dev Slots are numbered from the highest level down, by position; the last holder moves into a gap.
     function test_pick_numbering_succeeds() public {
         table.take(1, 1);
         table.take(2, 1);
@@ -81,8 +83,9 @@ contract PoolTest is Test {
         this.take(2, 3);
     }
 
-    /// @dev A place that changed hands a thousand times is found in as many steps as its logarithm has. A draw tries
-    /// 256 times at most: 256 x 38,000 and the rest of it are below 2^24. A separate transaction: storage is cold.
+    /// @dev Finding the holder of a place that changed hands a thousand times takes logarithmically many
+    /// steps. A draw makes at most 256 tries: 256 x 38,000 plus its other costs are below 2^24. A separate
+    /// transaction, so storage is cold.
     /// forge-config: default.isolate = true
     function test_gas_pick_longPast_succeeds() public {
         table.take(1, 0);
@@ -112,7 +115,7 @@ contract PoolTest is Test {
         }
     }
 
-    /// @dev The holder of a slot, by a stream whose next word is the slot's number.
+    /// @dev The holder of a slot, found by a stream whose next word is the slot's number.
     function _holderOf(Pool.Choice memory choice, uint256 slot) private view returns (uint64) {
         DrawWords.Stream memory stream;
         stream.taken = 1;
@@ -120,7 +123,7 @@ contract PoolTest is Test {
         return table.pick(choice, stream);
     }
 
-    /// @dev Three comings to two goings; who goes is any holder that has not.
+    /// @dev Three joins to every two departures; any holder that has not left may leave.
     function _move(uint256 seed, uint256 from, uint256 to) private {
         for (uint256 i = from; i < to; ++i) {
             uint256 word = uint256(keccak256(abi.encode(seed, i)));

@@ -14,7 +14,7 @@ contract RedrawTest is Deployment {
 
     // ------------------------------------------------------------------ silence
 
-    /// @dev The silent account loses the seat's fee, which burns, and the draw fee, which pays the draw.
+    /// @dev The silent account loses the seat's fee, which burns, and the draw fee, which pays for the draw.
     function test_redraw_silentSeat_succeeds() public {
         TaskId task = _drawn(1);
         address[] memory before = _accounts(task);
@@ -65,7 +65,7 @@ contract RedrawTest is Deployment {
         assertEq(vault.free(before[1]), FUNDS - SEAT_STAKE);
     }
 
-    /// @dev Of two one pays the draw, and both lose the same.
+    /// @dev Of two silent accounts one pays for the draw; both lose the same amount.
     function test_redraw_twoSilentSeats_succeeds() public {
         TaskId task = _drawn(1);
         address[] memory before = _accounts(task);
@@ -83,7 +83,8 @@ contract RedrawTest is Deployment {
         assertNotEq(accounts[2], address(0));
     }
 
-    /// @dev Everybody is silent, again and again: who is suspended is not drawn, and then the escrow pays.
+    /// @dev Every account stays silent, again and again: suspended accounts are not drawn, and then the
+    /// escrow pays.
     function test_redraw_everybodySilent_succeeds() public {
         TaskId task = _drawn(1);
         for (uint256 n; n < 2; ++n) {
@@ -142,7 +143,7 @@ contract RedrawTest is Deployment {
         assertTrue(board.registrationOf(account).suspended);
     }
 
-    /// @dev Anyone who was silent can leave with what it has left.
+    /// @dev An account that was silent can leave with the rest of its stake.
     function test_quit_suspended_succeeds() public {
         address account = _suspended();
         vm.startPrank(account);
@@ -154,7 +155,7 @@ contract RedrawTest is Deployment {
 
     // ------------------------------------------------------------------ empty seats
 
-    /// @dev Seven seats for six accounts: the escrow pays eight draws, the first one included.
+    /// @dev Seven seats for six accounts: the escrow pays for eight draws, including the first.
     function test_redraw_emptySeat_eightTimes_succeeds() public {
         Terms memory terms = _terms();
         terms.verifiers = 7;
@@ -176,7 +177,7 @@ contract RedrawTest is Deployment {
         assertEq(board.auditOf(task).draws, 8);
     }
 
-    /// @dev Where somebody was silent, the escrow does not pay for the empty seat beside it.
+    /// @dev If one account was silent, the escrow does not pay for drawing an empty seat as well.
     function test_redraw_silentAndEmpty_succeeds() public {
         Terms memory terms = _terms();
         terms.verifiers = 7;

@@ -40,7 +40,7 @@ contract RegistrationTest is Deployment {
         vm.stopPrank();
     }
 
-    /// @dev Also after it resigned: one registration until it leaves.
+    /// @dev Even after it resigned: an account has one registration until it leaves.
     function test_register_twice_reverts() public {
         vm.startPrank(verifiers[0]);
         bytes memory refusal = abi.encodeWithSelector(Refusals.AlreadyRegistered.selector, verifiers[0]);
@@ -106,7 +106,7 @@ contract RegistrationTest is Deployment {
         assertEq(vault.free(account), FUNDS);
     }
 
-    /// @dev The seat is paid to an account that has left before the task was closed.
+    /// @dev The seat's fee is paid to an account that left before the task was closed.
     function test_quit_beforeItIsPaid_succeeds() public {
         TaskId task = _drawn(1);
         address account = board.seatsOf(task)[0].account;

@@ -4,10 +4,11 @@ pragma solidity 0.8.37;
 import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Draws weigh verifiers by their stake: also who splits its stake into small accounts (attack 26) gains nothing.
-/// @notice 400 draws among 20 slots. The account of seat 0 holds a uniform slot, so a holder of s slots is it in a binomial number
-/// of them, n p = 20 s. Four standard deviations around that are missed once in 16,000 runs; the chain's ids are fixed, so
-/// this run is always the same.
+/// @title Draws weight verifiers by their stake: splitting a stake into small accounts (attack 26) gains
+/// nothing.
+/// @notice 400 draws among 20 slots. The account of seat 0 holds a uniform slot, so a holder of s slots gets
+/// it a binomially distributed number of times, n p = 20 s. A deviation of more than four standard deviations
+/// occurs once in 16,000 runs; the chain's ids are fixed, so this run is always the same.
 contract WeightsTest is Deployment {
     uint256 private constant DRAWS = 400;
 

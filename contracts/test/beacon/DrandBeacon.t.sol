@@ -6,10 +6,10 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title Rounds of the beacon: which signatures it takes, when rounds are published, and what is shown.
+/// @title Rounds of the beacon: accepted signatures, publication times, and shown rounds.
 contract DrandBeaconTest is Signing {
     uint64 private constant ROUND = 9337227;
-    /// @dev What the pairing's precompile refuses takes all the gas that it was given.
+    /// @dev When the pairing precompile refuses its input it consumes all the gas it was given.
     uint256 private constant REFUSAL = 3_000_000;
 
     IBeacon private beacon;
@@ -53,7 +53,7 @@ contract DrandBeaconTest is Signing {
             PERIOD
         );
         _expectNotSigned(ROUND, _sign(ROUND));
-        // The point itself is what secret 1 signs.
+        // With secret 1 the point itself is the signature.
         uint256[2] memory point = _packagePoint(_message(ROUND));
         beacon.word(ROUND, abi.encode(point), _hints(ROUND));
     }
@@ -65,7 +65,7 @@ contract DrandBeaconTest is Signing {
 
     function test_word_otherLengths_reverts() public {
         bytes memory longer = bytes.concat(_sign(ROUND), bytes32(0));
-        // 48 and 96 bytes have signatures of drand's networks on BLS12-381.
+        // 48 and 96 bytes are the signature lengths of drand's networks on BLS12-381.
         uint256[6] memory lengths = [uint256(0), 48, 63, 65, 95, 96];
         for (uint256 i; i < lengths.length; ++i) {
             bytes memory signature = new bytes(lengths[i]);
@@ -93,7 +93,7 @@ contract DrandBeaconTest is Signing {
         }
     }
 
-    /// @dev Points of y^2 = x^3 + b for any other b.
+    /// @dev Points of y^2 = x^3 + b for another b.
     function testFuzz_word_offTheCurve_reverts(uint256 x, uint256 y) public {
         x %= P;
         y %= P;
@@ -101,7 +101,7 @@ contract DrandBeaconTest is Signing {
         _expectNotAPoint(x, y);
     }
 
-    /// @dev A point of the curve has six with the same y or -y, of which one is signed.
+    /// @dev Six points of the curve share y or -y with this one; only one of them is the signature.
     function testFuzz_word_bitFlipped_reverts(uint16 bit) public {
         bytes memory signature = _sign(ROUND);
         bit %= 512;
@@ -117,7 +117,7 @@ contract DrandBeaconTest is Signing {
         beacon.word(0, signature, hints);
     }
 
-    /// @dev Too little gas is a revert, never another word.
+    /// @dev Too little gas causes a revert, never a wrong word.
     function testFuzz_word_anyGas_wordOrRevert_succeeds(uint256 limit) public view {
         bytes memory signature = _sign(ROUND);
         try beacon.word{gas: bound(limit, 0, 150_000)}(ROUND, signature, _hints(ROUND)) returns (
@@ -145,7 +145,7 @@ contract DrandBeaconTest is Signing {
         this.expectNoKey{gas: REFUSAL}([key[0], key[1], key[2], key[3] ^ 1]);
     }
 
-    /// @dev A point of the twist, x = 1, whose order is not the group's.
+    /// @dev A point of the twist, x = 1, whose order is not the group's order.
     function test_constructor_keyOutsideGroup_reverts() public {
         this.expectNoKey{gas: REFUSAL}(
             [

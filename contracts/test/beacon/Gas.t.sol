@@ -6,8 +6,8 @@ import {MapHints} from "../../src/types/Hints.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title What a round costs, under the rules of two hard forks: Osaka prices MODEXP again, which the beacon does not
-/// use.
+/// @title Gas cost of a round under the rules of two hard forks: Osaka reprices MODEXP, which the beacon does
+/// not use.
 contract BeaconGasTest is Signing, Snapshot {
     uint256 private constant LIMIT = 130_000;
 
@@ -27,7 +27,8 @@ contract BeaconGasTest is Signing, Snapshot {
         _measureWord(4080);
     }
 
-    /// @notice The third x costs most; rounds 1 to 64 have it for both elements, for either and for none.
+    /// @notice The third x costs most; rounds 1 to 64 use it for both elements, for either one, and for
+    /// neither.
     function test_gas_word_manyRounds_belowLimit_succeeds() public view {
         for (uint64 round = 1; round <= 64; ++round) {
             bytes memory signature = _sign(round);
@@ -45,8 +46,8 @@ contract BeaconGasTest is Signing, Snapshot {
         _matches("show", 180_000);
     }
 
-    /// @dev A call from a contract, as a draw makes it, not a separate transaction. What MODEXP takes for an exponent
-    /// of 256 bits tells which rules apply: EIP-2565's or EIP-7883's.
+    /// @dev A call from a contract, as a draw makes it, not a separate transaction. The gas of MODEXP with a
+    /// 256-bit exponent shows which rules apply: EIP-2565's or EIP-7883's.
     function _measureWord(uint256 modexp) private {
         bytes memory signature = _sign(5);
         MapHints[2] memory hints = _hints(5);

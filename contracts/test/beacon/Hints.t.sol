@@ -6,7 +6,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title Hints to the mapping: right ones lead to RFC 9380's point, all others revert.
+/// @title Hints for the mapping: correct hints lead to RFC 9380's point, all others revert.
 contract HintsTest is Signing {
     uint256 private constant INVERSE = 0;
     uint256 private constant ROOT = 1;
@@ -16,7 +16,7 @@ contract HintsTest is Signing {
         _assertAsPackage(u % P);
     }
 
-    /// @dev 1 - 16 u^4 is 0 for these two, and for no others: -1 is not a square.
+    /// @dev 1 - 16 u^4 is 0 for these two only, because -1 is not a square.
     function test_map_inverseOfZero_asPackage_succeeds() public view {
         assertEq(_mapHints(HALF).inverse, 0);
         assertEq(_mapHints(P - HALF).inverse, 0);
@@ -69,7 +69,7 @@ contract HintsTest is Signing {
         curve.map(u, hints);
     }
 
-    /// @dev Numbers that stand for the same residue, or for the root's negative: with the right parity and with the wrong one.
+    /// @dev Numbers congruent to the root or to its negative, with the right parity and with the wrong one.
     function testFuzz_map_congruentHints_reverts(uint256 u, uint8 times) public {
         u %= P;
         uint256 more = bound(times, 1, type(uint256).max / P - 1) * P;
@@ -83,7 +83,7 @@ contract HintsTest is Signing {
         _expectRefused(u, OTHER, MapHints(right.inverse, right.root, P - right.other + more));
     }
 
-    /// @dev Roots of all that has one, put where they could lead to another of the three x.
+    /// @dev Roots of every number that has one, used where they might select another of the three x.
     function testFuzz_map_rootsOfOthers_reverts(uint256 u) public {
         u %= P;
         (uint256 x1, uint256 x2, uint256 x3) = _candidates(u);
@@ -107,7 +107,7 @@ contract HintsTest is Signing {
         }
     }
 
-    /// @dev The sets of hints of other elements, and of u's own negative.
+    /// @dev Hints of other elements, and of u's negative.
     function testFuzz_map_hintsOfOtherElement_reverts(uint256 u, uint256 v) public {
         u %= P;
         v %= P;
@@ -132,8 +132,9 @@ contract HintsTest is Signing {
         assertNotEq(abi.decode(result, (uint256)), 1);
     }
 
-    /// @dev What decides between x2 and x3: g(x1) g(x2) (x3 - 1) = (x1^2 + x1 + 1)^2 g(x3). As functions of u both sides are
-    /// quotients of polynomials of degree at most 16 and 20, so equality for 37 elements shows it for all.
+    /// @dev The identity that decides between x2 and x3: g(x1) g(x2) (x3 - 1) = (x1^2 + x1 + 1)^2 g(x3). As
+    /// functions of u both sides are quotients of polynomials of degree at most 16 and 20, so equality for 37
+    /// elements proves it for all.
     function test_candidates_identity_succeeds() public view {
         for (uint256 u = 1; u <= 256; ++u) {
             (uint256 x1, uint256 x2, uint256 x3) = _candidates(u);

@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title The beacon beside the npm package @kevincharm/bls-bn254, which finds roots and inverses itself.
+/// @title The beacon compared with the npm package @kevincharm/bls-bn254, which finds roots and inverses
+/// itself.
 contract PackageTest is Signing {
     uint256 private constant COUNT = 1000;
 
@@ -21,7 +22,7 @@ contract PackageTest is Signing {
     function test_word_thousandRounds_asPackage_succeeds() public {
         IBeacon beacon = _newBeacon(_key(), GENESIS, PERIOD);
         for (uint256 i; i < COUNT; ++i) {
-            // Of any magnitude, at least 1.
+            // Rounds of any magnitude, at least 1.
             uint64 round = uint64(uint256(keccak256(abi.encode("round", i))) >> (192 + i % 63)) | 1;
             bytes memory signature = _sign(round);
             assertTrue(_packageAccepts(round, signature));
@@ -31,7 +32,7 @@ contract PackageTest is Signing {
 
     function _packageAccepts(uint64 round, bytes memory signature) private view returns (bool) {
         uint256[4] memory key = _key();
-        // The package orders a key x0, x1, y0, y1.
+        // The package orders a key as x0, x1, y0, y1.
         (bool valid, bool done,) = package.test__verifySingle(
             abi.decode(signature, (uint256[2])),
             [key[1], key[0], key[3], key[2]],

@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {Rounds} from "../harness/Rounds.sol";
 import {BLSTest} from "@kevincharm/bls-bn254/test/BLSTest.sol";
 
-/// @title Signs for the tests of the beacon itself.
-/// @notice The messages' points are the npm package's, so signatures owe nothing to the code under test.
+/// @title Signs rounds for the tests of the beacon itself.
+/// @notice The npm package computes the messages' points, so signatures do not depend on the code under test.
 abstract contract Signing is Rounds {
     uint64 internal constant GENESIS = 1727521075;
     uint64 internal constant PERIOD = 3;

@@ -5,7 +5,8 @@ import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title Replays tests/vectors/beacon.json: evmnet's round 9337227, and rounds that Python has signed and found hints for.
+/// @title Replays tests/vectors/beacon.json: evmnet's round 9337227, and rounds for which Python made
+/// signatures and hints.
 contract BeaconVectorsTest is Signing {
     string private json = vm.readFile("tests/vectors/beacon.json");
 

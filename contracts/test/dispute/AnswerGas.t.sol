@@ -9,10 +9,11 @@ import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title No answer of a demanded node costs more gas than its deposit counts, and the deposit counts little more.
-/// @notice Whole transactions, calldata and the 21,000 included. The most expensive of each kind: the first coin that
-/// the solver ever gets from the game, and bytes of which almost none is zero. A value of 16 full chunks and the nodes
-/// of its tree.
+/// @title No answer to a demanded node costs more gas than its deposit assumes, and the deposit assumes
+/// little more.
+/// @notice Whole transactions, including calldata and the 21,000. Each case is the most expensive of its
+/// kind: the solver's first credit in the game, and bytes almost none of which are zero. The value has 16
+/// full chunks; nodes of its tree are demanded.
 contract AnswerGasTest is Play {
     bytes private value;
     bytes32[] private chunks;
@@ -32,7 +33,7 @@ contract AnswerGasTest is Play {
         id = _inTop();
     }
 
-    /// @dev An isolated transaction has no base fee, so it is data that brings the deposit here.
+    /// @dev An isolated transaction has no base fee, so the deposit here comes from the data fee.
     function _dataFee() internal pure override returns (uint64) {
         return 1;
     }
@@ -96,7 +97,7 @@ contract AnswerGasTest is Play {
         _isCounted(count, 32);
     }
 
-    /// @dev At a base fee of 1 wei a deposit is twice the gas, and data.
+    /// @dev At a base fee of 1 wei a deposit is twice the gas, plus the data fee.
     function _isCounted(uint256 count, uint256 leafBytes) private {
         uint256 used = vm.lastCallGas().gasTotalUsed;
         uint256 counted = (game.depositFor(count, leafBytes, 1) - game.depositFor(count, leafBytes, 0)) / 2;

@@ -9,9 +9,9 @@ import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.s
 import {Judging} from "./Judging.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title Splitting a row whose words say more than its element: an `argmax` over 129 blocks of 256 f32.
-/// @notice A word is the value and the place of the largest element, the element is the place alone: encoding.md, "Block
-/// results". The row is 0 but for a 2.0 at place 300, in block 1.
+/// @title Splitting a row whose words hold more than its element: an `argmax` over 129 blocks of 256 f32.
+/// @notice A word is the value and the place of the largest element; the element is only the place
+/// (encoding.md, "Block results"). The row is 0 except for a 2.0 at place 300, in block 1.
 contract ArgmaxSplitTest is Judging {
     uint32 private constant ROW = 129 * 256;
     uint32 private constant PLACE = 300;
@@ -32,8 +32,8 @@ contract ArgmaxSplitTest is Judging {
         _start();
     }
 
-    /// @dev At the top the words fold to the element, below it to the word that was stated: an honest solver can always
-    /// state them.
+    /// @dev At the top the words fold to the element, below it to the word that was stated. An honest solver
+    /// can always state such words.
     function test_split_honestSolver_isNeverConvicted_succeeds() public {
         GameId id = _selected();
         uint64[] memory words = new uint64[](2);
@@ -50,7 +50,8 @@ contract ArgmaxSplitTest is Judging {
         }
     }
 
-    /// @dev Below the top the value counts too: words that have another one at the same place do not fold to what was stated.
+    /// @dev Below the top the value counts too: words with another value at the same place do not fold to the
+    /// stated word.
     function test_split_anotherValueAtThePlace_reverts() public {
         GameId id = _selected();
         uint64[] memory words = new uint64[](2);

@@ -10,7 +10,8 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title Claims: asked for once, posted once, by the solver, in time, for what they are about; shared and queued.
+/// @title Claims: requested once and posted once, by the solver, in time, with the right context; shared
+/// between games and queued.
 contract ClaimsTest is Play {
     function setUp() public override {
         super.setUp();
@@ -58,7 +59,7 @@ contract ClaimsTest is Play {
         );
     }
 
-    /// @dev The game's only end is then the solver's: its time was over before the challenger's began.
+    /// @dev The solver has then lost the game: its time was over before the challenger's began.
     function test_expandSteps_late_convicts_succeeds() public {
         GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;
@@ -75,7 +76,7 @@ contract ClaimsTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
     }
 
-    /// @dev A claim that is late in one game is in time in one that was opened later.
+    /// @dev A claim that is late in one game is in time in a game that was opened later.
     function test_expandSteps_lateInOneOfTwo_succeeds() public {
         GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline);
@@ -112,8 +113,8 @@ contract ClaimsTest is Play {
         );
     }
 
-    /// @dev The states around the segment come as they must, but the tree that is posted has another one at an end: a cheat
-    /// whose steps do not lead to r_i could then not be convicted.
+    /// @dev The states around the segment are correct, but one end of the posted tree has another state. If
+    /// this were accepted, a solver whose steps do not lead to r_i could not be convicted.
     function test_expandSteps_endNotInTheTree_reverts() public {
         _challenge();
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
@@ -123,7 +124,7 @@ contract ClaimsTest is Play {
             other[ends[k]] = keccak256("another state");
             bytes32[] memory hashes = LeafTree.leaves(other);
             bytes32 root = LeafTree.root(hashes);
-            // Each path is the one in the posted tree; only the leaf at this end is not in it.
+            // Each path is correct for the posted tree; only the leaf at this end is not in it.
             (first.path, last.path) = (LeafTree.path(hashes, 0), LeafTree.path(hashes, STEPS));
             bytes32 computed = LeafTree.root(_replaced(hashes, ends[k], LeafTree.leaves(steps)[ends[k]]));
             vm.prank(solver);
@@ -186,7 +187,8 @@ contract ClaimsTest is Play {
     function test_claims_areShared_succeeds() public {
         GameId id = _inTop();
         GameId other = _challengeBy(second, SEGMENT);
-        // The step tree and the trace are there: the second challenger moves at once, on its own clock.
+        // The step tree and the trace are already posted: the second challenger is to move at once, on its
+        // own clock.
         assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + TIME);
         _selectStepBy(second, other);
         assertEq(game.gameOf(other).claim, game.gameOf(id).claim);

@@ -7,14 +7,14 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title Whose clock runs, move by move: each side's only while it is to move.
+/// @title Whose clock runs, move by move: a side's clock runs only while it is to move.
 contract ClocksTest is Play {
     function setUp() public override {
         super.setUp();
         _start();
     }
 
-    /// @dev Down to a block of a split, each move after a different number of seconds.
+    /// @dev Moves down to a block of a split, each after a different number of seconds.
     function testFuzz_moves_countForTheirSide_succeeds(uint8[8] memory seconds_) public {
         for (uint256 k; k < 8; ++k) {
             seconds_[k] = uint8(bound(seconds_[k], 0, TIME / 4));
@@ -45,7 +45,7 @@ contract ClocksTest is Play {
         assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME - challengers - seconds_[6]);
     }
 
-    /// @dev What a side did not use in one move is there for the next.
+    /// @dev Time that a side did not use in one move is available for the next.
     function test_answer_laterThanAnEarlierMove_succeeds() public {
         GameId id = _challenge();
         uint256 start = vm.getBlockTimestamp();
@@ -65,7 +65,7 @@ contract ClocksTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
     }
 
-    /// @dev Parts of a demand's answer do not stop the clock; the last one does.
+    /// @dev A partial answer to a demand does not stop the clock; the last part does.
     function test_reveal_oneOfTwoNodes_clockRunsOn_succeeds() public {
         GameId id = _challenge();
         _expandSteps();
@@ -82,7 +82,8 @@ contract ClocksTest is Play {
         _assertSpent(id, 40, 0);
     }
 
-    /// @dev The claim was posted in another game, before this one asked for it: no second of the solver's.
+    /// @dev The claim was posted for another game before this one requested it, so it uses none of the
+    /// solver's time.
     function test_selectStep_claimIsThere_costsTheSolverNothing_succeeds() public {
         _inTop();
         _wait(30);
@@ -93,7 +94,7 @@ contract ClocksTest is Play {
         assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + TIME - 5, "the challenger's");
     }
 
-    /// @dev Games side by side have their own clocks.
+    /// @dev Games played at the same time have separate clocks.
     function test_demand_inTwoGames_succeeds() public {
         GameId id = _inTop();
         GameId other = _challengeBy(second, SEGMENT);

@@ -8,7 +8,7 @@ import {GameId, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Priority commitments: who may commit when, what it locks, and what becomes of the bond.
+/// @title Priority commitments: who may commit when, what it locks, and what happens to the bond.
 contract CommitmentsTest is Seated {
     bytes32 private constant SEALED = keccak256("sealed");
     uint256 private constant SINGLE = 16;
@@ -40,7 +40,7 @@ contract CommitmentsTest is Seated {
         _seal(anyone, NO_SEAT);
     }
 
-    /// @dev Copying a commitment out of the pool takes nothing from its owner.
+    /// @dev Copying a commitment from the mempool takes nothing from its owner.
     function test_commit_copied_succeeds() public {
         bytes32 salt = keccak256("salt");
         bytes32 commitment = _commitment(task, own[0], challenger, salt);
@@ -103,7 +103,7 @@ contract CommitmentsTest is Seated {
         }
     }
 
-    /// @dev Otherwise the bond of a cheap task would open games on others'.
+    /// @dev Otherwise the bond of a cheap task would open games on other tasks.
     function test_challenge_bondOfAnotherTask_reverts() public {
         TaskId other = task;
         task = _submitted(top.id, keccak256("constants"), checkpoints);
@@ -127,7 +127,7 @@ contract CommitmentsTest is Seated {
 
     // ------------------------------------------------------------------ the bond
 
-    /// @dev By many accounts, a commitment or a game each.
+    /// @dev Many accounts hold one commitment or game each.
     function test_bondOf_fromTheSeventeenthOn_doubles_succeeds() public {
         for (uint256 k; k < SINGLE + 6; ++k) {
             uint256 due = k < SINGLE ? BOND : uint256(BOND) << (k + 1 - SINGLE);
@@ -139,7 +139,8 @@ contract CommitmentsTest is Seated {
         }
     }
 
-    /// @dev A seat's first commitment, and every one for a stalled task, which others train again.
+    /// @dev The single bond applies to a seat's first commitment, and to every commitment on a stalled task,
+    /// which others train again.
     function test_bondOf_seatsAndRetrainers_payOne_succeeds() public {
         _hold(SINGLE + 4);
         assertEq(commitments.bondOf(task, NO_SEAT, anyone), uint256(BOND) << 5);
@@ -169,7 +170,7 @@ contract CommitmentsTest is Seated {
         assertEq(commitments.held(task), SINGLE - 1);
     }
 
-    /// @dev Any number that can be held: no bond overflows into a small one.
+    /// @dev For any number that can be held, no bond overflows to a small one.
     function testFuzz_bondOf_anyNumber_succeeds(uint32 held) public {
         // Slot 3 of the contract holds the mapping.
         vm.store(address(commitments), keccak256(abi.encode(task, uint256(3))), bytes32(uint256(held)));
@@ -200,7 +201,7 @@ contract CommitmentsTest is Seated {
         commitments.forfeit(challenger, SEALED);
     }
 
-    /// @dev Once opened, the bond is the game's.
+    /// @dev Once opened, the bond belongs to the game.
     function test_forfeit_opened_reverts() public {
         bytes32 salt = _commit(task, others, challenger);
         (Leaf memory first, Leaf memory last) = _around(others);
@@ -219,7 +220,7 @@ contract CommitmentsTest is Seated {
         commitments.commit(task, seat, SEALED);
     }
 
-    /// @dev So many commitments of the challenger.
+    /// @dev Makes `count` commitments of the challenger.
     function _hold(uint256 count) private {
         for (uint256 k; k < count; ++k) {
             vm.prank(challenger);

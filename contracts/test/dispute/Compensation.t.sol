@@ -8,7 +8,7 @@ import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Who gets what of a convicted solver's stake: audit.md section 8.
+/// @title How a convicted solver's stake is distributed: audit.md section 8.
 contract CompensationTest is Seated {
     function setUp() public override {
         super.setUp();
@@ -30,7 +30,7 @@ contract CompensationTest is Seated {
         assertEq(commitments.claimsUntil(task), time + OPENING_PERIOD + STALL_PERIOD);
     }
 
-    /// @dev Anyone who trained the stalled task again has the retrainer's reward.
+    /// @dev A party that trained the stalled task again gets the retrainer's reward.
     function test_timeOut_unpaid_paysTheRetrainer_succeeds() public {
         vm.warp(vm.getBlockTimestamp() + STALL_PERIOD + 1);
         market.stall(task);
@@ -42,7 +42,7 @@ contract CompensationTest is Seated {
 
     // ------------------------------------------------------------------ seats that spoke up
 
-    /// @dev The seat that convicts has the reward, and what every seat that spoke up has.
+    /// @dev The seat that convicts gets the reward, plus what every seat that spoke up gets.
     function test_compensate_theConvictingGame_succeeds() public {
         uint256 had = _free(holders[0]);
         GameId id = _convictOn(own[0], holders[0]);
@@ -52,7 +52,8 @@ contract CompensationTest is Seated {
         assertEq(_free(holders[0]), had + REWARD + DUE);
     }
 
-    /// @dev On its own segment, while another segment was convicted; attested or not.
+    /// @dev The seat's game is on its own segment, while another segment was convicted; whether or not it
+    /// attested.
     function test_compensate_mootGameElsewhere_succeeds() public {
         GameId[2] memory ids = [_challengeBy(holders[0], own[0]), _challengeBy(holders[1], own[1])];
         _attest(0);
@@ -68,7 +69,7 @@ contract CompensationTest is Seated {
         assertEq(_free(anyone), 0);
     }
 
-    /// @dev An accomplice convicts on the seat's segment and has priority: the seat has its cost all the same.
+    /// @dev An accomplice convicts on the seat's segment and has priority: the seat still gets its cost.
     function test_compensate_accompliceFirst_succeeds() public {
         bytes32 salt = _commit(task, own[0], challenger);
         GameId id = _challengeBy(holders[0], own[0]);
@@ -113,7 +114,7 @@ contract CompensationTest is Seated {
         commitments.payFee(task, 1);
     }
 
-    /// @dev A second game of the seat is paid nothing more.
+    /// @dev A second game of the seat earns nothing more.
     function test_compensate_twice_reverts() public {
         GameId first = _challengeBy(holders[0], own[0]);
         GameId next = _challengeBy(holders[0], own[0]);
@@ -136,13 +137,13 @@ contract CompensationTest is Seated {
         _notOfSeat(1, elsewhere);
         _notOfSeat(0, GameId.wrap(0));
         _notOfSeat(0, GameId.wrap(100));
-        // No such seats.
+        // Seats that do not exist.
         _notOfSeat(SEATS, GameId.wrap(100));
         _notOfSeat(SEATS, neighbour);
         _notOfSeat(NO_SEAT, GameId.wrap(100));
     }
 
-    /// @dev Speaking up and leaving the game alone is not speaking up.
+    /// @dev A seat that opens a game and abandons it has not spoken up.
     function test_compensate_dismissedGame_reverts() public {
         GameId id = _dismissed(own[0], holders[0]);
         _convictOn(others, challenger);
@@ -181,7 +182,7 @@ contract CompensationTest is Seated {
         assertEq(_free(holders[1]), had + SEAT_FEE);
         _nothingOwed(1);
         commitments.payFee(task, 1);
-        // It attested what was false, and said nothing.
+        // It attested the false segment and did not speak up.
         _nothingOwed(0);
         commitments.payFee(task, 0);
         // It did not attest.
@@ -193,7 +194,7 @@ contract CompensationTest is Seated {
         commitments.payFee(task, NO_SEAT);
     }
 
-    /// @dev Who attested the false segment and has a game on it is paid.
+    /// @dev A seat that attested the false segment and has a game on it is paid.
     function test_payFee_falseSegmentButSpokeUp_isCompensated_succeeds() public {
         GameId id = _challengeBy(holders[0], own[0]);
         _attest(0);
@@ -204,7 +205,7 @@ contract CompensationTest is Seated {
         assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION - DUE);
     }
 
-    /// @dev No segment is false there, so none was attested wrongly.
+    /// @dev No segment was found false, so no attestation was wrong.
     function test_payFee_convictedBlind_everyAttestedSeat_succeeds() public {
         _attest(0);
         _attest(1);
@@ -246,7 +247,7 @@ contract CompensationTest is Seated {
         emit ITaskMarket.RestBurned(task, STAKE - REWARD - RESTITUTION);
         market.burnRest(task);
         assertEq(vault.burned(), STAKE - REWARD - RESTITUTION);
-        // What is open gives its bond back at any time.
+        // An open commitment can get its bond back at any time.
         uint256 had = _free(holders[0]);
         game.closeMoot(id);
         assertEq(_free(holders[0]), had + BOND);

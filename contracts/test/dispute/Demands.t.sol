@@ -10,7 +10,8 @@ import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title Demand and reveal: what may be named, what answers it, and that a walk finds any one differing leaf.
+/// @title Demand and reveal: which nodes may be named, what answers them, and that a walk finds any single
+/// differing leaf.
 contract DemandsTest is Play {
     function setUp() public override {
         super.setUp();
@@ -123,7 +124,7 @@ contract DemandsTest is Play {
         game.demand(id, head, IDisputeGame.Tree.Value, opening, 0, 0, nodes);
     }
 
-    /// @dev A value that the solver never stated, with nodes that are in its tree: nobody could reveal them.
+    /// @dev A value that the solver never stated, with nodes of its tree: nobody could reveal them.
     function test_demand_inventedValue_reverts() public {
         GameId id = _inTop();
         bytes32[] memory invented = LeafTree.chunks(StepProgram.floats(0x00002041));
@@ -244,7 +245,8 @@ contract DemandsTest is Play {
         game.revealNode(id, 0, 0, _named(nodes), new bytes32[](4));
     }
 
-    /// @dev Attack 30: an inner node's preimage is not a leaf, a leaf's data no list of descendants.
+    /// @dev Attack 30: an inner node's preimage does not count as a leaf, nor a leaf's data as a list of
+    /// descendants.
     function test_reveal_wrongKind_reverts() public {
         (GameId id, Node[] memory nodes) = _demandedSteps(0, 2);
         bytes32[] memory hashes = LeafTree.leaves(steps);
@@ -265,7 +267,7 @@ contract DemandsTest is Play {
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(steps[1], uint8(0)));
     }
 
-    /// @dev A root over 31 bytes: the solver cannot answer for it with bytes of another length.
+    /// @dev A root over 31 bytes: the solver cannot answer it with bytes of another length.
     function test_revealLeaf_rootOverShortLeaf_reverts() public {
         GameId id = _challenge();
         _expandSteps();
@@ -306,8 +308,8 @@ contract DemandsTest is Play {
 
     // ------------------------------------------------------------------ walks
 
-    /// @dev A solver that serves nothing: on every tree of up to 9 leaves (and on one of 40, reveals below reveals) demands
-    /// find any one differing leaf, and the game goes on from there.
+    /// @dev The solver serves nothing. On every tree of up to 9 leaves (and on one of 40, with nested
+    /// reveals) demands find any single differing leaf, and the game continues from there.
     function test_walk_everySingleDifference_isFound_succeeds() public {
         for (uint256 size = 2; size <= 9; ++size) {
             for (uint256 wrong = 1; wrong < size; ++wrong) {
@@ -365,7 +367,7 @@ contract DemandsTest is Play {
         opening.instruction.program = top.opening;
     }
 
-    /// @dev A game in which one node of the step tree is demanded.
+    /// @dev A game with a demand for one node of the step tree.
     function _demandedSteps(uint256 lo, uint256 size) private returns (GameId id, Node[] memory nodes) {
         id = _challengeBy(challenger, SEGMENT);
         if (game.claimOf(_stepsKey()).postedAt == 0) _expandSteps();

@@ -18,7 +18,7 @@ import {IMarket, IToken, IVault} from "../harness/Production.sol";
 import {Rounds} from "../harness/Rounds.sol";
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title The whole deployment with its people, and a task that is submitted with given checkpoints.
+/// @title The whole deployment with its accounts, and a task submitted with given checkpoints.
 abstract contract Deployed is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BOND = 20 * UNIT;
@@ -26,13 +26,13 @@ abstract contract Deployed is Rounds {
     uint128 internal constant RETRAIN_REWARD = 50 * UNIT;
     uint128 internal constant RESTITUTION = 60 * UNIT;
     uint128 internal constant GAME_COST = 5 * UNIT;
-    /// @dev An attested seat's, of one segment.
+    /// @dev Fee of an attested seat with one segment.
     uint128 internal constant SEAT_FEE = UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
     uint32 internal constant CLOCK = 60;
     uint32 internal constant ALLOWANCE = 30;
-    /// @dev What each side of a game has.
+    /// @dev The clock of each side of a game.
     uint32 internal constant TIME = CLOCK + ALLOWANCE;
     uint32 internal constant OPENING_PERIOD = 90;
     uint32 internal constant STALL_PERIOD = 2000;
@@ -163,7 +163,8 @@ abstract contract Deployed is Rounds {
 
     // ------------------------------------------------------------------ a task
 
-    /// @dev Posted, won by the solver, submitted with these checkpoints r_0 ... r_K, and drawn.
+    /// @dev A task that is posted, won by the solver, submitted with these checkpoints r_0 ... r_K, and
+    /// drawn.
     function _submitted(bytes32 program, bytes32 constantsRoot, bytes32[] memory checkpoints)
         internal
         returns (TaskId task)
@@ -195,7 +196,7 @@ abstract contract Deployed is Rounds {
 
     // ------------------------------------------------------------------ people
 
-    /// @dev An account with a bond and nothing more, so that a bond lost shows.
+    /// @dev An account with exactly one bond, so that a lost bond shows.
     function _accuser(string memory name) internal returns (address who) {
         return _accuser(name, BOND);
     }

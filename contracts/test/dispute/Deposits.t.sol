@@ -9,17 +9,18 @@ import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {Errors} from "@openzeppelin/contracts/utils/Errors.sol";
 
-/// @title Takes no coin.
+/// @title Refuses payments in the chain's coin.
 contract Refuser {}
 
-/// @title Asks for its credit again while it is paid.
+/// @title Withdraws its credit again while it is being paid.
 contract Reenterer {
     receive() external payable {
         if (msg.value != 0 && IDisputeGame(msg.sender).withdrawCredit() != 0) revert("paid twice");
     }
 }
 
-/// @title The deposit of a demanded node: what is due, who gets it, and that nobody can hold up another's coin.
+/// @title The deposit of a demanded node: its amount, who gets it, and that nobody can block another
+/// account's coin.
 contract DepositsTest is Play {
     uint256 private constant BASE_FEE = 7 gwei;
     uint64 private constant DATA_FEE = 100 gwei;
@@ -51,7 +52,7 @@ contract DepositsTest is Play {
         assertEq(game.creditOf(challenger), 0);
     }
 
-    /// @dev What is too much stays the challenger's, which pays its next demand with it.
+    /// @dev An excess payment stays the challenger's credit and pays for its next demand.
     function test_demand_change_paysTheNext_succeeds() public {
         (GameId id, Node[] memory nodes) = _asking();
         uint256 due = _due();
@@ -93,7 +94,7 @@ contract DepositsTest is Play {
         assertGt(game.depositFor(count + 1, leafBytes, fee), deposit);
         assertGt(game.depositFor(count, leafBytes + 1, fee), deposit);
         assertGt(game.depositFor(count, leafBytes, fee + 1), deposit);
-        // Gas is paid for twice, data once.
+        // Gas is counted twice, data once.
         uint256 data = game.depositFor(count, leafBytes, 0);
         assertEq(game.depositFor(count, leafBytes, 2 * fee) - data, 2 * (deposit - data));
         assertEq(data % DATA_FEE, 0);
@@ -133,7 +134,7 @@ contract DepositsTest is Play {
         assertEq(address(game).balance, 2 * each);
     }
 
-    /// @dev Another game convicts: a moot one gives back the deposits as it gives back the bond.
+    /// @dev Another game convicts: a moot game returns its deposits along with its bond.
     function test_closeMoot_returnsWhatWasNotAnswered_succeeds() public {
         (GameId moot, Node[] memory nodes) = _asking();
         GameId id = _challengeBy(second, SEGMENT);
@@ -149,7 +150,7 @@ contract DepositsTest is Play {
         assertEq(address(game).balance, _due());
     }
 
-    /// @dev An answered demand leaves nothing behind that the game's end would pay again.
+    /// @dev After an answered demand there is nothing left for the game's end to pay again.
     function test_timeOut_afterAnswers_returnsNothing_succeeds() public {
         (GameId id, Node[] memory nodes) = _asking();
         _pay(id, nodes, _due());
@@ -163,7 +164,7 @@ contract DepositsTest is Play {
 
     // ------------------------------------------------------------------ receivers
 
-    /// @dev Accounts that take no coin: moves and ends go on, and others' coin is there.
+    /// @dev Accounts that refuse coin: moves and endings still work, and other accounts can withdraw theirs.
     function test_withdrawCredit_refusingReceivers_holdUpNobody_succeeds() public {
         vm.etch(challenger, address(new Refuser()).code);
         vm.etch(solver, address(new Refuser()).code);
@@ -190,7 +191,7 @@ contract DepositsTest is Play {
         assertEq(game.withdrawCredit(), 5);
         assertEq(challenger.balance, 5);
         assertEq(address(game).balance, game.creditOf(solver));
-        // Nothing is left, and nobody else's is taken.
+        // Nothing is left, and nothing was taken from others.
         vm.prank(anyone);
         assertEq(game.withdrawCredit(), 0);
         assertEq(anyone.balance, 0);
@@ -214,7 +215,7 @@ contract DepositsTest is Play {
         (nodes[0], nodes[1]) = (_node(hashes, 0, hashes.length)[0], _node(hashes, 1, 1)[0]);
     }
 
-    /// @dev For both at this base fee; the mean is rounded up.
+    /// @dev The deposits of both nodes at this base fee; the mean is rounded up.
     function _due() private view returns (uint256) {
         uint256 sum = game.depositFor(2, 0, block.basefee) + game.depositFor(2, 32, block.basefee);
         return sum + sum % 2;

@@ -7,8 +7,8 @@ import {GameId} from "../../src/types/Ids.sol";
 import {Judging} from "./Judging.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title Judging the edges of frames: inputs from the state, from the constants and from the caller; outputs to the
-/// state and to the caller.
+/// @title Judging the edges of frames: inputs from the state, from the constants and from the caller; outputs
+/// to the state and to the caller.
 contract EdgesTest is Judging {
     // ------------------------------------------------------------------ inputs
 
@@ -88,7 +88,8 @@ contract EdgesTest is Judging {
         }
     }
 
-    /// @dev Another claim offered as the caller's: the step tree, whose root the challenger may like better, or the frame itself.
+    /// @dev Another claim offered as the caller's: the step tree, whose root might suit the challenger
+    /// better, or the frame itself.
     function test_judgeInput_anotherCaller_reverts() public {
         _start();
         GameId id = _inCallee();
@@ -118,7 +119,7 @@ contract EdgesTest is Judging {
     // ------------------------------------------------------------------ outputs
 
     function test_judgeOutput_notTheState_convicts_succeeds() public {
-        // The trace is honest, the state after the step is not: an old tensor stands in it.
+        // The trace is honest; the state after the step is not: it contains an old tensor.
         afterTensors[0] = topValues[0];
         _start();
         GameId id = _inTop();
@@ -128,7 +129,7 @@ contract EdgesTest is Judging {
     }
 
     function test_judgeOutput_notTheCallersResult_convicts_succeeds() public {
-        // The callee computed rightly, the caller's trace says otherwise.
+        // The callee computed correctly; the caller's trace says otherwise.
         topValues[3] = StepProgram.floats(StepProgram.TWO);
         _start();
         GameId id = _inCallee();

@@ -10,7 +10,7 @@ import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
 
-/// @title Judging one element: convicts exactly when the bits differ, and takes only whole proofs.
+/// @title Judging one element: convicts exactly when the bits differ, and accepts only complete proofs.
 contract ElementsTest is Judging {
     // ------------------------------------------------------------------ verdicts
 
@@ -110,7 +110,8 @@ contract ElementsTest is Judging {
         _start();
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
-        // The preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length and the wrong tag.
+        // The preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length and the
+        // wrong tag.
         j.claimed.data = abi.encodePacked(bytes1(0x01), j.claimed.path[0], j.claimed.path[0]);
         _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongLength.selector, 0, 1024, 65));
     }
@@ -181,7 +182,7 @@ contract ElementsTest is Judging {
         _start();
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
-        // `sub` in the place of `add`.
+        // `sub` instead of `add`.
         j.instruction.data[1] = 0x02;
         bytes32 head = _head(id);
         vm.prank(challenger);
@@ -210,7 +211,7 @@ contract ElementsTest is Judging {
         _judgeReverts(id, j, abi.encodeWithSelector(IArbiter.SplitNeeded.selector, 129));
     }
 
-    /// @dev With any amount of gas below what the judgment needs the move fails as a whole; it never convicts.
+    /// @dev With less gas than the judgment needs, the whole move fails; it never convicts.
     function testFuzz_judge_tooLittleGas_reverts(uint256 gas_) public {
         _start();
         GameId id = _inCallee();

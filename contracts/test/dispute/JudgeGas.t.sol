@@ -10,11 +10,12 @@ import {Snapshot} from "../harness/Snapshot.sol";
 import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title What judging one element of each primitive costs, with the conviction, in values as large as a GPT's.
-/// @notice A frame of 64 values and 128 instructions; values of 32,768 chunks (f32 [32768, 256]), so paths of 15
-/// hashes; chunks of random bytes; operands next to the result. Target of dispute.md section 9: 300,000. Most
-/// expensive is `round_scaled` with two exponents, which opens four full chunks: 8 KB of calldata are 107,000 gas,
-/// proofs and arbiter 76,000, the two calls that convict 63,000.
+/// @title Gas of judging one element of each primitive, including the conviction, for values as large as a
+/// GPT's.
+/// @notice A frame of 64 values and 128 instructions; values of 32,768 chunks (f32 [32768, 256]), so paths of
+/// 15 hashes; chunks of random bytes; operands next to the result. The target of dispute.md section 9 is
+/// 300,000. The most expensive is `round_scaled` with two exponents, which opens four full chunks: 8 KB of
+/// calldata cost 107,000 gas, proofs and arbiter 76,000, the two calls that convict 63,000.
 contract JudgeGasTest is Judging, Snapshot {
     uint256 private constant TARGET = 300_000;
     uint256 private constant TRACE_LEVELS = 6;
@@ -62,7 +63,8 @@ contract JudgeGasTest is Judging, Snapshot {
         _case("judge prefix_sum", Opcode.PREFIX_SUM, B.list(s), s, "", 127);
     }
 
-    /// @dev Brings a game to the frame of this one instruction and judges the element, in chunk 0 of every value.
+    /// @dev Brings a game to the frame of this one instruction and judges the element, in chunk 0 of every
+    /// value.
     function _case(
         string memory name,
         uint16 opcode,
@@ -76,7 +78,7 @@ contract JudgeGasTest is Judging, Snapshot {
         uint256 count = operands.length;
         bytes32[] memory roots = new bytes32[](4);
         j.operands = new Leaf[](count);
-        // A condition that is true reads the second operand alone.
+        // A true condition reads only the second operand.
         uint256 read = opcode == Opcode.SELECT ? 2 : count;
         j.chunks = new ChunkOpening[](read);
         for (uint8 k; k <= count; ++k) {
@@ -130,7 +132,7 @@ contract JudgeGasTest is Judging, Snapshot {
         (root, chunk.path) = _grown(LeafTree.leaf(chunk.data), levels, string(t));
     }
 
-    /// @dev A node with random siblings on its right: the root, and the siblings.
+    /// @dev The root above a node with random siblings on its right, and the siblings.
     function _grown(bytes32 hash, uint256 levels, string memory seed)
         private
         pure

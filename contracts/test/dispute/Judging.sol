@@ -7,7 +7,7 @@ import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
 
-/// @title The last moves of a challenger, each part of which a test may spoil before it is sent.
+/// @title The challenger's last moves; a test may alter each part before it is sent.
 abstract contract Judging is Play {
     struct ElementJudgment {
         InstructionOpening instruction;
@@ -27,7 +27,7 @@ abstract contract Judging is Play {
         bytes call;
     }
 
-    /// @dev `add` of the callee: x + c, element of the frame's f32 [300].
+    /// @dev `add` of the callee: x + c, an element of the frame's f32 [300].
     function _calleeAdd(uint64 element) internal view returns (ElementJudgment memory j) {
         uint32 index = uint32(element / 256);
         j.instruction = _open(callee, 2);
@@ -73,7 +73,7 @@ abstract contract Judging is Play {
         game.judgeOutput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
-    /// @dev The solver is convicted by this game: bond back, reward paid, task slashed.
+    /// @dev Checks that this game convicted the solver: bond returned, reward paid, task slashed.
     function _assertConvicted(GameId id, uint256 freeBefore) internal view {
         _assertVerdict(id, IDisputeGame.Verdict.SolverFalse);
         assertEq(_free(challenger), freeBefore + BOND + REWARD, "bond and reward");

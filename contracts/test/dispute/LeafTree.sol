@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title RFC 9162 trees over given leaf hashes, written as the RFC's recursions; a party's side of a test.
+/// @title RFC 9162 trees over given leaf hashes, written as the RFC's recursions; used for a party's side of
+/// a test.
 library LeafTree {
     /// @notice Hash of a leaf's data.
     function leaf(bytes memory data) internal pure returns (bytes32) {

@@ -10,7 +10,7 @@ import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title The order of moves: who, when, in which phase, for which state of the game; and how deep.
+/// @title The order of moves: who may move, when, in which phase, for which state of the game; and how deep.
 contract MovesTest is Play {
     function setUp() public override {
         super.setUp();
@@ -19,7 +19,8 @@ contract MovesTest is Play {
 
     // ------------------------------------------------------------------ heads
 
-    /// @dev The head is the state: each claim that is reached, each claim that is posted, each move.
+    /// @dev The head identifies the state: it changes with each claim reached, each claim posted, and each
+    /// move.
     function test_head_namesTheState_succeeds() public {
         GameId id = _challenge();
         assertEq(_head(id), _due(id, 0, _stepsKey(), 0));
@@ -181,7 +182,7 @@ contract MovesTest is Play {
 
     // ------------------------------------------------------------------ depth
 
-    /// @dev Nine calls, each in the callee of the one before: the ninth is refused.
+    /// @dev Nine nested calls: the ninth is refused.
     function test_selectCall_tooDeep_reverts() public {
         StepProgram.Program[10] memory chain;
         bytes[] memory list = new bytes[](1);

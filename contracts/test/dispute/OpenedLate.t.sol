@@ -6,7 +6,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Commitments that a conviction comes before: audit.md section 8.
+/// @title Commitments opened after a conviction: audit.md section 8.
 contract OpenedLateTest is Seated {
     function setUp() public override {
         super.setUp();
@@ -28,7 +28,7 @@ contract OpenedLateTest is Seated {
         emit ICommitments.Compensated(task, 0, holders[0], DUE);
         _openLate(0, own[0], holders[0], salt);
         assertEq(_free(holders[0]), had + DUE);
-        // The game that convicted.
+        // The bond of the game that convicted.
         assertEq(commitments.held(task), 1);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         _openLate(0, own[0], holders[0], salt);
@@ -49,7 +49,7 @@ contract OpenedLateTest is Seated {
         assertEq(_free(holders[2]), had + DUE);
     }
 
-    /// @dev The bond of a commitment that names another segment comes back, without a claim.
+    /// @dev The bond of a commitment on another segment is returned, without a claim.
     function test_openLate_segmentOfAnotherSeat_reverts() public {
         bytes32 salt = _late(0, own[1], holders[0]);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotItsSegment.selector, task, 0, own[1]));
@@ -72,7 +72,7 @@ contract OpenedLateTest is Seated {
         _openLate(NO_SEAT, own[0], anyone, salt);
     }
 
-    /// @dev Paid once, the seat takes its second bond back without its seat.
+    /// @dev A seat that was already paid can get its second bond back only without naming the seat.
     function test_openLate_secondOfTheSeat_reverts() public {
         GameId id = _challengeBy(challenger, others);
         vm.warp(game.gameOf(id).deadline);
@@ -93,7 +93,7 @@ contract OpenedLateTest is Seated {
         _openLate(0, own[0], holders[0], salt);
     }
 
-    /// @dev Conviction or not, a commitment that is not opened in time loses its bond.
+    /// @dev A commitment that is not opened in time loses its bond, even after a conviction.
     function test_openLate_afterTheOpeningPeriod_reverts() public {
         uint256 had = _free(holders[0]);
         GameId id = _challengeBy(challenger, own[0]);

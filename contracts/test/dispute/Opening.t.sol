@@ -7,7 +7,7 @@ import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
 
-/// @title The opening of a game with a commitment.
+/// @title Opening a game with a commitment.
 contract OpeningTest is Play {
     function setUp() public override {
         super.setUp();

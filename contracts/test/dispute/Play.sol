@@ -9,9 +9,11 @@ import {Deployed} from "./Deployed.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title A submitted task of StepProgram, the solver's claims about step 1 of segment 2, and the moves of both sides.
-/// @notice The claims are honest until a test changes one of `topValues`, `calleeValues`, `before`, `afterTensors` before
-/// `_start`. Checkpoint r_1 is the state before the step; all other checkpoints and steps are of no interest.
+/// @title A submitted task of StepProgram, the solver's claims about step 1 of segment 2, and the moves of
+/// both sides.
+/// @notice The claims are honest unless a test changes `topValues`, `calleeValues`, `before` or
+/// `afterTensors` before `_start`. Checkpoint r_1 is the state before the step; all other checkpoints and
+/// steps are arbitrary.
 abstract contract Play is Deployed {
     SegmentIndex internal constant SEGMENT = SegmentIndex.wrap(2);
     uint32 internal constant STEP = 1;
@@ -131,7 +133,7 @@ abstract contract Play is Deployed {
         game.expandTrace(key, root);
     }
 
-    /// @dev A game in the top frame, its trace posted.
+    /// @dev A game in the top frame, with its trace posted.
     function _inTop() internal returns (GameId id) {
         id = _challenge();
         _expandSteps();
@@ -139,7 +141,7 @@ abstract contract Play is Deployed {
         _expandTop();
     }
 
-    /// @dev A game in the callee's frame, its trace posted.
+    /// @dev A game in the callee's frame, with its trace posted.
     function _inCallee() internal returns (GameId id) {
         id = _inTop();
         _selectCall(id);
@@ -171,7 +173,7 @@ abstract contract Play is Deployed {
         Node[] memory nodes
     ) internal {
         bytes32 head = _head(id);
-        // At least what is due; the rest stays the challenger's credit.
+        // At least the amount due; the rest stays the challenger's credit.
         uint256 value = nodes.length * game.depositFor(nodes.length, 1024, block.basefee);
         vm.deal(challenger, value);
         vm.prank(challenger);

@@ -11,14 +11,15 @@ import {IToken} from "../harness/Production.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title A drawn task of eight segments and three seats, each with its own segment; and ways to convict its solver.
+/// @title A drawn task of eight segments and three seats, each with its own segment; and ways to convict its
+/// solver.
 abstract contract Seated is Play {
     uint8 internal constant SEATS = 3;
     uint32 internal constant SEGMENTS = 8;
-    /// @dev To a seat that spoke up: the cost of its game, and its fee.
+    /// @dev Owed to a seat that spoke up: the cost of its game, and its fee.
     uint256 internal constant DUE = uint256(GAME_COST) + SEAT_FEE;
 
-    /// @dev Of each seat.
+    /// @dev The account of each seat.
     address[SEATS] internal holders;
     SegmentIndex[SEATS] internal own;
     /// @dev A segment that no seat has.
@@ -51,7 +52,8 @@ abstract contract Seated is Play {
         terms.verifiers = SEATS;
     }
 
-    /// @dev Brings the task to its draw. The word of its round is the same in every test, so the seats are too.
+    /// @dev Brings the task to its draw. The word of the round is the same in every test, and so are the
+    /// seats.
     function _begin() internal {
         steps = new bytes32[](STEPS + 1);
         for (uint256 k; k <= SEGMENTS; ++k) {
@@ -95,13 +97,13 @@ abstract contract Seated is Play {
         return game.challengeBlind(task, salt);
     }
 
-    /// @dev The solver is silent about this segment.
+    /// @dev Convicts the solver, which stays silent about this segment.
     function _convictOn(SegmentIndex segment, address who) internal returns (GameId id) {
         id = _challengeBy(who, segment);
         _lapse(id);
     }
 
-    /// @dev The solver does not answer a game that has selected no segment.
+    /// @dev Convicts the solver by a game that has selected no segment and that it does not answer.
     function _convictBlind() internal returns (GameId id) {
         id = _openBlind(challenger);
         _demand(id, IDisputeGame.Tree.Segment, _node(LeafTree.leaves(checkpoints), 0, 8));
@@ -113,7 +115,7 @@ abstract contract Seated is Play {
         game.timeOut(id);
     }
 
-    /// @dev What is left in the lock of the stake.
+    /// @dev The amount left in the lock of the stake.
     function _stakeLeft() internal view returns (uint256 remaining) {
         (,, remaining) = vault.lockOf(market.taskOf(task).stake);
     }
@@ -128,7 +130,7 @@ abstract contract Seated is Play {
         game.expandSteps(task, segment, root, first, last);
     }
 
-    /// @dev A game on the segment that its challenger leaves alone.
+    /// @dev A game on the segment that its challenger abandons.
     function _dismissed(SegmentIndex segment, address who) internal returns (GameId id) {
         id = _challengeBy(who, segment);
         if (game.claimOf(game.gameOf(id).claim).postedAt == 0) _expand(segment);
@@ -136,7 +138,8 @@ abstract contract Seated is Play {
         assertEq(uint256(game.gameOf(id).verdict), uint256(IDisputeGame.Verdict.ChallengerSilent));
     }
 
-    /// @dev Commits, and is overtaken by a conviction on a segment that no seat has, within the opening period.
+    /// @dev Commits; before the commitment is opened, a conviction on a segment that no seat has comes first,
+    /// within the opening period.
     function _late(uint8 seat, SegmentIndex segment, address who) internal returns (bytes32 salt) {
         GameId id = _challengeBy(challenger, others);
         vm.warp(game.gameOf(id).deadline);

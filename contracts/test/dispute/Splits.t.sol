@@ -14,7 +14,7 @@ contract SplitsTest is Judging {
     uint64 private constant CLAIMED = 20_000;
     IDisputeGame.Selection private selection;
 
-    /// @dev The solver claims 20,000 for 16,512.
+    /// @dev The solver claims 20,000 instead of 16,512.
     function setUp() public override {
         super.setUp();
         topValues[5] = StepProgram.integer(CLAIMED);
@@ -50,7 +50,7 @@ contract SplitsTest is Judging {
 
     // ------------------------------------------------------------------ heads
 
-    /// @dev In a split the head names the selection too, and with it the stated words: a move for other words fails.
+    /// @dev In a split the head also covers the selection and its stated words: a move for other words fails.
     function test_head_namesTheSelection_succeeds() public {
         GameId id = _selected();
         bytes32 asked = _head(id);
@@ -183,7 +183,8 @@ contract SplitsTest is Judging {
         _assertConvicted(id, free);
     }
 
-    /// @dev The last part of a split of 129 blocks is one block, number 128, although the first one is 128 blocks.
+    /// @dev The last part of a split of 129 blocks is one block, number 128, although the first part is 128
+    /// blocks.
     function test_judgeBlock_shortLastPart_convicts_succeeds() public {
         GameId id = _selected();
         uint64[] memory words = _words(16_384, CLAIMED - 16_384);
@@ -195,7 +196,7 @@ contract SplitsTest is Judging {
         _assertConvicted(id, free);
     }
 
-    /// @dev Attack 58: a part that does not fold to what was stated for it cannot be stated again.
+    /// @dev Attack 58: words that do not fold to what was stated for a part are refused.
     function test_split_partFoldsToAnotherWord_reverts() public {
         GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
@@ -244,8 +245,8 @@ contract SplitsTest is Judging {
         );
     }
 
-    /// @dev The word is right for the operand that the solver stated. For one that the challenger made up it would be wrong,
-    /// and an honest solver would be slashed.
+    /// @dev The word is right for the operand that the solver stated. For an operand that the challenger
+    /// invented it would be wrong, and an honest solver would be slashed.
     function test_judgeBlock_inventedOperand_reverts() public {
         GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);

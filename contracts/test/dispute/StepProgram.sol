@@ -5,7 +5,8 @@ import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, ProgramOpening} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title A step program with a call, a long reduction and edges of every kind, and its values: encoding.md sections 3 to 5.
+/// @title A step program with a call, a long reduction and edges of every kind, and its values: encoding.md
+/// sections 3 to 5.
 /// @notice State: x f32 [300] (two chunks), n i64 [1]. Constants: c f32 [300], and two that nothing reads.
 ///
 ///     0 input 0          leaf 0  x                      callee:  0 input 0   leaf 0
@@ -56,7 +57,7 @@ library StepProgram {
         return program(list, 3);
     }
 
-    /// @notice A program of these instructions; the signature's preimage plays no part on the chain.
+    /// @notice A program of these instructions; the signature's preimage is not used on the chain.
     function program(bytes[] memory list, uint32 leaves) internal pure returns (Program memory p) {
         p.instructions = list;
         p.opening = ProgramOpening(
@@ -114,7 +115,7 @@ library StepProgram {
         );
     }
 
-    /// @notice 300 times the same float.
+    /// @notice 300 copies of the same float.
     function floats(bytes4 value) internal pure returns (bytes memory data) {
         data = new bytes(1200);
         for (uint256 k; k < 1200; ++k) {
@@ -155,7 +156,8 @@ library StepProgram {
         return abi.encodePacked(leaf, type_);
     }
 
-    /// @notice An instruction with one result; all operands have types of one dimension (10 bytes with the leaf).
+    /// @notice An instruction with one result; all operands have types of one dimension (10 bytes with the
+    /// leaf).
     function instruction(
         uint16 opcode,
         uint32 first,

@@ -9,7 +9,8 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title The clock decides against the side to move, in every phase; and what then becomes of bonds and other games.
+/// @title The clock decides against the side to move in every phase; and what then happens to bonds and other
+/// games.
 contract TimeoutsTest is Play {
     function setUp() public override {
         super.setUp();
@@ -105,7 +106,7 @@ contract TimeoutsTest is Play {
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         assertEq(market.taskOf(task).openGames, 1);
-        // Nothing else can happen in the other game: no claim, no clock.
+        // Nothing else can happen in the other game: no claim, no timeout.
         vm.expectRevert(abi.encodeWithSelector(Refusals.TaskConvicted.selector, task));
         game.timeOut(other);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 0), _leaf(checkpoints, 1));

@@ -4,11 +4,11 @@ pragma solidity 0.8.37;
 import {Arbiter} from "../../src/Arbiter.sol";
 import {OperandChunk} from "../../src/types/Instruction.sol";
 
-/// @title The arbiter, many elements a call: for differential tests from other languages, where a call costs
-/// milliseconds and an element microseconds.
+/// @title The arbiter with many elements per call, for differential tests from other languages, where a call
+/// costs milliseconds and an element microseconds.
 contract ArbiterHarness is Arbiter {
-    /// @notice Elements first, first + 1, ... first + count - 1 of one instruction, from all chunks of its operands. Long
-    /// rows are split into blocks, folded and finished.
+    /// @notice Elements first, first + 1, ... first + count - 1 of one instruction, from all chunks of its
+    /// operands. Long rows are split into blocks, folded and finished.
     function elements(bytes calldata instruction, uint64 first, uint64 count, OperandChunk[] calldata chunks)
         external
         view

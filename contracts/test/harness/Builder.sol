@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {OperandChunk} from "../../src/types/Instruction.sol";
 
-/// @title Instructions and chunks for tests, written as encoding.md section 3 says.
+/// @title Instructions and chunks for tests, encoded as in encoding.md section 3.
 library Builder {
     /// @notice An encoded type.
     function shape(uint8 code) internal pure returns (bytes memory) {
@@ -72,7 +72,7 @@ library Builder {
         c[0] = OperandChunk(operand, index, data);
     }
 
-    /// @notice `count` times the same bytes.
+    /// @notice `count` copies of the same bytes.
     function repeated(bytes memory unit, uint256 count) internal pure returns (bytes memory out) {
         out = new bytes(unit.length * count);
         for (uint256 k; k < out.length; ++k) {

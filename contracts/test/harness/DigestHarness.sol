@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {Digests} from "../../src/libraries/Digests.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 
-/// @title Digests behind external functions: chunks and paths are calldata.
+/// @title External functions for Digests, so that chunks and paths are calldata.
 contract DigestHarness {
     function salt(address board, TaskId task, uint256 seat, address account, bytes32 seed, bytes32 secret)
         external

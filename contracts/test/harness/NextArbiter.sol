@@ -3,16 +3,16 @@ pragma solidity 0.8.37;
 
 import {Arbiter} from "../../src/Arbiter.sol";
 
-/// @title An arbiter of the next version of the arithmetic, for tests: it judges as version 1 does.
+/// @title An arbiter of the next arithmetic version, for tests; it judges like version 1.
 contract NextArbiter {
     Arbiter private immutable FIRST = new Arbiter();
 
-    /// @notice As IArbiter has it.
+    /// @notice As in IArbiter.
     function arithmetic() external pure returns (uint16) {
         return 2;
     }
 
-    /// @notice Every other question of IArbiter, and every revert, is version 1's.
+    /// @notice Forwards every other call of IArbiter to version 1, including reverts.
     fallback(bytes calldata question) external returns (bytes memory) {
         (bool answered, bytes memory answer) = address(FIRST).staticcall(question);
         if (answered) return answer;

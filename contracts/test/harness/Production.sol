@@ -20,7 +20,7 @@ interface IToken is IERC20 {
     function mint(address to, uint256 amount) external;
 }
 
-/// @title The vault, with what only its deployer and the tests' sums need.
+/// @title The vault, with functions that only its deployer and the tests' sums need.
 interface IVault is IStakeVault {
     function initialise(
         address market,
@@ -35,7 +35,7 @@ interface IVault is IStakeVault {
     function locks() external view returns (uint256);
 }
 
-/// @title The market, with what only its deployer and its pauser need.
+/// @title The market, with functions that only its deployer and its pauser need.
 interface IMarket is ITaskMarket {
     function initialise(IAuditBoard board, address game, address commitments, address looks, address juries)
         external;
@@ -43,9 +43,9 @@ interface IMarket is ITaskMarket {
     function unpause() external;
 }
 
-/// @title Deploys the contracts from their artifacts: the very bytes that a chain gets.
-/// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled like that contract,
-/// through the IR pipeline, which takes minutes over all tests. The test contract is the deployer.
+/// @title Deploys the contracts from their artifacts: exactly the bytecode that a chain gets.
+/// @dev Tests use contracts only through their interfaces. A test that imports a contract would be compiled
+/// like it, through the IR pipeline, which takes minutes for all tests. The test contract is the deployer.
 abstract contract Production is Test {
     address private _bounds;
 
@@ -84,7 +84,7 @@ abstract contract Production is Test {
         address pauser,
         Parameters memory parameters
     ) internal returns (IMarket) {
-        // Of all markets of a test, so that a test may expect a market's own constructor to revert.
+        // Shared by all markets of a test, so that a test may expect a market's own constructor to revert.
         if (_bounds == address(0)) _bounds = deployCode("TermsBounds.sol:TermsBounds");
         bytes memory arguments =
             abi.encode(vault, arbiter, beacon, _bounds, address(this), pauser, parameters);

@@ -7,7 +7,7 @@ import {SvdW} from "../../src/libraries/SvdW.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Production} from "./Production.sol";
 
-/// @title What the beacon computes on the way to a pairing, each a call: its hints are calldata.
+/// @title The beacon's steps before the pairing as external functions, because its hints are calldata.
 contract CurveHarness {
     function map(uint256 u, MapHints calldata hints) external pure returns (uint256, uint256) {
         return SvdW.map(u, hints);
@@ -22,7 +22,8 @@ contract CurveHarness {
     }
 }
 
-/// @title Finds hints and signs: what a caller of the beacon does off the chain, here by the precompiles MODEXP and ECMUL.
+/// @title Finds hints and signs, as a caller of the beacon does off-chain; here with the precompiles MODEXP
+/// and ECMUL.
 abstract contract Rounds is Production {
     uint256 internal constant P = Bn254.P;
     uint256 internal constant HALF = (P + 1) / 2;
@@ -30,7 +31,7 @@ abstract contract Rounds is Production {
 
     CurveHarness internal curve = new CurveHarness();
 
-    /// @dev SECRET times G2's generator, as `protocol.beacon.bn254.public_key` has it.
+    /// @dev SECRET times G2's generator, as computed by `protocol.beacon.bn254.public_key`.
     function _key() internal pure returns (uint256[4] memory) {
         return [
             0x0907a9f0c0526ec5aa0e9d7c2b31a7447564600a8753f42bc9441fa68d2c5af1,
@@ -62,7 +63,7 @@ abstract contract Rounds is Production {
         signature = _signPoint(point);
     }
 
-    /// @dev What a message hashes to.
+    /// @dev The point that a message hashes to.
     function _point(bytes32 message) internal view virtual returns (uint256[2] memory point) {
         (point[0], point[1]) = curve.hash(message, _hintsOf(message));
     }
@@ -76,7 +77,7 @@ abstract contract Rounds is Production {
         return [_mapHints(u[0]), _mapHints(u[1])];
     }
 
-    /// @dev RFC 9380's steps in their order, with roots and inverses by exponentiation.
+    /// @dev RFC 9380's steps in order, with roots and inverses by exponentiation.
     function _mapHints(uint256 u) internal view returns (MapHints memory hints) {
         (uint256 x1, uint256 x2, uint256 x3) = _candidates(u);
         hints.inverse = _inverse(u);
@@ -101,7 +102,7 @@ abstract contract Rounds is Production {
         x3 = addmod(1, mulmod(c4, mulmod(ratio, ratio, P), P), P);
     }
 
-    /// @dev The square root with the parity of u; of a number that has none, another number.
+    /// @dev The square root with the parity of u; an arbitrary number if there is no root.
     function _root(uint256 square, uint256 u) internal view returns (uint256 root) {
         root = _power(square, (P + 1) / 4);
         if ((root ^ u) & 1 != 0) root = P - root;
@@ -111,7 +112,7 @@ abstract contract Rounds is Production {
         return _power(number, (P - 1) / 2) <= 1;
     }
 
-    /// @dev Of 1 - 16 u^4, and 0 of 0: 0^(P-2) = 0.
+    /// @dev The inverse of 1 - 16 u^4; 0 for 0, because 0^(P-2) = 0.
     function _inverse(uint256 u) private view returns (uint256) {
         uint256 square = mulmod(4, mulmod(u, u, P), P);
         return _power(mulmod(1 + square, P + 1 - square, P), P - 2);

@@ -3,15 +3,16 @@ pragma solidity 0.8.37;
 
 import {Test} from "forge-std/Test.sol";
 
-/// @title Gas against tests/vectors/gas.json, which is committed: a move that got more expensive is red.
-/// @notice Above the record by more than TOLERANCE fails; so does below it by as much, for a record that is too high
-/// would let the next regression pass. Record again what has changed on purpose.
+/// @title Compares gas with the committed tests/vectors/gas.json: a more expensive move fails the test.
+/// @notice Fails if the gas is above or below the record by more than TOLERANCE: a record that is too high
+/// would hide the next regression. Re-record intended changes.
 abstract contract Snapshot is Test {
-    /// @notice Hundredths of the recorded gas.
+    /// @notice In percent of the recorded gas.
     uint256 private constant TOLERANCE = 2;
     string private constant FILE = "tests/vectors/gas.json";
 
-    /// @dev The last transaction's gas, cold storage, calldata and the 21,000 included. Only in isolated tests.
+    /// @dev The last transaction's gas, including cold storage, calldata and the 21,000. Only valid in
+    /// isolated tests.
     function _matches(string memory move, uint256 limit) internal returns (uint256 used) {
         used = vm.lastCallGas().gasTotalUsed;
         emit log_named_uint(move, used);

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 
-/// @title Rfc9162 behind external functions: its proofs are calldata.
+/// @title External functions for Rfc9162, so that proofs are calldata.
 contract TreeHarness {
     function leafHash(bytes calldata data) external view returns (bytes32) {
         return Rfc9162.leafHash(data);
@@ -43,7 +43,7 @@ contract TreeHarness {
         return Rfc9162.foldDescendants(size, levels, hashes);
     }
 
-    /// @notice The tree head over leaf hashes, straight from RFC 9162 section 2.1.1.
+    /// @notice The tree head over leaf hashes, directly from RFC 9162 section 2.1.1.
     function treeHead(bytes32[] calldata leaves) external view returns (bytes32) {
         return _treeHead(leaves);
     }

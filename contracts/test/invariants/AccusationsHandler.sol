@@ -9,13 +9,13 @@ import {Seat} from "../../src/types/Seats.sol";
 import {SaltedTree} from "../looks/SaltedTree.sol";
 import {LooksHandler} from "./LooksHandler.sol";
 
-/// @title Accusations by looks, true and false, and their ends. Games are answers of the game's address.
+/// @title Accusations by looks, true and false, and their ends. Games are mocked at the game's address.
 abstract contract AccusationsHandler is LooksHandler {
     mapping(TaskId task => mapping(uint256 look => uint32)) private _steps;
     /// @dev Games with which accused accounts contest.
     uint64 private _games;
 
-    /// @notice A look names the first chunk of a state: that which is false, or one that is not.
+    /// @notice A look accuses the first chunk of a state: a false one, or one that is not.
     function accuse(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);
@@ -35,7 +35,7 @@ abstract contract AccusationsHandler is LooksHandler {
         if (vm.getBlockTimestamp() <= looks.lookOf(task, look).until) _answer(task, look);
     }
 
-    /// @notice The accused account has its own game, which goes on until somebody wants the lock.
+    /// @notice The accused account contests with its own game, which continues until somebody wants the lock.
     function contest(uint256 seed) public action {
         (TaskId task, uint256 look) = _accusedLook(seed, true);
         ILooks.Look memory entry = looks.lookOf(task, look);
@@ -67,7 +67,7 @@ abstract contract AccusationsHandler is LooksHandler {
         ++done["closeMoot"];
     }
 
-    /// @notice A look whose aim another has hit gives up its game.
+    /// @notice A look drops its game because another look has already taken the lock it was after.
     function dropGame(uint256 seed) external action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);
@@ -83,7 +83,8 @@ abstract contract AccusationsHandler is LooksHandler {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The first look that is accused, from a random task on, of those that are Submitted, or not; 0 if there is none.
+    /// @dev The first accused look, starting from a random task, among tasks that are (or are not) Submitted;
+    /// 0 if there is none.
     function _accusedLook(uint256 seed, bool submitted) internal view returns (TaskId task, uint256 look) {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
@@ -124,7 +125,7 @@ abstract contract AccusationsHandler is LooksHandler {
         ++done["accuse"];
     }
 
-    /// @dev What the look's open accusation names.
+    /// @dev The place that the look's open accusation names.
     function _placeOf(TaskId task, uint256 look) private view returns (ILooks.Place memory) {
         return ILooks.Place(_steps[task][look], 0, 0, 0);
     }

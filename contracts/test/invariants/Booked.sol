@@ -11,26 +11,26 @@ import {IVault} from "../harness/Production.sol";
 import {Deployment} from "../market/Deployment.sol";
 import {Vm} from "forge-std/Vm.sol";
 
-/// @title What a handler books of each action, and the time and blocks that are its own.
+/// @title The records that a handler keeps of each action, and its own time and block number.
 abstract contract Booked is Deployment {
-    /// @dev A few more than most tasks need, so that juries have majorities.
+    /// @dev A few more than most tasks need, so that juries can have majorities.
     uint256 private constant MORE_VERIFIERS = 4;
     address[] public people;
-    /// @dev Sums over the vault's events of each lock: put in, taken out.
+    /// @dev Sums of the vault's events for each lock: amounts put in and taken out.
     mapping(uint256 lock => uint256) public lockedIn;
     mapping(uint256 lock => uint256) public takenOut;
-    /// @dev The first final status that was seen of a task.
+    /// @dev The first final status seen of a task.
     mapping(TaskId task => ITaskMarket.Status) public ended;
     mapping(ITaskMarket.Status => uint256) public endings;
     mapping(TaskId task => bool) public stalled;
-    /// @dev What seats have got of a convicted stake, and whether the rest was burned.
+    /// @dev Amount that seats got of a convicted stake, and whether the rest was burned.
     mapping(TaskId task => uint256) public claimed;
     mapping(TaskId task => bool) public rests;
-    /// @dev What a jury took of the stake of a task whose data are withheld.
+    /// @dev Amount that a jury took from the stake of a task whose data are withheld.
     mapping(TaskId task => uint256) public taken;
     /// @dev How often an action of this name did something.
     mapping(bytes32 name => uint256) public done;
-    /// @dev Events after which something may be burned: suspensions, verdicts.
+    /// @dev Number of events that may burn tokens: suspensions, verdicts.
     uint256 public causes;
     uint256 public deposited;
     uint256 public withdrawn;
@@ -42,7 +42,7 @@ abstract contract Booked is Deployment {
         vm.warp(_time);
         vm.roll(_block);
         vm.recordLogs();
-        // No time limit is shorter than that many actions: each takes a second.
+        // Every time limit is longer than this many actions of one second each.
         if (++_actions % 16 == 0) _duties();
         _;
         _book();
@@ -76,10 +76,10 @@ abstract contract Booked is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Anyone who is honest does what is due of it.
+    /// @dev Honest accounts do what they must.
     function _duties() internal virtual;
 
-    /// @dev A task in this status, searched from a random one on; 0 if there is none.
+    /// @dev A task in this status, searched from a random task on; 0 if there is none.
     function _find(uint256 seed, ITaskMarket.Status status)
         internal
         view
@@ -94,7 +94,7 @@ abstract contract Booked is Deployment {
         return (TaskId.wrap(0), entry);
     }
 
-    /// @dev Books the vault's events and the ends of tasks.
+    /// @dev Records the vault's events and the ends of tasks.
     function _book() private {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i; i < logs.length; ++i) {
@@ -128,7 +128,7 @@ abstract contract Booked is Deployment {
         }
     }
 
-    /// @dev A task has one verdict that data are withheld, at most.
+    /// @dev A task has at most one verdict that data are withheld.
     function _bookVerdict(TaskId task) private {
         ITaskMarket.Task memory entry = market.taskOf(task);
         if (entry.status == ITaskMarket.Status.Submitted) return;

@@ -6,7 +6,7 @@ import {GameId} from "../../src/types/Ids.sol";
 import {ClocksHandler} from "./ClocksHandler.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Every game ends within twice the clock, whatever the parties do: dispute.md section 6, "Clocks".
+/// @title Every game ends within twice the clock, whatever the parties do (dispute.md section 6, "Clocks").
 contract ClocksInvariants is Test {
     uint256 private constant AT_ONCE = 16;
 
@@ -34,7 +34,7 @@ contract ClocksInvariants is Test {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @dev The deadline of the party that is to move: after it anyone ends the game.
+    /// @dev The deadline of the side to move; after it anyone can end the game.
     /// forge-config: default.invariant.runs = 32
     function invariant_aGameEndsWithinTwiceTheClock() public {
         for (uint256 k = 1; k <= game.games(); ++k) {
@@ -62,7 +62,7 @@ contract ClocksInvariants is Test {
         }
     }
 
-    /// @dev All games that go on are played, up to sixteen, the earliest first; in the others no clock runs.
+    /// @dev The games in progress are played, up to sixteen, earliest first; no clock runs in the others.
     /// forge-config: default.invariant.runs = 32
     function invariant_sixteenGamesArePlayedInTheirOrder() public view {
         if (handler.convicted()) return;
@@ -82,8 +82,8 @@ contract ClocksInvariants is Test {
         assertEq(address(game).balance, handler.owed());
     }
 
-    /// @dev The handler is worth something: at random it brings games to both ends on time, lets games wait, and ends some
-    /// that owe deposits.
+    /// @dev The handler is effective: random runs end games on time both ways, make games wait, and end some
+    /// games that owe deposits.
     function test_handler_reachesBothEnds_succeeds() public {
         uint256 start = vm.snapshotState();
         bool[4] memory reached;

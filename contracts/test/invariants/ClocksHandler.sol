@@ -7,16 +7,16 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title Drives games of one task by moves of both sides, in any order and after any time.
-/// @notice An action that nothing is ready for does nothing; none reverts. After a conviction nothing happens any more.
+/// @title Drives games of one task by moves of both sides, in any order and after any delay.
+/// @notice An action that is not possible does nothing; none reverts. Nothing happens after a conviction.
 contract ClocksHandler is Play {
     uint256 private constant MOST_GAMES = 20;
 
-    /// @dev When a game was first seen played.
+    /// @dev When a game was first seen being played.
     mapping(GameId => uint256) public began;
     bool public convicted;
     bool public waited;
-    /// @dev A game ended that owed a deposit.
+    /// @dev Whether a game ended that owed a deposit.
     bool public returned;
     uint256 public dismissed;
 
@@ -67,7 +67,7 @@ contract ClocksHandler is Play {
         else game.revealNode(id, 0, 0, nodes, LeafTree.leaves(roots));
     }
 
-    /// @notice Somebody takes its coin out, also when all is over.
+    /// @notice Somebody withdraws its coin, even after the end.
     function fetch(uint256 seed) external {
         vm.prank(seed % 2 == 0 ? solver : challenger);
         game.withdrawCredit();
@@ -80,7 +80,7 @@ contract ClocksHandler is Play {
         if (convicted && game.gameOf(id).phase != IDisputeGame.Phase.Closed) game.closeMoot(id);
     }
 
-    /// @notice The challenger goes on.
+    /// @notice The challenger descends further.
     function descend(uint256 seed) external action {
         (GameId id, IDisputeGame.Game memory g) = _challengersTurn(seed);
         if (GameId.unwrap(id) == 0) return;
@@ -117,7 +117,7 @@ contract ClocksHandler is Play {
         return TIME;
     }
 
-    /// @notice Coin that the game owes: credits, and deposits of what is not answered.
+    /// @notice Coin that the game contract owes: credits, and deposits of unanswered nodes.
     function owed() external view returns (uint256 sum) {
         sum = game.creditOf(solver) + game.creditOf(challenger);
         for (uint256 k = 1; k <= game.games(); ++k) {
@@ -141,7 +141,8 @@ contract ClocksHandler is Play {
         return c.size + uint256(c.root) == 0 ? key == _topKey() && _traceWasAsked() : c.postedAt == 0;
     }
 
-    /// @dev A trace has no size before it has callees, so its claim shows in the games alone.
+    /// @dev A trace has no size before it has callees, so only the games show whether its claim was
+    /// requested.
     function _traceWasAsked() private view returns (bool) {
         for (uint256 k = 1; k <= game.games(); ++k) {
             if (game.gameOf(GameId.wrap(k)).step != 0) return true;
@@ -156,7 +157,7 @@ contract ClocksHandler is Play {
         if (waits && game.claimOf(g.claim).postedAt == 0) return (GameId.wrap(0), g);
     }
 
-    /// @dev A game that is played, in time or late, searched from a random one on; 0 if there is none.
+    /// @dev A game that is being played, in time or late, searched from a random game on; 0 if there is none.
     function _find(uint256 seed, bool inTime) private view returns (GameId id, IDisputeGame.Game memory g) {
         uint256 count = game.games();
         for (uint256 i; i < count; ++i) {

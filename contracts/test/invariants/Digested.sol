@@ -14,15 +14,16 @@ import {SaltedTree} from "../looks/SaltedTree.sol";
 import {Trees} from "../market/Trees.sol";
 import {Booked} from "./Booked.sol";
 
-/// @title True states, and true or false digests of them, as small as trees can be.
-/// @notice A state, or the constants, is one tensor of one chunk, and a segment one step. Item n is the state with that number, the
-/// last one the constants tree. A digest that lies has another leaf in state 1 of each segment.
+/// @title True states, and true or false digests of them, in the smallest possible trees.
+/// @notice A state, or the constants, is one tensor of one chunk; a segment is one step. Item n is the state
+/// with that number, and the last item is the constants tree. A false digest has another leaf in state 1 of
+/// each segment.
 abstract contract Digested is Booked {
     uint32 internal constant CONSTANTS = SEGMENTS + 1;
     uint256 internal constant FIRST_JUROR = 160;
     bytes32 private constant HELD = keccak256("held result");
     bytes32[] private _none;
-    /// @dev These never lie, are never late, and claim and accuse nothing.
+    /// @dev These accounts never lie, are never late, and neither claim nor accuse.
     mapping(address account => bool) public honest;
 
     function setUp() public virtual override {
@@ -70,7 +71,7 @@ abstract contract Digested is Booked {
         return board.seatOf(task, number).account;
     }
 
-    /// @dev Whether the account in this seat, or look, or of this juror, lies.
+    /// @dev Whether the account in this seat or look, or of this juror, lies.
     function _lies(TaskId task, uint256 number) internal view returns (bool) {
         address account = _accountOf(task, number);
         return !honest[account] && uint256(keccak256(abi.encode(task, number, account))) % 3 == 0;
@@ -100,7 +101,7 @@ abstract contract Digested is Booked {
         return _node(_saltedState(task, number, segment, 0), _saltedState(task, number, segment, 1));
     }
 
-    /// @dev Leaf hashes of the tree that is the digest of a seat, or a look.
+    /// @dev Leaf hashes of the tree whose root is the digest of a seat or look.
     function _parts(TaskId task, uint256 number) internal view returns (bytes32[] memory hashes) {
         uint32[] memory segments = board.segmentsOf(task, number);
         hashes = new bytes32[](number < 32 ? segments.length + 1 : 1);
@@ -110,7 +111,7 @@ abstract contract Digested is Booked {
         if (number < 32) hashes[segments.length] = _leaf(HELD);
     }
 
-    /// @dev Of a juror that votes yes.
+    /// @dev The digest of a juror that votes yes.
     function _digestOf(TaskId task, uint256 juror, uint256 item) internal view returns (bytes32) {
         if (_lies(task, juror)) return keccak256("guessed");
         return _leaf(SaltedTree.leaf(_saltOf(task, juror), _chunk(item)));
@@ -125,7 +126,7 @@ abstract contract Digested is Booked {
 
     // ------------------------------------------------------------------ proofs
 
-    /// @dev The solver's step tree of the segment is posted.
+    /// @dev Mocks that the solver's step tree of the segment is posted.
     function _mockSteps(TaskId task, uint256 segment) internal {
         IDisputeGame.Claim memory steps;
         (steps.task, steps.size, steps.postedAt) = (task, 2, 1);

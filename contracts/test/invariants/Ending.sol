@@ -6,13 +6,15 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Audit} from "../../src/types/Seats.sol";
 import {MarketHandler} from "./MarketHandler.sol";
 
-/// @title Brings every task to its end by calls that anyone may make, wherever its random calls have left it.
-/// @notice Of the parties only those that are honest do something meanwhile: all others are silent.
+/// @title Brings every task to its end by calls that anyone may make, from whatever state the random calls
+/// left it in.
+/// @notice Meanwhile only honest parties act; all others are silent.
 contract Ending is MarketHandler {
-    /// @dev More calls than any task needs: each of at most 8 draws of seats and 12 of looks has three, each jury five.
+    /// @dev More calls than any task needs: each of at most 8 draws of seats and 12 of looks takes three,
+    /// each jury five.
     uint256 private constant MOST_CALLS = 200;
 
-    /// @notice Afterwards every task is over, and nothing is bound by one.
+    /// @notice Afterwards every task is over and binds nothing.
     function endAll() external {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -24,7 +26,7 @@ contract Ending is MarketHandler {
         while (board.firstDraw().task != 0) {
             draw();
         }
-        // `_find` goes through tasks from the one of the seed on.
+        // `_find` goes through tasks starting from the seed's.
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
             while (looks.openAccusations(task) != 0) closeMoot(k - 1);
@@ -41,7 +43,7 @@ contract Ending is MarketHandler {
         return status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
     }
 
-    /// @dev One call of somebody that nothing is due of.
+    /// @dev One call by an account that has no duty here.
     function _step(TaskId task) private {
         uint256 seed = TaskId.unwrap(task) - 1;
         ITaskMarket.Task memory entry = market.taskOf(task);

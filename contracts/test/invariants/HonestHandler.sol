@@ -7,7 +7,7 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Seat} from "../../src/types/Seats.sol";
 import {JuriesHandler} from "./JuriesHandler.sol";
 
-/// @title What honest accounts do before any of their time limits passes.
+/// @title The actions of honest accounts before any of their time limits passes.
 abstract contract HonestHandler is JuriesHandler {
     function _reach(uint64 time) internal override {
         if (vm.getBlockTimestamp() >= time) return;
@@ -30,8 +30,8 @@ abstract contract HonestHandler is JuriesHandler {
         }
     }
 
-    /// @dev Anyone who is looked at opens its digest, and answers. Of those that are not honest three in four open it
-    /// too.
+    /// @dev Honest accounts that are looked at open their digests and answer. Of the others, three in four
+    /// open too.
     function _defend(TaskId task, uint256 look) private {
         bool isHonest = honest[_accountOf(task, _lookedAt(task, look))];
         bool opens = isHonest || uint256(keccak256(abi.encode(task, look))) % 4 != 0;
@@ -41,7 +41,8 @@ abstract contract HonestHandler is JuriesHandler {
         if (entry.accused != 0 && vm.getBlockTimestamp() <= entry.until) _answer(task, look);
     }
 
-    /// @dev Jurors vote, and open what they have. What one can fetch another may not.
+    /// @dev Jurors vote, and open what they have. An item that one juror can fetch may be unavailable to
+    /// another.
     function _judge(TaskId task) private {
         if (board.auditOf(task).claimant == 0 || board.auditOf(task).pending) return;
         for (uint256 slot; slot < market.termsOf(task).jurors; ++slot) {

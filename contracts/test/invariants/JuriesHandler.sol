@@ -12,7 +12,7 @@ import {AccusationsHandler} from "./AccusationsHandler.sol";
 abstract contract JuriesHandler is AccusationsHandler {
     mapping(TaskId task => mapping(uint256 seat => uint40 registration)) private _claimedBy;
 
-    /// @notice Somebody in a seat, or in a look, says that it cannot fetch an item.
+    /// @notice An account in a seat or look claims that it cannot fetch an item.
     function claimItem(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         if (TaskId.unwrap(task) == 0 || market.termsOf(task).jurors == 0) return;
@@ -30,7 +30,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         }
     }
 
-    /// @notice Some jurors vote, most of them the same; those that are honest do so anyway.
+    /// @notice Some jurors vote, most of them the same way; honest jurors vote anyway.
     function vote(uint256 seed) public action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn) return;
@@ -38,7 +38,7 @@ abstract contract JuriesHandler is AccusationsHandler {
             Seat memory juror = board.seatOf(task, FIRST_JUROR + slot);
             if (honest[juror.account] || !_mayAttest(task, FIRST_JUROR + slot, juror)) continue;
             uint256 choice = uint256(keccak256(abi.encode(seed, slot))) % 8;
-            // Most say what a bit of the seed says: otherwise no side has most of a jury.
+            // Most vote as a bit of the seed says; otherwise neither side would have a majority.
             if (choice != 0) _vote(task, FIRST_JUROR + slot, choice > 1 == (seed >> 128 & 1 == 0));
         }
     }
@@ -54,7 +54,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done["object"];
     }
 
-    /// @notice Jurors that have it open what the objection names.
+    /// @notice Jurors that have the chunk open what the objection names.
     function open(uint256 seed) external action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn) return;
@@ -86,7 +86,7 @@ abstract contract JuriesHandler is AccusationsHandler {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A task with a claim whose jury is drawn, or else with one that will not be judged.
+    /// @dev A task with a claim whose jury is drawn, or otherwise with a claim that will not be judged.
     function _claimOf(uint256 seed, bool drawn) internal view returns (TaskId task, bool found) {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
@@ -107,7 +107,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done[yes ? bytes32("yes") : bytes32("no")];
     }
 
-    /// @dev The juror has voted yes, has the chunk that is asked for, and has not shown it.
+    /// @dev The juror has voted yes, has the requested chunk, and has not opened it.
     function _mayOpen(TaskId task, uint256 slot) internal view returns (bool) {
         IJuries.Claim memory entry = juries.claimOf(task);
         if (entry.until == 0 || vm.getBlockTimestamp() > entry.until) return false;
@@ -123,7 +123,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done["open"];
     }
 
-    /// @dev Somebody voted yes, and those that voted no are not more than half of the jury.
+    /// @dev Somebody voted yes, and no more than half of the jury voted no.
     function _mayObject(TaskId task) private view returns (bool) {
         (,,, uint256 yes, uint256 no) = board.juryOf(task);
         uint256 count;

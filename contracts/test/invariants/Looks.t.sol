@@ -12,10 +12,12 @@ import {IVault} from "../harness/Production.sol";
 import {Ending} from "./Ending.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title What always holds of looks, juries and honest accounts. `MarketInvariants` checks it with its own sentences.
+/// @title Invariants of looks, juries and honest accounts. `MarketInvariants` checks them together with its
+/// own.
 abstract contract LooksInvariants is Test {
     uint256 private constant FIRST_JUROR = 160;
-    /// @dev The accounts that are honest in everything: the first ones of those that registered, behind five that did not.
+    /// @dev Number of accounts that are honest in everything: the first ones that registered, after five that
+    /// did not register.
     uint256 private constant HONEST = 3;
     uint256 private constant FIRST_HONEST = 5;
 
@@ -36,8 +38,8 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev The accusations of a task that are counted are those that are open, and each has its bond. So has the claim, which is the
-    /// board's too while a jury can judge it.
+    /// @dev The counted accusations of a task are the open ones, and each has its bond. So has the claim,
+    /// which the board also has while a jury can judge it.
     function invariant_countsAreOfWhatIsOpen() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -60,7 +62,8 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev A juror's digest is kept if its vote was yes, and the board counts the votes of jurors that it has.
+    /// @dev A juror's digest is stored exactly if it voted yes, and the board counts only votes of seated
+    /// jurors.
     function invariant_jurorsVotesAreTheirs() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -76,8 +79,8 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev Anyone who replays, opens, answers and votes in time is never suspended and never has less than it came
-    /// with.
+    /// @dev An account that replays, opens, answers and votes in time is never suspended and never has less
+    /// than it started with.
     function invariant_honestVerifiersLoseNothing() internal view {
         for (uint256 i; i < HONEST; ++i) {
             address account = handler.people(FIRST_HONEST + i);
@@ -87,7 +90,7 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev Every task is over, and no lock holds anything but those of registrations.
+    /// @dev Every task is over, and only locks of registrations hold anything.
     function invariant_everyTaskEndsAndFreesItsLocks() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             assertNotEq(uint8(handler.ended(TaskId.wrap(k))), uint8(ITaskMarket.Status.None));
@@ -133,7 +136,7 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev What the account has that is free, and its stake.
+    /// @dev The account's free balance plus its stake.
     function _wealth(address account) private view returns (uint256) {
         return vault.free(account) + _remaining(board.registrationOf(account).lock);
     }

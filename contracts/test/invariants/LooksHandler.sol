@@ -7,7 +7,7 @@ import {Audit, Seat} from "../../src/types/Seats.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Digested} from "./Digested.sol";
 
-/// @title What may happen to attestations, seats and looks of tasks, up to the opening of a digest.
+/// @title Actions on attestations, seats and looks of tasks, up to opening a digest.
 abstract contract LooksHandler is Digested {
     function attest(uint256 seed, bool all) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
@@ -20,7 +20,8 @@ abstract contract LooksHandler is Digested {
         }
     }
 
-    /// @notice Somebody shows the salt of an attested seat, in whatever state its task is while it is submitted and no look may be known.
+    /// @notice Somebody reveals the salt of an attested seat, in any state of a submitted task in which no
+    /// look may be known.
     function inform(uint256 seed) external action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);
@@ -36,7 +37,7 @@ abstract contract LooksHandler is Digested {
         }
     }
 
-    /// @notice What some looks look at is opened.
+    /// @notice The digests that some looks check are opened.
     function reveal(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers,) = board.looksOf(task);
@@ -45,7 +46,7 @@ abstract contract LooksHandler is Digested {
         }
     }
 
-    /// @notice A look takes the lock of what it looks at.
+    /// @notice A look takes the lock of the seat or look it checks.
     function takeUnrevealed(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers,) = board.looksOf(task);
@@ -54,7 +55,7 @@ abstract contract LooksHandler is Digested {
             Seat memory seat = board.seatOf(task, _lookedAt(task, look));
             if (seat.caught || honest[seat.account] || _isRevealed(task, look)) continue;
             _reach(_revealsUntil(task) + 1);
-            // Most accounts open what they have meanwhile.
+            // Most accounts open their digests in the meantime.
             if (_isRevealed(task, look)) return;
             looks.takeUnrevealed(task, look);
             ++done["takeUnrevealed"];
@@ -132,7 +133,7 @@ abstract contract LooksHandler is Digested {
         looks.inform(task, seat, digest, salt);
     }
 
-    /// @dev Whether a seat of the drawn task, or a look, has a silent account, and whether a seat has none.
+    /// @dev Whether a seat or look of the drawn task has a silent account, and whether a seat has no account.
     function _missing(TaskId task) internal view returns (bool silent, bool empty) {
         Seat[] memory seats = board.seatsOf(task);
         for (uint256 i; i < seats.length; ++i) {

@@ -10,8 +10,8 @@ import {Ending} from "./Ending.sol";
 import {LooksInvariants} from "./Looks.t.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
-/// @title What always holds (dispute.md section 8), as far as vault, market, audit board, looks and juries can break
-/// it.
+/// @title Invariants (dispute.md section 8) as far as vault, market, audit board, looks and juries can break
+/// them.
 contract MarketInvariants is LooksInvariants {
     uint256 private constant ACTIONS = 55;
 
@@ -25,7 +25,7 @@ contract MarketInvariants is LooksInvariants {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @notice One campaign checks every sentence: with their own campaigns each would see the same calls again.
+    /// @notice One campaign checks every invariant: separate campaigns would each see the same calls again.
     /// forge-config: default.invariant.check-interval = 8
     function invariant_everySentenceHolds() public view {
         invariant_escrowCoversEveryClaim();
@@ -43,15 +43,16 @@ contract MarketInvariants is LooksInvariants {
         invariant_honestVerifiersLoseNothing();
     }
 
-    /// @notice Wherever a run stops, every task can be brought to an end, and then nothing is locked but stakes of registrations.
+    /// @notice Wherever a run stops, every task can be brought to an end, after which only stakes of
+    /// registrations are locked.
     function afterInvariant() public {
         handler.endAll();
         invariant_everySentenceHolds();
         invariant_everyTaskEndsAndFreesItsLocks();
     }
 
-    /// @dev Before it is over a task's escrow holds the price (at most the budget), the fees of all seats and of the draws that it
-    /// has not paid; and the best bidder's lock the penalty, then the stake.
+    /// @dev Until a task is over, its escrow holds the price (at most the budget), the fees of all seats and
+    /// of the draws that it has not paid for. The best bidder's lock holds the penalty, then the stake.
     function invariant_escrowCoversEveryClaim() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -71,7 +72,7 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev Nobody has two seats, and who has one, or is suspended, cannot be drawn.
+    /// @dev Nobody has two seats, and an account that has a seat or is suspended cannot be drawn.
     function invariant_oneSeatAtATime() internal view {
         (address[] memory accounts, uint256[] memory bindings) = _bindings();
         uint256 unit = market.parameters().stakeUnit;
@@ -91,7 +92,7 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev The board counts and keeps the attestations of the seats that are attested, and of no other.
+    /// @dev The board counts and stores the attestations of exactly the attested seats.
     function invariant_attestationsAreThoseOfTheSeats() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -110,8 +111,9 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev Looks begin when every seat is attested, and from then on it stays so; there are as many as segments at most, four levels,
-    /// and none where the terms have none. What is audited awaits nothing, and only that is settled.
+    /// @dev Looks begin when every seat is attested, and seats stay attested from then on. There are at most
+    /// as many looks as segments, on four levels, and none if the terms have none. An audited task awaits
+    /// nothing, and only audited tasks are settled.
     function invariant_looksFollowTheSeats() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -130,13 +132,14 @@ contract MarketInvariants is LooksInvariants {
             for (uint256 i; i < looks_.length; ++i) {
                 uint256 slot = numbers[i] % 32;
                 bool awaited = numbers[i] / 32 == audit.level && audit.looking >> slot & 1 == 1;
-                // Those that wait when the task ends, or when the draw of a jury lapses, stay unchanged.
+                // Looks that are awaited when the task ends, or when the draw of a jury lapses, stay
+                // unchanged.
                 assertTrue(looks_[i].attested != awaited || handler.done("lapse of a jury") != 0);
             }
         }
     }
 
-    /// @dev A task's window does not end while a draw of it is asked for, nor before its attestations are due.
+    /// @dev A task's window does not end while a draw of it is pending, nor before its attestations are due.
     function invariant_windowOutlastsAttestations() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -148,8 +151,8 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev Bidding ends: its overtime is below (n + 1) extensions, where n bids, each as high and as late as it may be, bring the
-    /// budget down to 0.
+    /// @dev Bidding ends: its overtime is below (n + 1) extensions, where n bids, each as high and as late as
+    /// allowed, bring the budget down to 0.
     function invariant_biddingEnds() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -180,8 +183,8 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev What came in is what went out, what the people of the terms own or have locked, and what was burned: so nobody
-    /// else received anything.
+    /// @dev Deposits equal withdrawals plus the balances and locks of the known accounts plus burned tokens,
+    /// so nobody else received anything.
     function invariant_inflowEqualsPayoutsRefundsAndBurns() internal view {
         uint256 held = vault.burned();
         address[] memory accounts = handler.everybody();
@@ -196,17 +199,17 @@ contract MarketInvariants is LooksInvariants {
         assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
     }
 
-    /// @dev Only a conviction, a missed deadline, a silent seat or look, an informer, a digest that was not opened or did not answer, or
-    /// a verdict burns.
+    /// @dev Tokens burn only after a conviction, a missed deadline, a silent seat or look, an informer, a
+    /// digest that was not opened or not answered for, or a verdict.
     function invariant_onlySlashesDelaysSilencesAndInformersBurn() internal view {
         uint256 causes = handler.endings(ITaskMarket.Status.Slashed)
             + handler.endings(ITaskMarket.Status.Refunded) + handler.causes();
         if (causes == 0) assertEq(vault.burned(), 0);
     }
 
-    /// @dev The handler is worth something: at random it brings tasks to every end there is.
+    /// @dev The handler is effective: random runs bring tasks to every possible end.
     function test_handler_reachesEveryEnd_succeeds() public {
-        // All of it costs more than a test has.
+        // The total gas is more than a test has.
         vm.pauseGasMetering();
         uint256[4] memory reached;
         uint256[4] memory voids;
@@ -258,8 +261,9 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev An action with arguments of the seed. Every action takes words, a few of them narrower or a bit.
-    /// @param stopped The beacon has stopped: tasks come and go, and no draw is executed.
+    /// @dev An action with arguments from the seed. Every action takes words, a few of them narrower or a
+    /// single bit.
+    /// @param stopped The beacon has stopped: tasks are posted and end, and no draw is executed.
     function _act(uint256 seed, bool stopped) private {
         uint8[6] memory few = [0, 1, 2, 4, 16, 17];
         bytes4 selector = _selector(stopped ? few[seed % 6] : seed % ACTIONS);
@@ -272,7 +276,7 @@ contract MarketInvariants is LooksInvariants {
         if (selector == handler.attest.selector) return handler.attest(seed, seed & 4 == 0);
         if (selector == handler.withdraw.selector) return handler.withdraw(seed, seed >> 8);
         if (selector == handler.claim.selector) return handler.claim(seed, seed & 8 == 0, seed & 16 == 0);
-        // What has no argument does not read it.
+        // A function without arguments ignores it.
         (bool success,) = address(handler).call(abi.encodeWithSelector(selector, seed));
         assertTrue(success);
     }
@@ -321,7 +325,7 @@ contract MarketInvariants is LooksInvariants {
         return handler.advance.selector;
     }
 
-    /// @dev What a handler counts of looks, juries and cancelled tasks: each is to happen.
+    /// @dev The events of looks, juries and cancelled tasks that a handler counts; each must occur.
     function _names() private pure returns (bytes32[] memory names) {
         names = new bytes32[](21);
         (names[0], names[1], names[2]) = ("inform", "reveal", "takeUnrevealed");
@@ -334,7 +338,8 @@ contract MarketInvariants is LooksInvariants {
         names[20] = "cancel";
     }
 
-    /// @dev What is left of the stake: of a convicted task what was not paid out, until it burns; at least a quarter burns.
+    /// @dev The rest of the stake. For a convicted task: what was not paid out, until it burns; at least a
+    /// quarter burns.
     function _restOf(TaskId task, ITaskMarket.Status ended) private view returns (uint256 rest) {
         if (ended != ITaskMarket.Status.Slashed) return 0;
         Terms memory terms = market.termsOf(task);
@@ -357,7 +362,7 @@ contract MarketInvariants is LooksInvariants {
         }
     }
 
-    /// @dev How many seats, looks and juries bind each account: neither released nor caught.
+    /// @dev The number of seats, looks and jury seats that bind each account: neither released nor caught.
     function _bindings() private view returns (address[] memory accounts, uint256[] memory bindings) {
         accounts = handler.everybody();
         bindings = new uint256[](accounts.length);
@@ -373,7 +378,7 @@ contract MarketInvariants is LooksInvariants {
         for (uint256 i; i < seats.length; ++i) {
             if (seats[i].account == address(0) || seats[i].released || seats[i].caught) continue;
             uint256 who;
-            // Runs out of bounds where somebody unknown is seated.
+            // Goes out of bounds if an unknown account is seated.
             while (accounts[who] != seats[i].account) ++who;
             ++bindings[who];
         }

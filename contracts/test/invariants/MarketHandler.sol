@@ -9,8 +9,9 @@ import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {HonestHandler} from "./HonestHandler.sol";
 
-/// @title Drives up to four tasks through anything that may happen to them, in any order.
-/// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
+/// @title Drives up to four tasks through all possible events, in any order.
+/// @notice An action that is not possible does nothing; none reverts. Time and block number are the handler's
+/// own.
 contract MarketHandler is HonestHandler {
     uint256 private constant MOST_TASKS = 4;
     uint8 private constant JURORS = 3;
@@ -18,7 +19,7 @@ contract MarketHandler is HonestHandler {
 
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
 
-    /// @notice One task is drawn and one has looks: short runs reach what comes after that.
+    /// @notice One task is drawn and one has looks, so that short runs reach what comes after that.
     function setUp() public override {
         super.setUp();
         _begin(69);
@@ -27,7 +28,8 @@ contract MarketHandler is HonestHandler {
         draw();
     }
 
-    /// @dev Of two seats, or of one, with three segments each; both tasks have juries and nine looks in ten.
+    /// @dev Posts a task with two seats or one, with three segments each; both tasks have juries and a look
+    /// chance of nine in ten.
     function _begin(uint16 shape) private {
         post(BUDGET, 0, 2 * UNIT, shape);
         uint256 seed = market.tasks() - 1;
@@ -39,7 +41,7 @@ contract MarketHandler is HonestHandler {
 
     // ------------------------------------------------------------------ actions
 
-    /// @notice The honest next step of a random task; without it few tasks would get to their settlement.
+    /// @notice The honest next step of a random task; without it few tasks would reach settlement.
     function advance(uint256 seed) external {
         vm.roll(_block);
         uint256 count = market.tasks();
@@ -62,7 +64,7 @@ contract MarketHandler is HonestHandler {
         Terms memory terms = _smallTerms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
         terms.restitution = uint128(bound(restitution, 0, terms.budget));
-        // No offer takes a fee below half a token.
+        // No offer accepts a fee below half a token.
         terms.auditFee = uint128(bound(fee, UNIT / 2, 9 * UNIT));
         terms.verifiers = 1 + shape % 4;
         terms.segmentsPerVerifier = 1 + (shape / 4) % 5;
@@ -83,7 +85,7 @@ contract MarketHandler is HonestHandler {
         market.bid(task, uint128(bound(price, most / 2, most)));
     }
 
-    /// @notice Bids as high and as late as it may be, several times: nobody can make bidding last longer.
+    /// @notice Bids as high and as late as allowed, several times: nobody can make bidding last longer.
     function bidLate(uint256 seed) external action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (TaskId.unwrap(task) == 0 || _time > entry.bidsUntil) return;
@@ -104,7 +106,8 @@ contract MarketHandler is HonestHandler {
         market.assign(task);
     }
 
-    /// @notice The submitter takes back what nobody has bid on; seldom, for few tasks would get any further.
+    /// @notice The submitter cancels a task on which nobody has bid; rarely, since otherwise few tasks would
+    /// get any further.
     function cancel(uint256 seed) external action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (TaskId.unwrap(task) == 0 || entry.bidder != address(0) || seed % 4 != 0) return;
@@ -138,20 +141,20 @@ contract MarketHandler is HonestHandler {
         market.expire(task);
     }
 
-    /// @notice Executes the first draw of the queue, whatever has become of its task.
+    /// @notice Executes the first draw of the queue, whatever happened to its task.
     function draw() public action {
         uint40 task = board.firstDraw().task;
         if (task != 0) _draw(TaskId.wrap(task));
     }
 
-    /// @notice Settles a task, or has its seats drawn again, or voids it.
+    /// @notice Settles a task, requests a redraw of its seats, or voids it.
     function finish(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);
         if (TaskId.unwrap(task) == 0 || audit.pending || audit.claimant != 0) return;
         _reach(audit.until + 1);
         audit = board.auditOf(task);
-        // Honest accounts may have attested, and so brought on the next level of looks.
+        // Honest accounts may have attested in the meantime, which requests the next level of looks.
         if (audit.pending) return;
         (bool silent, bool empty) = _missing(task);
         if (silent || (empty && (audit.escrowDraws < 8 || audit.purse != 0))) {
@@ -163,7 +166,7 @@ contract MarketHandler is HonestHandler {
         }
     }
 
-    /// @notice Lets a task's empty seats be drawn again until its escrow pays no more.
+    /// @notice Redraws a task's empty seats until its escrow pays no more.
     function exhaust(uint256 seed) external {
         if (seed % 2 == 0) return;
         for (uint256 i; i < 24; ++i) {
@@ -195,7 +198,7 @@ contract MarketHandler is HonestHandler {
         market.closeStalled(task);
     }
 
-    /// @notice Frees who sits in tasks that are over.
+    /// @notice Frees accounts with seats in tasks that are over.
     function release() public action {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -246,7 +249,7 @@ contract MarketHandler is HonestHandler {
         }
     }
 
-    /// @notice Stalled tasks are few: each that is met.
+    /// @notice Convicts any stalled task that it finds, because they are few.
     function convict(uint256 seed) external {
         if (seed % 2 != 0 || seed % 3 == 0) convictOne(seed);
     }
@@ -261,7 +264,7 @@ contract MarketHandler is HonestHandler {
         _mockClaims(task, uint64(_time) + CLAIM_PERIOD);
     }
 
-    /// @notice A seat of a convicted task claims its cost, its fee, or both; each once.
+    /// @notice A seat of a convicted task claims its cost, its fee, or both, once each.
     function claim(uint256 seed, bool cost, bool fee) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Slashed);
         uint256 seats = board.seatsOf(task).length;
@@ -298,7 +301,7 @@ contract MarketHandler is HonestHandler {
         withdrawn += amount;
     }
 
-    /// @notice Resigns, and once the unbonding period is over leaves and registers again.
+    /// @notice Resigns; after the unbonding period leaves and registers again.
     function turnOver(uint256 who) external action {
         address account = verifiers[who % verifiers.length];
         Registration memory entry = board.registrationOf(account);
@@ -346,7 +349,7 @@ contract MarketHandler is HonestHandler {
         else close(seed);
     }
 
-    /// @dev The highest bid that the task takes now, if it takes any.
+    /// @dev The highest bid that the task accepts now, if any.
     function _mostBid(TaskId task, ITaskMarket.Task memory entry)
         private
         view
@@ -358,7 +361,7 @@ contract MarketHandler is HonestHandler {
         return undercut > entry.price ? (false, 0) : (true, entry.price - undercut);
     }
 
-    /// @dev A submitted task, or one that stalled, within its window.
+    /// @dev A submitted or stalled task within its window.
     function _challengeable(uint256 seed) private view returns (TaskId task) {
         ITaskMarket.Status status = seed % 2 == 0 ? ITaskMarket.Status.Submitted : ITaskMarket.Status.Unpaid;
         ITaskMarket.Task memory entry;

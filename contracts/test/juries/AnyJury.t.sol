@@ -5,10 +5,10 @@ import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Any votes, objections and openings: every account ends with what audit.md section 8 says, and no token is
-/// made or lost.
+/// @title Any votes, objections and openings: every account ends with the amount in audit.md section 8, and
+/// no tokens are created or lost.
 contract AnyJuryTest is Claiming {
-    /// @dev What the verdict should be, in the words of the document.
+    /// @dev The expected verdict, in the terms of the document.
     struct Due {
         uint256 stands;
         uint256 no;
@@ -82,7 +82,7 @@ contract AnyJuryTest is Claiming {
         assertEq(vault.burned(), due.burned);
     }
 
-    /// @dev The task goes on to its settlement, or is closed unpaid.
+    /// @dev The task continues to settlement, or is closed unpaid.
     function _assertEnd(Due memory due) private {
         uint256 left = _remaining(market.taskOf(task).stake);
         if (due.verdict != IJuries.Verdict.Withheld) {

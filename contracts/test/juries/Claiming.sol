@@ -12,19 +12,21 @@ import {Looking} from "../looks/Looking.sol";
 import {SaltedTree} from "../looks/SaltedTree.sol";
 
 /// @title A drawn task with juries: claims, votes and openings of true items.
-/// @notice Item n is the state with that number, item 7 the constants tree. Tensor 0 of an item has three `chunks`, the last one short,
-/// every other tensor one of 40 bytes. A claim is by seat 0 where nothing else is said.
+/// @notice Item n is the state with that number, item 7 the constants tree. Tensor 0 of an item has three
+/// `chunks`, the last one short; every other tensor has one chunk of 40 bytes. Claims are by seat 0 unless
+/// stated otherwise.
 abstract contract Claiming is Looking {
     uint32 internal constant CONSTANTS = SEGMENTS + 1;
     uint256 internal constant FIRST = 160;
     uint256 internal constant PRICE = 50 * uint256(UNIT);
-    /// @dev Of a seat: two segments, and a draw.
+    /// @dev Penalty of a seat: the fee of two segments, and a draw fee.
     uint256 internal constant PENALTY = 2 * uint256(SEAT_FEE) + DRAW_FEE;
     uint256 internal constant BACK = SEAT_FEE + DRAW_FEE;
 
-    /// @dev J: four are more than half of seven. A share is a seventh of 10^18 units, so one unit of the bond is left.
+    /// @dev J: four are more than half of seven. A share is a seventh of 10^18 units, so one unit of the bond
+    /// is left over.
     uint8 internal jurors = 7;
-    /// @dev Of tensor 0.
+    /// @dev Number of chunks of tensor 0.
     uint256 internal chunks = 3;
 
     function setUp() public virtual override {
@@ -95,7 +97,7 @@ abstract contract Claiming is Looking {
         return LeafTree.root(LeafTree.leaves(_saltedTensors(juror, item)));
     }
 
-    /// @dev The walk to a chunk; its bits below the leaf are ones, which mean nothing.
+    /// @dev The walk to a chunk; its bits below the leaf are ones and have no meaning.
     function _walk(uint256 tensor, uint256 chunk) internal view returns (uint32) {
         (uint32 turns, uint8 depth) = SaltedTree.placeOf(tensor == 0 ? chunks : 1, chunk);
         if (depth == 0) return type(uint32).max;
@@ -154,7 +156,7 @@ abstract contract Claiming is Looking {
         }
     }
 
-    /// @dev The votes of a jury on an item; all that are in neither are silent. The time for votes is over.
+    /// @dev The votes of a jury on an item; jurors in neither list are silent. The voting period is over.
     function _voted(uint32 item, uint256 yes, uint256 no) internal {
         _seated(item);
         _voteYes(yes);
@@ -162,7 +164,7 @@ abstract contract Claiming is Looking {
         _reach(uint256(_audit().until) + 1);
     }
 
-    /// @dev The claimant objects, and the chunk is to be opened.
+    /// @dev The claimant objects, and the chunk must be opened.
     function _objected(uint32 item, uint256 yes, uint256 no, uint32 tensor, uint256 chunk) internal {
         _voted(item, yes, no);
         _object(tensor, _walk(tensor, chunk));
@@ -199,7 +201,7 @@ abstract contract Claiming is Looking {
 
     // ------------------------------------------------------------------ ends of tasks
 
-    /// @dev The solver is silent in a game of a stranger.
+    /// @dev Convicts the solver, which is silent in a stranger's game.
     function _convict() internal {
         SegmentIndex one = SegmentIndex.wrap(1);
         bytes32 salt = _commit(task, one, second);
@@ -212,7 +214,7 @@ abstract contract Claiming is Looking {
 
     // ------------------------------------------------------------------ what is left
 
-    /// @dev All tokens are free, in locks, or burned.
+    /// @dev Checks that all tokens are free, in locks, or burned.
     function _assertConserved() internal view {
         uint256 sum = vault.burned() + _free(submitter) + _free(solver) + _free(challenger) + _free(second);
         sum += _free(drawer) + _free(anyone);

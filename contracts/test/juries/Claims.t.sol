@@ -8,7 +8,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit, PendingDraw} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Who may claim that data are withheld, what it locks, and the draw of the jury.
+/// @title Who may claim that data are withheld, what a claim locks, and the draw of the jury.
 contract ClaimsTest is Claiming {
     function test_claim_locksBondAndDrawFee_succeeds() public {
         _start();
@@ -41,7 +41,7 @@ contract ClaimsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Jurors are drawn like seats; the draw fee is the claimant's, and the challenge window stays open.
+    /// @dev Jurors are drawn like seats. The claimant pays the draw fee, and the challenge window stays open.
     function test_draw_jury_succeeds() public {
         _start();
         _claim(0, CONSTANTS);
@@ -56,7 +56,7 @@ contract ClaimsTest is Claiming {
         assertEq(audit.until, until);
         assertFalse(audit.pending);
         assertEq(market.taskOf(task).challengeUntil, type(uint64).max);
-        // Of the rest of the audit a jury changes nothing.
+        // A jury does not change the rest of the audit.
         (before.until, before.pending) = (audit.until, false);
         assertEq(abi.encode(audit), abi.encode(before));
         for (uint256 slot; slot < jurors; ++slot) {
@@ -85,7 +85,7 @@ contract ClaimsTest is Claiming {
         _claim(0, CONSTANTS);
     }
 
-    /// @dev Also of an empty seat, of a number that is none, and of one whose low byte is a seat.
+    /// @dev Also for an empty seat, for a number out of range, and for one whose low byte is a seat.
     function test_claim_notOwnSeat_reverts() public {
         _start();
         address account = _account(0);
@@ -125,7 +125,8 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
     }
 
-    /// @dev Claims in a seat of two segments, of any items and with any verdicts. The other seat has six claims.
+    /// @dev Claims in a seat of two segments, on any items and with any verdicts. The other seat still has
+    /// six claims.
     function test_claim_afterTheLast_reverts() public {
         jurors = 6;
         _voted(1, 63, 0);
@@ -145,7 +146,8 @@ contract ClaimsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev A solver that serves the jurors what was claimed and withholds the next item is asked for each in turn.
+    /// @dev A solver that serves the claimed item to the jurors and withholds the next one faces a claim for
+    /// each in turn.
     function test_claim_everyItem_succeeds() public {
         (seats, each, jurors) = (1, 6, 3);
         _start();
@@ -161,7 +163,7 @@ contract ClaimsTest is Claiming {
         _settle();
     }
 
-    /// @dev The account that is drawn into the seat after that has its own claims: five, for one segment.
+    /// @dev The account that is drawn into the seat afterwards has its own claims: five, for one segment.
     function test_claim_drawnAgain_succeeds() public {
         (seats, each, jurors) = (1, 1, 6);
         _start();
@@ -188,7 +190,8 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(0, 0, refusal);
     }
 
-    /// @dev Anyone who has no free tokens for the bond and the draw claims nothing, and nothing is half done.
+    /// @dev An account without enough free tokens for the bond and the draw cannot claim, and nothing is left
+    /// half done.
     function test_claim_notEnoughFree_reverts() public {
         _start();
         address account = _account(0);
@@ -206,7 +209,7 @@ contract ClaimsTest is Claiming {
         assertEq(market.taskOf(task).challengeUntil, _audit().until + REST_OF_WINDOW);
     }
 
-    /// @dev Claims leave 127 draws of a task to its seats and looks.
+    /// @dev Claims leave 127 draws of a task for its seats and looks.
     function test_claim_drawsOfOthers_reverts() public {
         (seats, each) = (1, 1);
         _start();
@@ -224,7 +227,7 @@ contract ClaimsTest is Claiming {
         board.redraw(task);
     }
 
-    /// @dev The account that claims waits for its jury; the other seat attests in time.
+    /// @dev The claiming account waits for its jury; the other seat attests in time.
     function test_attest_claimant_reverts() public {
         _start();
         _claim(0, 1);
@@ -235,7 +238,7 @@ contract ClaimsTest is Claiming {
         assertEq(_audit().attested, 1);
     }
 
-    /// @dev Nobody is silent while a jury is open: its claimant may be right for all.
+    /// @dev Nobody counts as silent while a jury is open: its claimant may be right for everyone.
     function test_redraw_whileAJuryIsOpen_reverts() public {
         _start();
         _claim(0, 1);
@@ -262,13 +265,13 @@ contract ClaimsTest is Claiming {
         vm.expectRevert(refusal);
         board.forfeit(task, FIRST, anyone);
         vm.stopPrank();
-        // And the juries take no lock of a seat or a look.
+        // The juries contract cannot take the lock of a seat or look.
         vm.prank(address(juries));
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), address(juries)));
         board.forfeit(task, FIRST - 1, anyone);
     }
 
-    /// @dev Seat 0 is silent and drawn again until the task has had that many draws.
+    /// @dev Seat 0 is silent and redrawn until the task has had that many draws.
     function _silentUntil(uint256 draws) private {
         while (_audit().draws < draws) {
             address silent = _account(0);
@@ -279,7 +282,7 @@ contract ClaimsTest is Claiming {
         }
     }
 
-    /// @dev A claim whose jury of six is halved.
+    /// @dev A claim whose jury of six is split in half.
     function _undecided(uint256 seat, uint32 item) private {
         vm.warp(vm.getBlockTimestamp() + 1);
         _claim(seat, item);

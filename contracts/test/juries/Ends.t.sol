@@ -9,11 +9,12 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Seat} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Tasks that end while a jury is asked for, open, or owes openings; and draws of juries that nobody executes.
+/// @title Tasks that end while a jury is requested, is open, or owes openings; and draws of juries that
+/// nobody executes.
 contract JuryEndsTest is Claiming {
     // ------------------------------------------------------------------ conviction
 
-    /// @dev The queue goes on: the draw pays who executes it, finds the same accounts, and binds nobody.
+    /// @dev The queue continues: the draw pays its executor, finds the same accounts, and binds nobody.
     function test_convict_juryAsked_succeeds() public {
         _start();
         _claim(0, 3);
@@ -40,7 +41,7 @@ contract JuryEndsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Jurors are bound until somebody releases them, once; nobody is punished.
+    /// @dev Jurors are bound until somebody releases them, once; nobody is penalised.
     function test_convict_juryOpen_succeeds() public {
         _seated(3);
         _voteYes(3);
@@ -59,7 +60,7 @@ contract JuryEndsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev An opening that was owed is owed no more.
+    /// @dev An opening that was owed is no longer owed.
     function test_convict_objected_succeeds() public {
         _objected(3, 15, 0, 0, 1);
         _open(1);
@@ -85,7 +86,8 @@ contract JuryEndsTest is Claiming {
 
     // ------------------------------------------------------------------ stalls
 
-    /// @dev A jury that is drawn has its own end: nobody ends the task before it, however short the stall period.
+    /// @dev A drawn jury has its own deadline: nobody can end the task before it, however short the stall
+    /// period.
     function test_stall_juryOpen_reverts() public {
         _seated(3);
         _voteYes(127);
@@ -140,7 +142,8 @@ contract JuryEndsTest is Claiming {
 
     // ------------------------------------------------------------------ lapses
 
-    /// @dev A look's jury that nobody draws ends with the looks: the task can be settled, and the claimant is not silent.
+    /// @dev A look's jury that nobody draws ends with the looks: the task can be settled, and the claimant
+    /// does not count as silent.
     function test_lapse_juryOfALook_succeeds() public {
         chance = 5_000;
         _looked(3);
@@ -165,7 +168,7 @@ contract JuryEndsTest is Claiming {
         vm.prank(claimant);
         juries.object(task, 0, 0);
         _drop(claimant);
-        // The queue goes on, and seats nobody.
+        // The queue continues, and seats nobody.
         bytes memory audit = abi.encode(_audit());
         uint256 had = _free(drawer);
         _drawWith(0);
@@ -197,7 +200,7 @@ contract JuryEndsTest is Claiming {
         juries.drop(task);
     }
 
-    /// @dev A jury of one task is nothing to another: claims, draws and verdicts go on side by side.
+    /// @dev Juries of different tasks are independent: claims, draws and verdicts run in parallel.
     function test_drop_twoTasks_succeeds() public {
         _register(12);
         _start();
@@ -213,7 +216,7 @@ contract JuryEndsTest is Claiming {
         task = first;
         _convict();
         MapHints[2] memory none;
-        // The first task's draw is first, though the task is over.
+        // The first task's draw is first in the queue, although the task is over.
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotFirst.selector, first, second_));
         board.draw(second_, "", none);
         _drawWith(0);
@@ -229,7 +232,7 @@ contract JuryEndsTest is Claiming {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Closing is over: dropping is left.
+    /// @dev Closing is no longer possible; dropping is.
     function _expectOver() private {
         ITaskMarket.Status status = market.taskOf(task).status;
         vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));

@@ -5,11 +5,11 @@ import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title What each transaction of a jury costs: states of two tensors, the longer one of three chunks. A path of 16 hashes more, as an
-/// opening has four, costs about 20,000.
+/// @title Gas of each transaction of a jury, for states of two tensors, the longer one with three chunks.
+/// Each path with 16 more hashes costs about 20,000; an opening has four paths.
 /// @notice Isolated, as in market/Gas.t.sol.
 contract JuriesGasTest is Claiming, Snapshot {
-    /// @dev The most gas of a transaction (EIP-7825).
+    /// @dev Gas limit of a transaction (EIP-7825).
     uint256 private constant MOST = 1 << 24;
 
     /// forge-config: default.isolate = true
@@ -31,7 +31,7 @@ contract JuriesGasTest is Claiming, Snapshot {
         _matches("open", 200_000);
     }
 
-    /// @dev As many jurors as there may be, in the most expensive verdict: all voted yes and lose their locks.
+    /// @dev The maximum number of jurors, in the most expensive verdict: all voted yes and lose their locks.
     /// forge-config: default.isolate = true
     function test_gas_mostJurors_belowTargets_succeeds() public {
         jurors = 32;

@@ -7,7 +7,7 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Digesting} from "../looks/Digesting.sol";
 
-/// @title An accusation that is open when a jury ends the task: who accused loses nothing by that.
+/// @title An accusation that is open when a jury ends the task: the accuser loses nothing.
 contract MootByAJuryTest is Digesting {
     uint256 private constant FIRST = 160;
 

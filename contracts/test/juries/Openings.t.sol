@@ -8,7 +8,8 @@ import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Objections, and what a juror's opening must show: the chunk, under the item and under its own digest.
+/// @title Objections, and what a juror's opening must prove: the chunk, under the item and under the juror's
+/// digest.
 contract OpeningsTest is Claiming {
     // ------------------------------------------------------------------ objections
 
@@ -54,7 +55,7 @@ contract OpeningsTest is Claiming {
         _expectNoObjection(claimant, 0, refusal);
     }
 
-    /// @dev The constants tree has its own size.
+    /// @dev The constants tree has a different size.
     function test_object_constants_succeeds() public {
         _voted(CONSTANTS, 15, 0);
         bytes memory refusal = abi.encodeWithSelector(Refusals.OutOfBounds.selector, "tensor", 0, 2, 3);
@@ -75,7 +76,7 @@ contract OpeningsTest is Claiming {
         _close();
     }
 
-    /// @dev Four of seven say no: the verdict is there, and no yes is paid.
+    /// @dev Four of seven vote no: the verdict is decided, and no yes is paid.
     function test_object_mostSaidNo_reverts() public {
         _voted(3, 7, 120);
         _expectNoObjection(_claimant(), 0, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
@@ -84,7 +85,7 @@ contract OpeningsTest is Claiming {
 
     // ------------------------------------------------------------------ openings
 
-    /// @dev Every chunk of a state, and of the constants: paths of no, one and two siblings.
+    /// @dev Every chunk of a state and of the constants: paths with no, one and two siblings.
     function test_open_everyChunk_succeeds() public {
         uint32[3] memory items = [uint32(0), SEGMENTS, CONSTANTS];
         _start();
@@ -122,7 +123,7 @@ contract OpeningsTest is Claiming {
         bytes32 digest = _digest(FIRST, 3);
         _expectNoOpening(FIRST, digest, opening, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
         _object(0, _walk(0, 1));
-        // A no, a silent juror, an empty slot, a number that is none, and a seat that is attested.
+        // A no, a silent juror, an empty slot, a number out of range, and an attested seat.
         uint256[7] memory none = [FIRST + 4, FIRST + 5, FIRST + 7, FIRST + 32, 0, 1, 32];
         for (uint256 k; k < 7; ++k) {
             bytes memory nothing = abi.encodeWithSelector(Refusals.NothingToOpen.selector, task, none[k]);
@@ -147,7 +148,8 @@ contract OpeningsTest is Claiming {
         _expectNoOpening(FIRST, 0, opening, abi.encodeWithSelector(Refusals.NoClaim.selector, task));
     }
 
-    /// @dev Another juror's digest and opening, copied: the secret, or the account in the salt, is another's.
+    /// @dev Another juror's digest and opening, copied: the secret, or the account in the salt, does not
+    /// match.
     function test_open_copied_reverts() public {
         _objected(3, 15, 0, 0, 1);
         IJuries.Opening memory opening = _opening(FIRST + 1, 3, 0, 1);
@@ -159,13 +161,13 @@ contract OpeningsTest is Claiming {
         digest = _digest(FIRST, 3);
         vm.expectPartialRevert(Refusals.WrongAttestation.selector);
         juries.open(task, FIRST, _secret(FIRST + 1), digest, opening);
-        // Its own digest, with the leaves of the other.
+        // Its own digest, with the other juror's leaves.
         vm.expectPartialRevert(Refusals.WrongRoot.selector);
         juries.open(task, FIRST, _secret(FIRST), digest, opening);
         assertEq(juries.claimOf(task).opened, 0);
     }
 
-    /// @dev A juror that copies the words of another's attestation votes yes, and can open nothing.
+    /// @dev A juror that copies another's attestation votes yes, but can open nothing.
     function test_open_copiedVote_reverts() public {
         _seated(3);
         bytes32 digest = _digest(FIRST + 1, 3);
@@ -181,11 +183,11 @@ contract OpeningsTest is Claiming {
         juries.open(task, FIRST, _secret(FIRST + 1), digest, opening);
     }
 
-    /// @dev Each is a true opening of something else.
+    /// @dev Each is a valid opening of something else.
     function test_open_anotherPlace_reverts() public {
         _objected(3, 15, 0, 0, 1);
         bytes32 digest = _digest(FIRST, 3);
-        // Another chunk of the tensor, as deep, and one that is not; another tensor; another state.
+        // Another chunk of the tensor, at the same depth and at another depth; another tensor; another state.
         for (uint256 chunk; chunk < 3; chunk += 2) {
             _expectPartial(digest, _opening(FIRST, 3, 0, chunk), Refusals.WrongRoot.selector);
         }
@@ -194,7 +196,7 @@ contract OpeningsTest is Claiming {
         _open(1);
     }
 
-    /// @dev A juror with a digest of another state, or of its own bytes, has not the item.
+    /// @dev A juror with a digest of another state, or of arbitrary bytes, does not have the item.
     function test_open_digestOfAnotherItem_reverts() public {
         _seated(3);
         bytes32 digest = _digest(FIRST, 2);
@@ -205,7 +207,7 @@ contract OpeningsTest is Claiming {
         _voteYes(14);
         _reach(uint256(_audit().until) + 1);
         _object(0, _walk(0, 1));
-        // The chunk of the other state is in the digest, not in the item; the item's is not in the digest.
+        // The chunk of the other state is in the digest but not in the item; the item's is not in the digest.
         IJuries.Opening memory opening = _opening(FIRST, 2, 0, 1);
         _expectPartial(digest, opening, Refusals.WrongRoot.selector);
         opening.tensor = _opening(FIRST, 3, 0, 1).tensor;
@@ -220,7 +222,7 @@ contract OpeningsTest is Claiming {
         _expectPartial(digest, opening, Refusals.WrongRoot.selector);
     }
 
-    /// @dev Each part of a true opening, bent or cut.
+    /// @dev Each part of a valid opening, altered or shortened.
     function test_open_bentPart_reverts() public {
         _objected(3, 15, 0, 0, 1);
         bytes32 digest = _digest(FIRST, 3);
@@ -255,7 +257,8 @@ contract OpeningsTest is Claiming {
         _expectPartial(digest, opening, Refusals.LimitReached.selector);
     }
 
-    /// @dev An inner node is not a leaf, nor what is hashed into it a chunk: the walk goes on to a leaf.
+    /// @dev An inner node does not count as a leaf, nor its hash input as a chunk: the walk continues to a
+    /// leaf.
     function test_open_innerNode_reverts() public {
         _objected(3, 15, 0, 0, 1);
         bytes32[] memory leaves = LeafTree.chunks(_value(3, 0));
@@ -272,7 +275,7 @@ contract OpeningsTest is Claiming {
         _expectPartial(_digest(FIRST, 3), opening, Refusals.WrongRoot.selector);
     }
 
-    /// @dev The constants tree is known by the terms: a state beside it has no use.
+    /// @dev The constants tree is known from the terms: an opening with a state is refused.
     function test_open_constantsWithAState_reverts() public {
         _objected(CONSTANTS, 15, 0, 0, 1);
         bytes32 digest = _digest(FIRST, CONSTANTS);

@@ -8,13 +8,14 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Verdicts: when, by which majority, and who pays whom. Every amount is that of audit.md section 8.
+/// @title Verdicts: when, by which majority, and who pays whom. Every amount is from audit.md section 8.
 contract VerdictsTest is Claiming {
     uint256 private constant SHARE = uint256(SEAT_FEE) / 7;
 
     // ------------------------------------------------------------------ available
 
-    /// @dev Four of seven: each has a seventh of the bond, and what is left of it burns. The claimant's draw fee is the drawer's.
+    /// @dev Four of seven: each gets a seventh of the bond, and the rest burns. The claimant's draw fee goes
+    /// to the drawer.
     function test_close_available_paysYes_succeeds() public {
         _voted(3, 15, 48);
         (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
@@ -37,7 +38,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Everybody's time begins again, and with it window and stall period.
+    /// @dev Everyone's attestation period restarts, and so do window and stall period.
     function test_close_available_timeBeginsAgain_succeeds() public {
         _voted(3, 15, 0);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
@@ -56,7 +57,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev The time to object is the claimant's: nobody closes before it is over.
+    /// @dev The claimant has the full time to object: nobody can close before it is over.
     function test_close_available_early_reverts() public {
         _voted(3, 127, 0);
         uint64 until = _audit().until + MOVE_TIME;
@@ -67,7 +68,8 @@ contract VerdictsTest is Claiming {
         _close();
     }
 
-    /// @dev All four that voted yes open the chunk; closed after the time to open, which began later than the time to object ended.
+    /// @dev All four that voted yes open the chunk. Closing is possible after the time to open, which ends
+    /// later than the time to object.
     function test_close_opened_available_succeeds() public {
         _voted(CONSTANTS, 15, 16);
         vm.warp(uint256(_audit().until) + MOVE_TIME);
@@ -90,7 +92,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Five voted yes and one has not opened: its lock burns, and it has no share. Four are enough.
+    /// @dev Five voted yes and one has not opened: its lock burns, and it gets no share. Four are enough.
     function test_close_oneUnopened_available_succeeds() public {
         _objected(3, 31, 96, 0, 1);
         _open(30);
@@ -102,7 +104,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
-        // Anyone who objects gains the verdict alone.
+        // The objecting claimant gains only the verdict.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
@@ -116,7 +118,7 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ withheld
 
-    /// @dev Four of seven say no: the stake pays the claimant back, and burns up to a sixteenth.
+    /// @dev Four of seven vote no: the stake pays the claimant back, and burns up to a sixteenth.
     function test_close_withheld_succeeds() public {
         _voted(3, 3, 60);
         (address claimant, address silent) = (_claimant(), _account(FIRST + 6));
@@ -132,13 +134,13 @@ contract VerdictsTest is Claiming {
             assertEq(_free(sat[slot]), FUNDS - SEAT_STAKE + (slot > 1 && slot < 6 ? SHARE : 0));
         }
         assertEq(_stakeOf(silent), SEAT_STAKE - PENALTY);
-        // Bond and draw fee are back: neither more nor less.
+        // Exactly the bond and the draw fee are returned.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE);
         assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16);
         assertEq(vault.burned(), SEAT_FEE - 4 * SHARE + PENALTY + STAKE / 16 - BACK);
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Unpaid));
         assertEq(market.taskOf(task).challengeUntil, until);
-        // Of the audit only the jury is over: nobody's time begins again.
+        // Only the jury part of the audit is over: no period restarts.
         before.claimant = 0;
         assertEq(abi.encode(_audit()), abi.encode(before));
         assertEq(juries.claimOf(task).account, address(0));
@@ -148,7 +150,8 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ undecided
 
-    /// @dev Silence is on neither side: all six that voted have their shares, the stake is whole, and everybody's time begins again.
+    /// @dev Silence counts for neither side: all six voters get their shares, the stake is untouched, and
+    /// everyone's period restarts.
     function test_close_silence_undecided_succeeds() public {
         _voted(3, 7, 56);
         address claimant = _claimant();
@@ -167,7 +170,7 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev Nobody votes: the whole bond burns, and seven accounts are punished as silent seats are.
+    /// @dev Nobody votes: the whole bond burns, and seven accounts are penalised like silent seats.
     function test_close_allSilent_undecided_succeeds() public {
         _voted(3, 0, 0);
         address[] memory sat = _jurors();
@@ -181,7 +184,7 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev Empty slots count like silence: of seven places two are filled, and say no.
+    /// @dev Empty slots count like silence: two of seven slots are filled, and vote no.
     function test_close_emptySlots_undecided_succeeds() public {
         _start();
         for (uint256 k; k < accounts.length - 1; ++k) {
@@ -209,7 +212,8 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev Four voted yes, one of them has not opened: no majority stands any more. Three that stand and two no are paid.
+    /// @dev Four voted yes and one of them has not opened: the majority is lost. The three remaining yes and
+    /// two no are paid.
     function test_close_unopened_undecided_succeeds() public {
         _objected(3, 15, 48, 0, 1);
         _open(7);
@@ -229,7 +233,8 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev Three say yes, of whom one has any bytes: no majority, but it is not paid for them.
+    /// @dev Three vote yes; one of them only has arbitrary bytes. There is no majority, but that juror is not
+    /// paid.
     function test_close_falseYes_undecided_succeeds() public {
         _seated(3);
         _voteYes(3);
@@ -256,7 +261,7 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev Wherever a yes may be objected to the claimant has its time for that.
+    /// @dev Whenever a yes may be objected to, the claimant has its time to object.
     function test_close_undecided_early_reverts() public {
         _voted(3, 1, 56);
         uint64 until = _audit().until + MOVE_TIME;
@@ -267,7 +272,7 @@ contract VerdictsTest is Claiming {
         _close();
     }
 
-    /// @dev Half of an even jury is not a majority, for yes and for no.
+    /// @dev Half of an even jury is not a majority, neither for yes nor for no.
     function test_close_halfOfTheJury_undecided_succeeds() public {
         jurors = 6;
         _voted(3, 7, 56);
@@ -277,7 +282,7 @@ contract VerdictsTest is Claiming {
         _assertGoesOn();
     }
 
-    /// @dev What one jury could not decide another one does, of the same claimant and item.
+    /// @dev A second jury decides what the first could not, for the same claimant and item.
     function test_close_undecided_thenWithheld_succeeds() public {
         _voted(3, 7, 56);
         _reach(uint256(_audit().until) + MOVE_TIME + 1);
@@ -291,7 +296,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Withheld, 0, 7);
         _close();
-        // The stake pays the claim that was right, not the one before it.
+        // The stake pays for the claim that was right, not for the earlier one.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_remaining(market.taskOf(task).stake), STAKE - STAKE / 16);
         _assertConserved();
@@ -299,7 +304,7 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ closing
 
-    /// @dev Where most said no there is nothing to wait for but the votes.
+    /// @dev If a majority voted no, only the voting period has to pass.
     function test_close_withheld_early_reverts() public {
         _seated(3);
         _voteNo(127);
@@ -324,13 +329,13 @@ contract VerdictsTest is Claiming {
         _close();
     }
 
-    /// @dev The next jury of the task is another: its votes, digests and openings are its own.
+    /// @dev The task's next jury is separate: it has its own votes, digests and openings.
     function test_close_secondJury_succeeds() public {
         _objected(3, 127, 0, 0, 1);
         _open(127);
         _reach(uint256(juries.claimOf(task).until) + 1);
         _close();
-        // Anyone who was freed in the second of a draw's asking is not in that draw.
+        // An account freed in the same second as a draw was requested is not in that draw.
         vm.warp(vm.getBlockTimestamp() + 1);
         _claim(1, 4);
         (uint256 claimant, bool pending,, uint256 yes, uint256 no) = board.juryOf(task);
@@ -349,7 +354,8 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ after a verdict
 
-    /// @dev Nobody trains again: budget and the rest of the stake go back, attested seats have their fees.
+    /// @dev Nobody trains again: the budget and the rest of the stake are returned, and attested seats get
+    /// their fees.
     function test_closeStalled_withheld_succeeds() public {
         _start();
         _attest(1);
@@ -370,7 +376,7 @@ contract VerdictsTest is Claiming {
         _assertConserved();
     }
 
-    /// @dev Anyone who trains again and convicts has its reward, though the jury has taken a sixteenth.
+    /// @dev A party that trains again and convicts gets its reward, although the jury took a sixteenth.
     function test_convict_withheld_succeeds() public {
         _voted(3, 0, 127);
         _close();
@@ -384,7 +390,7 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ looks
 
-    /// @dev A look that cannot fetch what it repeats claims; what it awaits is awaited on.
+    /// @dev A look that cannot fetch what it repeats makes a claim; the awaited looks stay awaited.
     function test_close_look_available_succeeds() public {
         chance = 5_000;
         _looked(3);
@@ -431,7 +437,8 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The jury has ended nothing: window and stall period count from the verdict, and the claimant may attest.
+    /// @dev The jury has ended nothing: window and stall period count from the verdict, and the claimant may
+    /// attest.
     function _assertGoesOn() private {
         uint256 now_ = vm.getBlockTimestamp();
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Submitted));
@@ -458,7 +465,8 @@ contract VerdictsTest is Claiming {
         }
     }
 
-    /// @dev The seats of the jury are empty; these of its accounts are suspended, all others free since now.
+    /// @dev The seats of the jury are empty; the accounts in the bit set `suspended` are suspended, all
+    /// others are free from now.
     function _assertFreed(address[] memory sat, uint256 suspended) private {
         for (uint256 slot; slot < sat.length; ++slot) {
             assertEq(_account(FIRST + slot), address(0));

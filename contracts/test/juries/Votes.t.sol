@@ -10,7 +10,7 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {Audit} from "../../src/types/Seats.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Votes of jurors, and what a juror's number does not open elsewhere.
+/// @title Votes of jurors, and functions where a juror's number must not work.
 contract VotesTest is Claiming {
     function test_attest_votes_succeeds() public {
         _seated(2);
@@ -28,7 +28,7 @@ contract VotesTest is Claiming {
         assertEq(no, 2);
         bytes32 due = Digests.attestation(_digest(FIRST, 2), Digests.saltHash(_saltOf(FIRST)));
         assertEq(board.attestationOf(task, FIRST), due);
-        // Of a no nothing is to be opened.
+        // A no requires no opening.
         assertEq(board.attestationOf(task, FIRST + 1), 0);
         assertTrue(board.seatOf(task, FIRST + 1).attested);
         // Nothing else is changed, and nobody is paid.
@@ -36,7 +36,7 @@ contract VotesTest is Claiming {
         assertEq(_free(account), FUNDS - SEAT_STAKE);
     }
 
-    /// @dev A vote with half of its words is a yes, which cannot be opened.
+    /// @dev A vote with only one nonzero word is a yes that cannot be opened.
     function test_attest_halfAVote_isYes_succeeds() public {
         _seated(2);
         address account = _account(FIRST);
@@ -55,7 +55,7 @@ contract VotesTest is Claiming {
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, account, anyone));
         vm.prank(anyone);
         board.attest(task, FIRST, 0, 0);
-        // Slots that no juror is in, and numbers behind all.
+        // Slots without a juror, and numbers out of range.
         uint256[3] memory none = [FIRST + 7, FIRST + 31, FIRST + 32];
         for (uint256 k; k < 3; ++k) {
             vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), account));
@@ -88,7 +88,8 @@ contract VotesTest is Claiming {
         board.attest(task, FIRST, 0, 0);
     }
 
-    /// @dev A juror is not a look: its number would be that of a look at a look of level 4, whose lock it would take.
+    /// @dev A juror is not a look. Otherwise its number would be a look that checks a look of level 4, whose
+    /// lock it would take.
     function test_looks_jurorsNumber_reverts() public {
         (seats, each, chance) = (1, 1, 10_000);
         _start();
@@ -105,7 +106,7 @@ contract VotesTest is Claiming {
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
         vm.expectRevert(refusal);
         looks.takeUnrevealed(task, FIRST);
-        // One further on its number is that of a look at the juror.
+        // One level higher, its number would be a look that checks the juror.
         vm.expectRevert(abi.encodeWithSelector(Refusals.NoLook.selector, task, FIRST + 32));
         looks.takeUnrevealed(task, FIRST + 32);
         bytes32 salt = _committed(FIRST, second);

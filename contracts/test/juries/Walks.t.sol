@@ -6,7 +6,8 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {SaltedTree} from "../looks/SaltedTree.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title tests/vectors/walks.json through Juries: of the chunks of a tensor a walk takes the one that it names, and no other.
+/// @title Replays tests/vectors/walks.json through Juries: a walk selects exactly the chunk of a tensor that
+/// it names.
 contract WalksTest is Claiming {
     uint256[] private counts;
     uint256[] private walks;
@@ -24,7 +25,7 @@ contract WalksTest is Claiming {
         depths = vm.parseJsonUintArray(json, ".depth");
     }
 
-    /// @dev Every leaf is where the file says, in the trees that the contracts' tests are made with.
+    /// @dev Every leaf is where the file says, in the trees that the contract tests use.
     function test_placeOf_everyVector_succeeds() public view {
         for (uint256 k; k < counts.length; ++k) {
             (uint32 turned, uint8 depth) = SaltedTree.placeOf(counts[k], named[k]);
@@ -33,9 +34,10 @@ contract WalksTest is Claiming {
         }
     }
 
-    /// @dev Every chunk of up to nine; of more the last four walks of the file: all left, all right, and any two.
+    /// @dev Every chunk of tensors with up to nine chunks; for more, the last four walks of the file: all
+    /// left, all right, and two others.
     function test_open_vectors_succeeds() public {
-        // Without a bound of gas: all rows are one test.
+        // Without a gas limit: all rows are one test.
         vm.pauseGasMetering();
         uint256 fresh = vm.snapshotState();
         uint256 voted;
@@ -51,14 +53,14 @@ contract WalksTest is Claiming {
         }
     }
 
-    /// @dev A jury votes yes on a state whose first tensor has that many chunks. A separate call: the memory of a call
-    /// is given back.
+    /// @dev A jury votes yes on a state whose first tensor has that many chunks. A separate call, so that its
+    /// memory is freed.
     function vote(uint256 count) external {
         (chunks, jurors) = (count, 3);
         _voted(0, 3, 0);
     }
 
-    /// @dev The walk of row k is objected with, and the chunk that it names is opened. A separate call, as above.
+    /// @dev Objects with the walk of row k, and opens the chunk that it names. A separate call, as above.
     function open(uint256 k) external {
         _object(0, uint32(walks[k]));
         if (chunks > 1 && chunks < 6) _expectOnly(k);
@@ -67,7 +69,7 @@ contract WalksTest is Claiming {
         assertEq(juries.claimOf(task).opened, 1);
     }
 
-    /// @dev The chunk beside the one that row k names is refused.
+    /// @dev A neighbour of the chunk that row k names is refused.
     function _expectOnly(uint256 k) private {
         bytes32 digest = _digest(FIRST, 0);
         IJuries.Opening memory other = _opening(FIRST, 0, 0, (named[k] + 1) % chunks);

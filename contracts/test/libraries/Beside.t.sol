@@ -8,7 +8,7 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title The library behind a call, for its calldata.
+/// @title An external function for the library, which needs calldata.
 contract BesideHarness {
     function beside(uint64 size, uint64 anchor, Leaf calldata proved, uint64 index, Leaf calldata leaf)
         external
@@ -18,7 +18,7 @@ contract BesideHarness {
     }
 }
 
-/// @title A leaf proved beside another of its tree: every pair in every tree of up to 20 leaves.
+/// @title A leaf proved next to another leaf of its tree: every pair in every tree of up to 20 leaves.
 contract BesideTest is Test {
     uint256 private constant MOST = 20;
 

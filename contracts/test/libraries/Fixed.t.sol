@@ -5,7 +5,8 @@ import {Fixed} from "../../src/libraries/Fixed.sol";
 import {Float32} from "../../src/libraries/Float32.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Fixed at its edges; block reductions against plain loops. The bulk comparison is in ../vectors/Numerics.t.sol.
+/// @title Edge cases of Fixed; block reductions compared with plain loops. The bulk comparison is in
+/// ../vectors/Numerics.t.sol.
 contract FixedTest is Test {
     uint32 private constant ONE = 0x3f800000;
     uint32 private constant INF = 0x7f800000;
@@ -118,7 +119,7 @@ contract FixedTest is Test {
         bytes memory data;
         uint64 total;
         for (uint256 k; k < seeds.length; ++k) {
-            // About half of the indices are the place, the others differ from it in one bit.
+            // About half of the indices equal the place; the others differ from it in one bit.
             uint32 index = seeds[k] % 2 == 0 ? place : place ^ uint32(1 << (seeds[k] >> 8) % 32);
             uint64 value = uint64(seeds[k] >> 64);
             indices = bytes.concat(indices, _le(index, 4));

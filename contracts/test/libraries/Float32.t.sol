@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {Float32} from "../../src/libraries/Float32.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Float32 at its edges, and laws that hold for all bits. The bulk comparison is in ../vectors/Numerics.t.sol.
+/// @title Edge cases of Float32, and laws that hold for all bit patterns. The bulk comparison is in
+/// ../vectors/Numerics.t.sol.
 contract Float32Test is Test {
     uint32 private constant NAN = 0x7fc00000;
     uint32 private constant INF = 0x7f800000;
@@ -28,7 +29,7 @@ contract Float32Test is Test {
     }
 
     function test_add_farOperandAndOverflow_succeeds() public pure {
-        // 2^276 apart: further than any word of the EVM could hold exactly.
+        // A factor of 2^276 apart: more than an EVM word could hold exactly.
         assertEq(Float32.add(0x7f000000, NEG | LEAST), 0x7f000000);
         assertEq(Float32.add(GREATEST, GREATEST), INF);
         assertEq(Float32.add(GREATEST, 0x73000000), INF); // half a unit in the last place: the tie overflows
@@ -101,7 +102,7 @@ contract Float32Test is Test {
     }
 
     function test_fromInteger_roundsOnce_succeeds() public pure {
-        // 2^54 + 2^30 + 1 is above a tie; through a float64 it would land on the tie and go to even.
+        // 2^54 + 2^30 + 1 is above a tie; through a float64 it would be rounded to the tie and then to even.
         assertEq(Float32.fromInteger((1 << 54) + (1 << 30) + 1), 0x5a800001);
         assertEq(Float32.fromInteger(0), 0);
         assertEq(Float32.fromInteger(type(int64).min), 0xdf000000);

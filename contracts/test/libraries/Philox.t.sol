@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {Philox} from "../../src/libraries/Philox.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title The known answers that Random123 1.14 publishes for philox4x32-10 (tests/kat_vectors).
+/// @title The known answers published by Random123 1.14 for philox4x32-10 (tests/kat_vectors).
 contract PhiloxTest is Test {
     function test_generate_knownAnswerZeros_succeeds() public pure {
         _expect([uint32(0), 0, 0, 0], 0, 0, [uint32(0x6627e8d5), 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);

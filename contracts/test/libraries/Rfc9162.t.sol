@@ -5,8 +5,8 @@ import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {TreeHarness} from "../harness/TreeHarness.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Rfc9162 against the published Certificate Transparency vectors, and its refusals. Trees of many sizes are
-/// replayed in ../vectors/Trees.t.sol.
+/// @title Rfc9162 compared with the published Certificate Transparency vectors, and its errors. Trees of many
+/// sizes are replayed in ../vectors/Trees.t.sol.
 contract Rfc9162Test is Test {
     TreeHarness private trees;
 
@@ -14,7 +14,8 @@ contract Rfc9162Test is Test {
         trees = new TreeHarness();
     }
 
-    /// @dev The eight leaves and tree heads of the certificate-transparency reference tests (merkle_tree_test.cc).
+    /// @dev The eight leaves and tree heads of the certificate-transparency reference tests
+    /// (merkle_tree_test.cc).
     function test_treeHead_publishedVectors_succeeds() public view {
         bytes32[8] memory heads = [
             bytes32(0x6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d),
@@ -46,7 +47,7 @@ contract Rfc9162Test is Test {
         assertEq(trees.nodeHash(left, right), sha256(bytes.concat(hex"01", left, right)));
     }
 
-    /// @dev At no gas limit does a hash come out wrong: it is right or the call reverts.
+    /// @dev At every gas limit a hash is either right or the call reverts.
     function testFuzz_leafHash_tooLittleGas_reverts(uint256 gasLimit) public view {
         bytes memory data = new bytes(1024);
         bytes memory message = abi.encodeCall(trees.leafHash, (data));
@@ -136,7 +137,7 @@ contract Rfc9162Test is Test {
     // ------------------------------------------------------------------ descendants
 
     function testFuzz_foldDescendants_equalsTreeHead_succeeds(uint8 size) public view {
-        // At most 16 leaves: all of them lie within four levels.
+        // With at most 16 leaves, all are within four levels.
         uint256 n = bound(size, 1, 16);
         bytes32[] memory leaves = new bytes32[](n);
         for (uint256 k; k < n; ++k) {

@@ -11,13 +11,15 @@ import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 import {SaltedTree} from "./SaltedTree.sol";
 
-/// @title Who may accuse what is looked at, of which chunk, and what becomes of the game that brought the step tree.
+/// @title Who may accuse a seat or look, of which chunk, and what happens to the game that obtained the step
+/// tree.
 contract AccusingTest is Digesting {
     Spot private whole = Spot(2, 0, 1);
 
     // ------------------------------------------------------------------ the chunk
 
-    /// @dev Every chunk of every state that is selected: whole and short ones, of the first state, an interior one, the last.
+    /// @dev Every selected chunk of every state: whole and short ones; of the first state, an inner one and
+    /// the last.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_accuse_anySelected_succeeds(uint8 step, uint8 chunk, uint8 thinning_) public {
         thinning = uint8(1 << thinning_ % 3);
@@ -46,7 +48,7 @@ contract AccusingTest is Digesting {
         assertEq(_remaining(entry.lock), GAME_COST);
         assertEq(looks.openAccusations(task), 1);
         assertEq(looks.answersUntil(task), until);
-        // Of the bond of the game the solver has its cost; the accusation holds as much again.
+        // The solver gets its cost from the bond of the game; the accusation locks the same amount again.
         assertEq(_free(looker), FUNDS - SEAT_STAKE + SEAT_FEE - 2 * uint256(GAME_COST));
     }
 
@@ -64,7 +66,7 @@ contract AccusingTest is Digesting {
         charge = _chargeOf(32, id, whole);
         charge.proof.state.path[0] = keccak256("another");
         _refused(charge, Refusals.WrongRoot.selector);
-        // Trees that fit together, but are not under the step tree.
+        // Trees that match each other, but are not under the step tree.
         charge = _chargeOf(32, id, whole);
         forged = _numberOf(_segmentOf(32), 2);
         charge.proof = _proofOf(_segmentOf(32), whole);
@@ -96,7 +98,7 @@ contract AccusingTest is Digesting {
         _refused(charge, Rfc9162.ProofLength.selector);
         charge.place.depth = 3;
         _refused(charge, Rfc9162.ProofLength.selector);
-        // A node is not a chunk, whatever its bytes.
+        // A node does not count as a chunk, whatever its bytes.
         charge = _chargeOf(32, id, Spot(2, 1, 0));
         charge.proof.chunk = "";
         _refused(charge, Refusals.WrongRoot.selector);
@@ -119,7 +121,7 @@ contract AccusingTest is Digesting {
         looks.accuse(task, 33, charge.game, charge.salt, charge.root, charge.place, charge.proof);
     }
 
-    /// @dev Else a look could lock its bond, be silent, and another account have the look.
+    /// @dev Otherwise a look could lock its bond and stay silent, and another account would get the look.
     function test_accuse_notAttested_reverts() public {
         _looked(1);
         _reveal(32);
@@ -143,7 +145,7 @@ contract AccusingTest is Digesting {
         _refused(charge, Refusals.NotRevealed.selector);
     }
 
-    /// @dev Nobody asked the solver, or it has not answered yet.
+    /// @dev Nobody requested the tree from the solver, or it has not answered yet.
     function test_accuse_noStepTree_reverts() public {
         _looked(1);
         _reveal(32);
@@ -179,7 +181,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev What has lost its lock already has nothing more to lose.
+    /// @dev A seat that has already lost its lock has nothing more to lose.
     function test_accuse_caughtSeat_reverts() public {
         _looked(3);
         _reveal(32);
@@ -193,7 +195,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Its game goes for a game's cost, as it would with the accusation, and the task can be settled.
+    /// @dev Its game is dropped for a game's cost, as with the accusation, and the task can be settled.
     function test_drop_caughtSeat_succeeds() public {
         _looked(3);
         _reveal(32);
@@ -238,14 +240,15 @@ contract AccusingTest is Digesting {
         Charge memory charge = _chargeOf(32, NONE, whole);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotEnoughFree.selector, looker, GAME_COST, 0));
         _accuseWith(32, charge);
-        // With the game's bond it can.
+        // With the game's bond it is possible.
         charge.game = id;
         _accuseWith(32, charge);
     }
 
     // ------------------------------------------------------------------ the game
 
-    /// @dev The solver has what a game costs, the look the rest of its bond; the place is free, and the task can settle.
+    /// @dev The solver gets a game's cost, the look the rest of its bond. The place is free, and the task can
+    /// settle.
     function test_drop_succeeds() public {
         GameId id = _ready(1);
         uint256[2] memory had = [_free(solver), _free(_account(32))];
@@ -260,13 +263,13 @@ contract AccusingTest is Digesting {
         assertEq(market.taskOf(task).openGames, 0);
         assertEq(commitments.held(task), 0);
         assertEq(vault.burned(), 0);
-        // What is dropped has spoken up for nobody.
+        // A dropped game does not count as having spoken up.
         _timeOut(_challengeBy(second, _segmentOf(32) == 1 ? 2 : 1));
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfSeat.selector, task, 32, id));
         commitments.compensate(task, 32, id);
     }
 
-    /// @dev A game that waits has the place of one that is dropped.
+    /// @dev A waiting game takes the place of a dropped one.
     function test_drop_freesThePlace_succeeds() public {
         GameId id = _ready(1);
         uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
@@ -279,7 +282,7 @@ contract AccusingTest is Digesting {
         assertEq(game.gameOf(last).deadline, vm.getBlockTimestamp() + TIME);
     }
 
-    /// @dev Another's game on the segment with priority after it: that one is rewarded when it convicts.
+    /// @dev Another account's game on the segment, with lower priority: it is rewarded when it convicts.
     function test_drop_leavesTheRewardToOthers_succeeds() public {
         GameId id = _ready(1);
         GameId other = _challengeBy(second, _segmentOf(32));
@@ -295,7 +298,7 @@ contract AccusingTest is Digesting {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
         address looker = _account(32);
-        // Of another account, on the segment.
+        // A game of another account, on the segment.
         charge.game = _challengeBy(second, _segmentOf(32));
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, second, looker));
         _accuseWith(32, charge);
@@ -319,7 +322,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Once a step is selected the game is about that.
+    /// @dev Once a step is selected, the game is about that step.
     function test_drop_laterPhase_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);

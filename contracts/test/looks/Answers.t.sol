@@ -7,13 +7,13 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
-/// @title What becomes of an accusation that is answered, or not.
+/// @title The outcome of an accusation, answered or not.
 contract AnswersTest is Digesting {
     Spot private whole = Spot(2, 0, 1);
 
     // ------------------------------------------------------------------ answers
 
-    /// @dev Whole and short chunks of any state, thinned or not: the bond is the accused account's.
+    /// @dev Whole and short chunks of any state, thinned or not: the bond goes to the accused account.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_answer_everyChunk_succeeds(uint8 step, uint8 chunk, uint8 thinning_) public {
         thinning = uint8(1 << thinning_ % 3);
@@ -49,7 +49,7 @@ contract AnswersTest is Digesting {
         reply = _replyOf(32, whole);
         reply.state[2] = keccak256("another");
         _expectWrongRoot(reply);
-        // What it is accused of is kept.
+        // The accusation is stored.
         reply = _replyOf(32, whole);
         reply.accusation.leaf = keccak256("another");
         _expectNotAccused(reply);
@@ -77,7 +77,7 @@ contract AnswersTest is Digesting {
         _answerWith(32, reply);
     }
 
-    /// @dev Who left the chunk out cannot answer for it, and can for every other one.
+    /// @dev A seat that left the chunk out cannot answer for it, but can for every other chunk.
     function test_answer_skippedChunk_reverts() public {
         (lies, liar, lie) = (true, 0, whole);
         _accused(1, Spot(2, 0, 2));
@@ -90,7 +90,8 @@ contract AnswersTest is Digesting {
 
     // ------------------------------------------------------------------ no answer
 
-    /// @dev Half of the lock to the look, whose bond goes back, half burned; then the task can settle.
+    /// @dev Half of the lock goes to the look, whose bond is returned; the other half burns. Then the task
+    /// can settle.
     function test_takeUnanswered_succeeds() public {
         _accused(1, whole);
         uint64 until = looks.lookOf(task, 32).until;
@@ -112,7 +113,8 @@ contract AnswersTest is Digesting {
         _releaseAll();
     }
 
-    /// @dev Both looks at a seat accuse it: the first takes the lock, the other has its bond back, and nothing stays open.
+    /// @dev Both looks at a seat accuse it: the first takes the lock, the other gets its bond back, and
+    /// nothing stays open.
     function test_takeUnanswered_twoLooks_succeeds() public {
         _accused(3, whole);
         GameId other = _challengeBy(second, _segmentOf(33));
@@ -136,7 +138,8 @@ contract AnswersTest is Digesting {
         _releaseAll();
     }
 
-    /// @dev One look takes the lock for a digest that was not opened, while the other's accusation is open: it can be answered still.
+    /// @dev One look takes the lock for a digest that was not opened, while the other's accusation is open
+    /// and can still be answered.
     function test_takeUnrevealed_whileAccused_succeeds() public {
         _looked(3);
         _reveal(32);

@@ -8,14 +8,15 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
-/// @title What becomes of an accusation that the accused account contests by its own game, or that a conviction
-/// overtakes.
+/// @title The outcome of an accusation that the accused account contests by its own game, or that a
+/// conviction interrupts.
 contract ContestsTest is Digesting {
     Spot private whole = Spot(2, 0, 1);
 
     // ------------------------------------------------------------------ contests
 
-    /// @dev The solver posted another state than it trained, and a look accuses by that: the seat plays, and convicts.
+    /// @dev The solver posted a different state from the one it trained, and a look accuses based on it: the
+    /// seat plays, and convicts.
     function test_contest_won_succeeds() public {
         GameId id = _falselyAccused();
         GameId own = _challengeBy(_account(0), _segmentOf(32));
@@ -44,13 +45,14 @@ contract ContestsTest is Digesting {
         assertEq(looks.openAccusations(task), 0);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         looks.closeMoot(task, 32);
-        // Its game's cost and its fee, too.
+        // Its game's cost and its fee as well.
         commitments.compensate(task, 0, own);
         assertEq(_free(_account(0)), had + 2 * uint256(GAME_COST) + 2 * SEAT_FEE);
         _releaseAll();
     }
 
-    /// @dev The seat leaves its game alone: once that is over it loses its lock as if it had not contested.
+    /// @dev The seat abandons its game: once the game is over, the seat loses its lock as if it had not
+    /// contested.
     function test_contest_lost_succeeds() public {
         _accused(1, whole);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
@@ -67,7 +69,7 @@ contract ContestsTest is Digesting {
         _settle();
     }
 
-    /// @dev It may answer all the same, while there is time; and the next accusation is not contested by the old game.
+    /// @dev It may still answer while there is time, and the old game does not contest the next accusation.
     function test_contest_answered_succeeds() public {
         _accused(1, whole);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
@@ -106,7 +108,8 @@ contract ContestsTest is Digesting {
         vm.stopPrank();
     }
 
-    /// @dev The first false segment is an earlier one, or not known yet: then no honest digest of the segment is the solver's.
+    /// @dev The first false segment is an earlier one, or not yet known: then no honest digest of the segment
+    /// matches the solver's.
     function test_contest_before_succeeds() public {
         _accused(1, whole);
         assertGt(_segmentOf(32), 1);
@@ -123,7 +126,7 @@ contract ContestsTest is Digesting {
         looks.takeUnanswered(task, 32);
     }
 
-    /// @dev The accused account's game is over: it is not a contest.
+    /// @dev The accused account's game is over, so it does not contest.
     function test_contest_closedGame_reverts() public {
         GameId id = _ready(1);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
@@ -137,8 +140,8 @@ contract ContestsTest is Digesting {
         looks.contest(task, 32, own);
     }
 
-    /// @dev The last second of the window, and the look's account accuses by a false step tree: the accused can challenge for as
-    /// long as it may answer. So can others, and nobody after that.
+    /// @dev In the last second of the window, the look's account accuses using a false step tree. The accused
+    /// can challenge for as long as it may answer. So can others, and nobody after that.
     function test_contest_afterTheWindow_succeeds() public {
         _forge();
         uint64 window = market.taskOf(task).challengeUntil;
@@ -167,7 +170,8 @@ contract ContestsTest is Digesting {
 
     // ------------------------------------------------------------------ convictions
 
-    /// @dev Another's game convicts while an accusation is open, whatever the seat's digest: the bond is the seat's.
+    /// @dev Another account's game convicts while an accusation is open: the bond goes to the seat, whatever
+    /// its digest.
     function test_closeMoot_convictedElsewhere_succeeds() public {
         _accused(1, whole);
         Reply memory reply = _replyOf(32, whole);
@@ -208,7 +212,7 @@ contract ContestsTest is Digesting {
         forged = _numberOf(_segmentOf(32), 2);
     }
 
-    /// @dev The look's account accuses all the same.
+    /// @dev The look's account accuses nevertheless.
     function _falselyAccused() private returns (GameId id) {
         _forge();
         id = _openGame(32);

@@ -11,10 +11,11 @@ import {LeafTree} from "../dispute/LeafTree.sol";
 import {Looking} from "./Looking.sol";
 import {SaltedTree} from "./SaltedTree.sol";
 
-/// @title Looking with true states and digests: reveals, step trees, accusations and answers.
-/// @notice State n is that after n steps; its tensor 0 has three chunks, the last one short, its tensor 1 one of 40 bytes.
+/// @title Looks with true states and digests: reveals, step trees, accusations and answers.
+/// @notice State n is the state after n steps. Its tensor 0 has three chunks, the last one short; its tensor
+/// 1 has one chunk of 40 bytes.
 abstract contract Digesting is Looking {
-    /// @notice A chunk in a segment: of state `step`, 0 ... 4.
+    /// @notice A chunk in a segment, of state `step`, 0 ... 4.
     struct Spot {
         uint32 step;
         uint32 tensor;
@@ -47,11 +48,11 @@ abstract contract Digesting is Looking {
     bytes32 internal constant HELD = keccak256("held result");
     GameId internal constant NONE = GameId.wrap(0);
 
-    /// @dev The seat, or look, that has another leaf in one place, and the place.
+    /// @dev The seat or look that has another leaf in one place, and the place.
     bool internal lies;
     uint256 internal liar;
     Spot internal lie;
-    /// @dev The number of a state that is another in what the solver posts, and in what is proved under that; 0: none.
+    /// @dev Number of the state that differs in what the solver posts and in proofs under it; 0: none.
     uint256 internal forged;
 
     // ------------------------------------------------------------------ states
@@ -70,7 +71,7 @@ abstract contract Digesting is Looking {
         }
     }
 
-    /// @dev What the solver says.
+    /// @dev The tensor as the solver states it.
     function _said(uint256 n, uint256 tensor) internal view returns (bytes memory) {
         return _value(n, tensor, forged != 0 && n == forged);
     }
@@ -137,7 +138,7 @@ abstract contract Digesting is Looking {
         return LeafTree.root(LeafTree.leaves(_saltedStates(number, segment)));
     }
 
-    /// @dev What the digest of a seat, or a look, is the tree of.
+    /// @dev The leaves of the tree whose root is the digest of a seat or look.
     function _parts(uint256 number) internal view returns (bytes32[] memory parts) {
         uint32[] memory segments = board.segmentsOf(task, number);
         parts = new bytes32[](number < 32 ? segments.length + 1 : 1);
@@ -188,7 +189,7 @@ abstract contract Digesting is Looking {
         return game.challenge(task, index, salt, before, afterwards);
     }
 
-    /// @dev The solver posts the step tree that is asked for.
+    /// @dev The solver posts the requested step tree.
     function _expand(uint256 segment) internal {
         bytes32[] memory roots = _states(segment);
         bytes32 root = LeafTree.root(LeafTree.leaves(roots));
@@ -197,7 +198,7 @@ abstract contract Digesting is Looking {
         game.expandSteps(task, SegmentIndex.wrap(uint32(segment)), root, first, last);
     }
 
-    /// @dev The look's account asks for the step tree, which is posted.
+    /// @dev The look's account requests the step tree, which is posted.
     function _openGame(uint256 look) internal returns (GameId id) {
         id = _challengeBy(_account(look), _segmentOf(look));
         _expand(_segmentOf(look));
@@ -219,7 +220,7 @@ abstract contract Digesting is Looking {
         looks.contest(task, look, id);
     }
 
-    /// @dev The party that is to move has no time left.
+    /// @dev Ends the game: the side to move has no time left.
     function _timeOut(GameId id) internal {
         _reach(uint256(game.gameOf(id).deadline) + 1);
         game.timeOut(id);
@@ -268,7 +269,7 @@ abstract contract Digesting is Looking {
         _accuseWith(look, _chargeOf(look, id, spot));
     }
 
-    /// @dev The siblings are those of the seat's own trees; the leaf is that of the solver's chunk under the seat's salt.
+    /// @dev The siblings are from the seat's own trees; the leaf is the solver's chunk under the seat's salt.
     function _replyOf(uint256 look, Spot memory spot) internal view returns (Reply memory reply) {
         uint256 seat = _lookedAt(look);
         uint256 segment = _segmentOf(look);
@@ -290,7 +291,8 @@ abstract contract Digesting is Looking {
 
     // ------------------------------------------------------------------ ways to an accusation
 
-    /// @dev The slots are drawn, revealed and attested, nothing else is looked at; the first one's account has the step tree.
+    /// @dev The slots are drawn, revealed and attested, and nothing else is looked at; the first one's
+    /// account has the step tree.
     function _ready(uint256 slots) internal returns (GameId) {
         _looked(slots);
         for (uint256 slot; slot < 4; ++slot) {
@@ -311,7 +313,7 @@ abstract contract Digesting is Looking {
         _answerWith(32, reply);
     }
 
-    /// @dev Nobody answered for the seat, or look, in time.
+    /// @dev Nobody answered for the seat or look in time.
     function _loses(uint256 look, uint256 seat) internal {
         (address account, address looker) = (_account(seat), _account(look));
         _reach(uint256(looks.lookOf(task, look).until) + 1);

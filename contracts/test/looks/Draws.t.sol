@@ -7,13 +7,14 @@ import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Audit, PendingDraw, Seat} from "../../src/types/Seats.sol";
 import {Looking} from "./Looking.sol";
 
-/// @title Draws of looks: when they are asked for, whom they find, level by level, and what is left where they find nobody.
+/// @title Draws of looks: when they are requested, whom they find, level by level, and what happens if they
+/// find nobody.
 contract LookDrawsTest is Looking {
     using DrawWords for DrawWords.Stream;
 
     // ------------------------------------------------------------------ asking
 
-    /// @dev The last seat's attestation asks for them, and the escrow owes another draw.
+    /// @dev The last seat's attestation requests looks, and the escrow owes another draw.
     function test_attest_lastSeat_asksForLooks_succeeds() public {
         _start();
         _attest(1);
@@ -49,12 +50,13 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ the first level
 
-    /// @dev Every segment of every seat, at every shape; each look is of one segment, by its own account.
+    /// @dev Every segment of every seat, for every shape; each look covers one segment, by a separate
+    /// account.
     function testFuzz_draw_certainLooks_succeeds(uint16 seats_, uint16 each_) public {
         (seats, each) = (uint16(bound(seats_, 1, 3)), uint16(bound(each_, 1, 3)));
         chance = 10_000;
         uint256 count = seats * each;
-        // Of 24 accounts at most 12 are taken, so everyone is found.
+        // At most 12 of 24 accounts are taken, so every look finds an account.
         _register(12);
         _asked();
         _drawPicks((1 << count) - 1);
@@ -82,7 +84,8 @@ contract LookDrawsTest is Looking {
         }
     }
 
-    /// @dev Slots and accounts by hand, from one stream: twelve accounts of four slots each, in the order of their registration.
+    /// @dev Slots and accounts computed by hand from one stream: twelve accounts with four slots each, in the
+    /// order of their registration.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_followsTheWord_succeeds(bytes32 word, uint16 chance_) public {
         chance = uint16(bound(chance_, 1, 10_000));
@@ -111,7 +114,7 @@ contract LookDrawsTest is Looking {
         }
     }
 
-    /// @dev Nothing is picked: the task is audited, and its window is that of the seats' draw.
+    /// @dev Nothing is picked: the task is audited, and its window is still that of the seats' draw.
     function test_draw_noPicks_succeeds() public {
         _start();
         uint64 until = market.taskOf(task).challengeUntil;
@@ -127,7 +130,7 @@ contract LookDrawsTest is Looking {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 4 * SEAT_FEE - 2 * DRAW_FEE);
     }
 
-    /// @dev Executed late: who has just committed can still open a game, as after any draw.
+    /// @dev Executed late: an account that has just committed can still open a game, as after any draw.
     function test_draw_noPicksLate_keepsTheWindowOpen_succeeds() public {
         _asked();
         _reach(vm.getBlockTimestamp() + 1500);
@@ -138,7 +141,8 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ the next levels
 
-    /// @dev Level by level, each picks those that are attested; after the fourth nobody looks any more.
+    /// @dev Each level picks among the attested looks of the level below; after the fourth nobody looks any
+    /// more.
     function test_levels_fourAtMost_succeeds() public {
         (seats, each) = (3, 2);
         _looked(12);
@@ -167,11 +171,12 @@ contract LookDrawsTest is Looking {
         _releaseAll();
     }
 
-    /// @dev There are never more looks than segments of seats: the last slots of a level have no chance then, and no level follows.
+    /// @dev There are never more looks than segments of seats: the last slots of a level then have no chance,
+    /// and no further level follows.
     function test_levels_asManyLooksAsSegments_succeeds() public {
         _looked(7);
         _attestSlots(1, 7);
-        // One more, of three that might be.
+        // One more, of three possible ones.
         _drawPicks(1);
         assertEq(_audit().looks, 4);
         _attestSlots(2, 1);
@@ -206,7 +211,7 @@ contract LookDrawsTest is Looking {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 4 * SEAT_FEE - 2 * DRAW_FEE);
     }
 
-    /// @dev One account for two looks: the other lapses. Only the look that there is may be looked at.
+    /// @dev One account for two looks: the other lapses. Only the existing look may be looked at.
     function test_draw_oneFound_succeeds() public {
         _resignAll();
         vm.warp(vm.getBlockTimestamp() + 1);
@@ -225,7 +230,8 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ informers
 
-    /// @dev A seat is emptied before the draw's round: the draw has no effect, the seat is drawn again, and then looks are asked for again.
+    /// @dev A seat is emptied before the draw's round: the draw has no effect, the seat is redrawn, and then
+    /// looks are requested again.
     function test_inform_beforeTheRound_succeeds() public {
         _asked();
         _inform(1, second);
@@ -256,11 +262,11 @@ contract LookDrawsTest is Looking {
         assertEq(_audit().escrowDraws, 4);
         _settle();
         _releaseAll();
-        // Four draws of the escrow, and one of the purse that the informed seat has left.
+        // Four draws paid by the escrow, and one by the purse that the informed seat left.
         assertEq(_free(drawer), 5 * DRAW_FEE);
     }
 
-    /// @dev Anyone who knows what is picked informs no more: it would save half of its lock.
+    /// @dev Once picks are known, nobody can inform: it would save half of a lock.
     function test_inform_roundPublished_reverts() public {
         _asked();
         bytes32 salt = _committed(0, second);
@@ -276,7 +282,7 @@ contract LookDrawsTest is Looking {
         _expectLooksDrawn(0, salt);
     }
 
-    /// @dev Nor of a seat that is looked at, nor while another level is asked for.
+    /// @dev Nor on a seat that is looked at, nor while another level is requested.
     function test_inform_looksDrawn_reverts() public {
         _asked();
         bytes32 salt = _committed(0, second);
@@ -292,7 +298,7 @@ contract LookDrawsTest is Looking {
         _expectLooksDrawn(0, salt);
     }
 
-    /// @dev Looks have salts too, of which nobody informs.
+    /// @dev Looks have salts too, but nobody can inform on a look.
     function test_inform_ofALook_reverts() public {
         _looked(1);
         _attest(32);
@@ -311,7 +317,7 @@ contract LookDrawsTest is Looking {
         looks.inform(task, seat, keccak256("digest"), salt);
     }
 
-    /// @dev All but two, who take the seats.
+    /// @dev All accounts resign except two, which take the seats.
     function _resignAll() private {
         for (uint256 k = 2; k < accounts.length; ++k) {
             vm.prank(accounts[k]);

@@ -7,13 +7,13 @@ import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Looking} from "./Looking.sol";
 
-/// @title The end of a task with looks, in every stage: who is paid, what is left, who is freed.
+/// @title The end of a task with looks at every stage: who is paid, what is left, who is freed.
 contract LookEndsTest is Looking {
     uint256 private constant PRICE = 50 * uint256(UNIT);
 
     // ------------------------------------------------------------------ attestations
 
-    /// @dev A look is paid when it attests: the fee of one segment, out of the escrow.
+    /// @dev A look is paid out of the escrow when it attests: the fee of one segment.
     function test_attest_look_isPaid_succeeds() public {
         _looked(3);
         address account = _account(33);
@@ -39,7 +39,7 @@ contract LookEndsTest is Looking {
         vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, 32));
         vm.prank(account);
         board.attest(task, 32, 0, 0);
-        // Looks that were not picked, of a level that is none, and beyond all.
+        // Looks that were not picked, of a level that does not exist, and out of range.
         uint256[4] memory none = [uint256(34), 64, 160, type(uint256).max];
         for (uint256 k; k < none.length; ++k) {
             vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), anyone));
@@ -70,7 +70,8 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ settle
 
-    /// @dev The seats' fees at the end, the looks' before; price, draws and the rest of the escrow.
+    /// @dev Seats' fees are paid at the end, looks' fees earlier; then price, draws and the rest of the
+    /// escrow.
     function test_settle_paysEverybody_succeeds() public {
         _looked(3);
         _attestSlots(1, 3);
@@ -108,7 +109,8 @@ contract LookEndsTest is Looking {
         assertEq(_free(submitter), FUNDS - PRICE - 8 * SEAT_FEE - 5 * DRAW_FEE);
     }
 
-    /// @dev The window is over, and looks are awaited: nothing is settled until they are drawn again or given up.
+    /// @dev The window is over while looks are awaited: nothing is settled until they are redrawn or given
+    /// up.
     function test_settle_looksAwaited_reverts() public {
         _asked();
         vm.expectRevert(
@@ -149,7 +151,8 @@ contract LookEndsTest is Looking {
         board.redraw(task);
     }
 
-    /// @dev While looks are awaited: those that have attested were paid, the others cannot, and nobody is silent.
+    /// @dev While looks are awaited: those that attested were paid, the others can no longer attest, and
+    /// nobody counts as silent.
     function test_convict_looksAwaited_succeeds() public {
         _looked(3);
         _attest(32);
@@ -168,7 +171,7 @@ contract LookEndsTest is Looking {
         board.release(task, 34);
     }
 
-    /// @dev While the second level is asked for.
+    /// @dev While the second level is requested.
     function test_convict_secondLevelAsked_succeeds() public {
         _looked(3);
         _attestSlots(1, 3);
@@ -179,7 +182,8 @@ contract LookEndsTest is Looking {
         _releaseAll();
     }
 
-    /// @dev Ending a task whose draw of looks is public changes no other draw: it finds the same accounts, and they are free too late.
+    /// @dev Ending a task whose draw of looks is public changes no other draw: it finds the same accounts,
+    /// which become free too late.
     function test_convict_looksPublic_bindsAsMany_succeeds() public {
         _asked();
         bytes32 word = _wordOf(15);
@@ -199,7 +203,8 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ claims on the stake
 
-    /// @dev A look that spoke up has a game's cost; with it the fee of one segment, unless it attested. `payFee` is not for looks.
+    /// @dev A look that spoke up gets a game's cost, and the fee of one segment unless it attested. `payFee`
+    /// is not for looks.
     function test_compensate_looks_succeeds() public {
         _looked(3);
         _attest(32);
@@ -221,7 +226,7 @@ contract LookEndsTest is Looking {
         commitments.compensate(task, 34, games[0]);
     }
 
-    /// @dev A look commits at the single bond, as a seat does, and may be late with it.
+    /// @dev A look commits at the single bond, like a seat, and may open late.
     function test_openLate_look_succeeds() public {
         _looked(1);
         address looker = _account(32);
@@ -242,7 +247,7 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The solver is silent in a game of a stranger.
+    /// @dev Convicts the solver, which is silent in a stranger's game.
     function _convict() private {
         _lapse(_challengeBy(second, SegmentIndex.wrap(1)));
     }

@@ -5,11 +5,12 @@ import {GameId} from "../../src/types/Ids.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Digesting} from "./Digesting.sol";
 
-/// @title What each transaction of looks costs: two seats of two segments, states of two tensors, the longer one of three chunks.
-/// @notice Isolated, as in market/Gas.t.sol. The beacon's word is given in draws, so they cost less here than there. A path of 16 hashes
-/// more costs about 20,000.
+/// @title Gas of each transaction of looks: two seats of two segments, states of two tensors, the longer one
+/// with three chunks.
+/// @notice Isolated, as in market/Gas.t.sol. Draws get the beacon's word directly, so they cost less than
+/// there. 16 more hashes in a path cost about 20,000.
 contract LooksGasTest is Digesting, Snapshot {
-    /// @dev The most gas of a transaction (EIP-7825).
+    /// @dev Gas limit of a transaction (EIP-7825).
     uint256 private constant MOST = 1 << 24;
 
     Spot private whole = Spot(2, 0, 1);
@@ -54,8 +55,8 @@ contract LooksGasTest is Digesting, Snapshot {
         _matches("redraw look", 200_000);
     }
 
-    /// @dev As many looks as there may be; the queue must not stop at them. Nobody is free, so every try is for
-    /// nothing: Pool.t.sol bounds what a place with a long past adds to each of the 256 tries, 32,000.
+    /// @dev The maximum number of looks; the queue must not halt at them. Nobody is free, so every try fails.
+    /// Pool.t.sol bounds what a place with a long history adds to each of the 256 tries: 32,000.
     /// forge-config: default.isolate = true
     function test_gas_mostLooks_belowTargets_succeeds() public {
         (seats, each, chance) = (8, 4, 10_000);

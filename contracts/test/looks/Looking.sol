@@ -11,9 +11,9 @@ import {Terms} from "../../src/types/Terms.sol";
 import {Deployed} from "../dispute/Deployed.sol";
 import {IToken} from "../harness/Production.sol";
 
-/// @title A drawn task with looks in the whole deployment, and its way through their draws.
-/// @notice Words of draws of looks are chosen here, so that they pick what a test wants; all other draws are signed. Digests are of no
-/// interest here (Digesting.sol has true ones).
+/// @title A drawn task with looks in the whole deployment, and steps through their draws.
+/// @notice The words of draws of looks are chosen here so that they pick what a test wants; all other draws
+/// are signed. Digests are arbitrary (Digesting.sol has true ones).
 abstract contract Looking is Deployed {
     using DrawWords for DrawWords.Stream;
 
@@ -23,7 +23,7 @@ abstract contract Looking is Deployed {
     uint256 internal constant DRAW_FEE = UNIT;
     uint32 internal constant MOVE_TIME = 50;
     uint32 internal constant ATTEST_PERIOD = 200;
-    /// @dev By which challenges are taken after the attestations are due.
+    /// @dev Time for challenges after the attestations are due.
     uint32 internal constant REST_OF_WINDOW = 200;
     /// @dev 2^2 stake units.
     uint256 internal constant SEAT_STAKE = 200 * uint256(UNIT);
@@ -86,7 +86,7 @@ abstract contract Looking is Deployed {
         return keccak256(abi.encode("checkpoint", number));
     }
 
-    /// @dev The seats are attested: a draw of looks is asked for.
+    /// @dev The seats are attested and a draw of looks is requested.
     function _asked() internal {
         _start();
         for (uint256 seat; seat < seats; ++seat) {
@@ -128,13 +128,13 @@ abstract contract Looking is Deployed {
         return board.seatOf(task, number).account;
     }
 
-    /// @dev What the look repeats: a seat, or a look of the level below.
+    /// @dev The seat, or the look of the level below, that the look repeats.
     function _lookedAt(uint256 look) internal view returns (uint256) {
         uint256 slot = look % 32;
         return look < 64 ? slot / each : look - 32;
     }
 
-    /// @dev The account shows the salt of the seat, in a later block than its commitment.
+    /// @dev The informer reveals the salt of the seat, in a later block than its commitment.
     function _inform(uint256 seat, address informer) internal {
         bytes32 salt = _committed(seat, informer);
         vm.prank(informer);
@@ -156,7 +156,7 @@ abstract contract Looking is Deployed {
         _drawWith(_wordOf(slots));
     }
 
-    /// @dev Executes the first draw of the queue, which is the task's, with this word.
+    /// @dev Executes the first draw of the queue, which must be the task's, with this word.
     function _drawWith(bytes32 word) internal {
         _reach(beacon.timeOf(board.firstDraw().round));
         MapHints[2] memory hints;
@@ -166,7 +166,7 @@ abstract contract Looking is Deployed {
         vm.clearMockedCalls();
     }
 
-    /// @dev The first number that is such a word.
+    /// @dev The smallest number that works as such a word.
     function _wordOf(uint256 slots) internal view returns (bytes32 word) {
         uint256 candidates = _candidateSlots(board.firstDraw().level);
         while (_picks(_seedOf(word), candidates) != slots) word = bytes32(uint256(word) + 1);
@@ -218,7 +218,7 @@ abstract contract Looking is Deployed {
         (,, remaining) = vault.lockOf(lock);
     }
 
-    /// @dev What is left of the account's stake.
+    /// @dev The rest of the account's stake.
     function _stakeOf(address account) internal view returns (uint256) {
         return _remaining(board.registrationOf(account).lock);
     }
@@ -227,7 +227,8 @@ abstract contract Looking is Deployed {
         return _remaining(market.taskOf(task).escrow);
     }
 
-    /// @dev Every account that was drawn for the task and is bound can be freed, once; all others are free or suspended already.
+    /// @dev Frees every bound account that was drawn for the task, once each; all others are free or
+    /// suspended already.
     function _releaseAll() internal {
         for (uint256 number; number < 192; ++number) {
             Seat memory seat = board.seatOf(task, number);

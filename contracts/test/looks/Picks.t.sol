@@ -5,11 +5,11 @@ import {DrawWords} from "../../src/libraries/DrawWords.sol";
 import {Picks} from "../../src/libraries/Picks.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title Which slots a draw of looks picks, against the rule written out: audit.md section 2.
+/// @title The slots that a draw of looks picks, compared with the rule written out: audit.md section 2.
 contract PicksTest is Test {
     using DrawWords for DrawWords.Stream;
 
-    /// @dev tests/vectors/draws.json has what another language picks.
+    /// @dev tests/vectors/draws.json has the picks of another implementation.
     function test_among_vectors_succeeds() public view {
         string memory json = vm.readFile("tests/vectors/draws.json");
         bytes32[] memory seeds = vm.parseJsonBytes32Array(json, ".picks.seed");
@@ -53,7 +53,7 @@ contract PicksTest is Test {
         }
         assertEq(picked, due);
         assertEq(count, sum);
-        // Accounts are drawn from what follows.
+        // Accounts are drawn from the words that follow.
         assertEq(stream.next(), plain.next());
     }
 
@@ -75,7 +75,7 @@ contract PicksTest is Test {
         assertEq(picked, candidates);
     }
 
-    /// @dev The lowest candidates: what is over the limit has no chance.
+    /// @dev Picks the lowest candidates: those above the limit have no chance.
     function testFuzz_among_mostAreReached_succeeds(bytes32 seed, uint256 most) public pure {
         most = bound(most, 0, 32);
         (uint256 picked, uint256 count) = Picks.among(DrawWords.start(seed), type(uint32).max, 10_000, most);
@@ -83,7 +83,8 @@ contract PicksTest is Test {
         assertEq(count, most);
     }
 
-    /// @dev Every chance is what it says: of 1,600 candidates as many as five deviations allow.
+    /// @dev Every chance has its stated probability: the count among 1,600 candidates is within five standard
+    /// deviations.
     function test_among_everyChance_succeeds() public pure {
         uint256[8] memory chances = [uint256(1), 10, 100, 500, 2_500, 5_000, 9_000, 9_999];
         for (uint256 k; k < chances.length; ++k) {

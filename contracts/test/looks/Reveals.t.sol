@@ -8,7 +8,7 @@ import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId} from "../../src/types/Ids.sol";
 import {Digesting} from "./Digesting.sol";
 
-/// @title What is looked at opens its digest, or loses its lock.
+/// @title A seat or look that is looked at opens its digest, or loses its lock.
 contract RevealsTest is Digesting {
     // ------------------------------------------------------------------ in time
 
@@ -29,7 +29,7 @@ contract RevealsTest is Digesting {
         looks.takeUnrevealed(task, look);
     }
 
-    /// @dev A look of the second level: the digest of a look is over its one segment.
+    /// @dev A look of the second level: the digest of a look covers its one segment.
     function test_reveal_secondLevel_succeeds() public {
         _looked(2);
         _attest(33);
@@ -83,7 +83,7 @@ contract RevealsTest is Digesting {
         shown.path = new bytes32[](1);
         vm.expectPartialRevert(Rfc9162.ProofLength.selector);
         _revealWith(32, shown);
-        // What opens another segment of the seat, or another seat.
+        // The opening of another segment of the seat, or of another seat.
         Shown memory next = _shown(33);
         vm.expectPartialRevert(Refusals.WrongRoot.selector);
         _revealWith(32, next);
@@ -129,7 +129,8 @@ contract RevealsTest is Digesting {
 
     // ------------------------------------------------------------------ not in time
 
-    /// @dev Half of the lock to the look's account, half burned, no fee; nobody is drawn in its place, and the others go on.
+    /// @dev Half of the lock goes to the look's account, half burns, and there is no fee. Nobody is drawn to
+    /// replace the seat, and the others continue.
     function test_takeUnrevealed_succeeds() public {
         _looked(1);
         (address account, address looker) = (_account(0), _account(32));
@@ -160,7 +161,7 @@ contract RevealsTest is Digesting {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 3 * SEAT_FEE - 3 * DRAW_FEE);
     }
 
-    /// @dev It can be drawn again, and is not freed by the old task then.
+    /// @dev It can be drawn again, and the old task then does not free it.
     function test_release_caughtSeat_reverts() public {
         _looked(1);
         address account = _account(0);
@@ -183,7 +184,7 @@ contract RevealsTest is Digesting {
         board.release(task, 32);
     }
 
-    /// @dev Two looks at one seat, neither answered: the lock is lost once.
+    /// @dev Two looks at one seat, neither answered: the lock is lost only once.
     function test_takeUnrevealed_twoLooks_reverts() public {
         _looked(3);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
@@ -193,7 +194,7 @@ contract RevealsTest is Digesting {
         assertEq(vault.burned(), LOCK / 2);
     }
 
-    /// @dev A look of the second level takes a look's lock: what that was paid for its attestation it keeps.
+    /// @dev A look of the second level takes a look's lock; that look keeps the fee for its attestation.
     function test_takeUnrevealed_secondLevel_succeeds() public {
         _looked(1);
         _reveal(32);
@@ -207,7 +208,7 @@ contract RevealsTest is Digesting {
         assertEq(_free(looker), had[1] + LOCK / 2);
         assertTrue(board.seatOf(task, 32).caught);
         assertFalse(board.seatOf(task, 0).caught);
-        // The first level has been revealed, and is still.
+        // The first level is still revealed.
         vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyRevealed.selector, task, 32));
         looks.takeUnrevealed(task, 32);
         _attest(64);
@@ -216,7 +217,7 @@ contract RevealsTest is Digesting {
         _releaseAll();
     }
 
-    /// @dev The look's account was silent and is drawn again: who has the look now is paid.
+    /// @dev The look's account was silent and the look was redrawn: the current account is paid.
     function test_takeUnrevealed_afterARedraw_succeeds() public {
         _looked(1);
         address silent = _account(32);
@@ -230,7 +231,7 @@ contract RevealsTest is Digesting {
         assertEq(_free(looker), FUNDS - SEAT_STAKE + LOCK / 2);
     }
 
-    /// @dev Of a seat that is caught nothing is owed on a conviction, but what its game cost.
+    /// @dev A caught seat is owed nothing on a conviction except its game's cost.
     function test_payFee_caughtSeat_reverts() public {
         _looked(1);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
@@ -260,7 +261,7 @@ contract RevealsTest is Digesting {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A segment that no seat has; else one that the first seat does not have.
+    /// @dev A segment that no seat has; if there is none, one that the first seat does not have.
     function _segmentOfNobody() private view returns (uint256 segment) {
         for (segment = 1; segment <= SEGMENTS; ++segment) {
             bool taken;

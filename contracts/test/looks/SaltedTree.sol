@@ -3,7 +3,8 @@ pragma solidity 0.8.37;
 
 import {LeafTree} from "../dispute/LeafTree.sol";
 
-/// @title The trees of a digest (audit.md section 4) beside LeafTree's: a verifier's side of a test.
+/// @title The trees of a digest (audit.md section 4), on top of LeafTree; used for a verifier's side of a
+/// test.
 library SaltedTree {
     /// @notice The leaf of a chunk: the salt before each 32-byte piece, then the salt and the length.
     function leaf(bytes32 salt, bytes memory chunk) internal pure returns (bytes32) {

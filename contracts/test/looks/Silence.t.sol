@@ -9,12 +9,13 @@ import {Looking} from "./Looking.sol";
 
 /// @title Looks whose accounts are silent, and draws of looks that nobody executes.
 contract LookSilenceTest is Looking {
-    /// @dev Of a seat: two segments, and a draw.
+    /// @dev Penalty of a seat: the fee of two segments, and a draw fee.
     uint256 private constant PENALTY = 2 * uint256(SEAT_FEE) + DRAW_FEE;
 
     // ------------------------------------------------------------------ silence
 
-    /// @dev As a silent seat: its account loses a seat's fee, which burns, and the draw fee, which pays the next draw.
+    /// @dev Like a silent seat, the account loses a seat's fee, which burns, and the draw fee, which pays for
+    /// the next draw.
     function test_redraw_silentLook_succeeds() public {
         _looked(6);
         _attest(33);
@@ -54,7 +55,7 @@ contract LookSilenceTest is Looking {
         assertEq(_audit().looking, 4);
         assertEq(_audit().looked, 2);
         assertEq(_audit().until, vm.getBlockTimestamp() + ATTEST_PERIOD);
-        // Anyone who is looked at has its time from the draw that picked it.
+        // An account that is looked at has its time from the draw that picked it.
         assertEq(_audit().pickedAt, pickedAt);
         assertNotEq(_account(34), silent);
         assertNotEq(_account(34), address(0));
@@ -63,7 +64,7 @@ contract LookSilenceTest is Looking {
         assertEq(_audit().looked, 6);
     }
 
-    /// @dev Both are silent: the first one's account pays the draw, of the other all burns.
+    /// @dev Both are silent: the first one's account pays for the draw, the other's penalty burns entirely.
     function test_redraw_twoSilentLooks_succeeds() public {
         _looked(3);
         (address one, address two) = (_account(32), _account(33));
@@ -74,7 +75,7 @@ contract LookSilenceTest is Looking {
         assertEq(_stakeOf(two), SEAT_STAKE - PENALTY);
     }
 
-    /// @dev Three draws of a level; then those that are silent are given up, and pay no draw.
+    /// @dev After three draws of a level, silent looks are given up and pay for no draw.
     function test_redraw_givenUp_succeeds() public {
         _looked(3);
         _attest(32);
@@ -92,7 +93,7 @@ contract LookSilenceTest is Looking {
         assertEq(vault.burned() - burned, PENALTY);
         assertEq(_account(33), address(0));
         assertEq(_audit().looking, 0);
-        // The look that is attested may be looked at: the escrow pays that draw.
+        // The attested look may be looked at: the escrow pays for that draw.
         assertEq(board.firstDraw().level, 2);
         assertEq(board.firstDraw().purse, 0);
         assertEq(_candidateSlots(2), 1);
@@ -124,7 +125,7 @@ contract LookSilenceTest is Looking {
         }
     }
 
-    /// @dev The looks that are drawn again may find nobody: they lapse.
+    /// @dev The looks that are redrawn may find nobody: they lapse.
     function test_redraw_nobodyFound_succeeds() public {
         for (uint256 k = 3; k < accounts.length; ++k) {
             vm.prank(accounts[k]);
@@ -139,7 +140,7 @@ contract LookSilenceTest is Looking {
         _releaseAll();
     }
 
-    /// @dev A task with as many draws as are counted can still be attested, and its looks end.
+    /// @dev A task with the maximum number of draws can still be attested, and its looks end.
     function test_redraw_noNumberLeft_succeeds() public {
         (seats, each, chance) = (1, 1, 10_000);
         _start();
@@ -179,7 +180,7 @@ contract LookSilenceTest is Looking {
         assertEq(market.taskOf(task).challengeUntil, vm.getBlockTimestamp() + REST_OF_WINDOW);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotStalled.selector, task));
         board.lapse(task);
-        // The queue goes on, and what it executes changes nothing.
+        // The queue continues, and executing the draw changes nothing.
         bytes memory audit = abi.encode(_audit());
         bytes memory entry = abi.encode(market.taskOf(task));
         had = _free(drawer);
@@ -196,8 +197,8 @@ contract LookSilenceTest is Looking {
         _releaseAll();
     }
 
-    /// @dev A draw of silent looks that lapses ends them; its purse still pays who executes it, no matter who is found
-    /// is bound by nothing.
+    /// @dev A lapsed draw of silent looks ends them. Its purse still pays its executor, and it binds none of
+    /// the accounts that it finds.
     function test_lapse_silentLooks_succeeds() public {
         _looked(3);
         _attest(32);
@@ -219,8 +220,8 @@ contract LookSilenceTest is Looking {
         _releaseAll();
     }
 
-    /// @dev A seat is empty when the looks lapse: it is drawn again, and looks are asked for again. The old entry of the queue
-    /// takes neither seats nor the fee of the new draw.
+    /// @dev A seat is empty when the looks lapse: it is redrawn, and looks are requested again. The old entry
+    /// of the queue fills no seats and does not take the fee of the new draw.
     function test_lapse_emptiedSeat_succeeds() public {
         _asked();
         _inform(1, second);
@@ -260,7 +261,8 @@ contract LookSilenceTest is Looking {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The only seat is silent, drawn again and found; its account can be drawn again later.
+    /// @dev The only seat is silent, and is redrawn with an account; the silent account can be drawn again
+    /// later.
     function _silentSeat() private {
         address silent = _account(0);
         _redraw();

@@ -4,13 +4,14 @@ pragma solidity 0.8.37;
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title The amounts of a task's terms, each at its bounds and one unit beyond: dispute.md section 2, "post".
+/// @title The amounts of a task's terms, each at its bounds and one unit beyond: dispute.md section 2,
+/// "post".
 contract AmountsTest is Deployment {
     /// @dev Most that one lock of the vault holds.
     uint128 private constant MAX_LOCK = (1 << 94) - 1;
     /// @dev The parameters' rate, 10 % a year.
     uint256 private constant RATE = 1000;
-    /// @dev Of a game with the terms' clock and allowance, both sides together.
+    /// @dev Longest game with the terms' clock and allowance, both sides together.
     uint256 private constant LONGEST = 2 * 90;
 
     function testFuzz_post_rewards_atTheBound_succeeds(uint128 stake) public {
@@ -57,7 +58,8 @@ contract AmountsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev The stake covers the greater reward, every seat's cost and fee, and the restitution; and a quarter of it burns.
+    /// @dev The stake covers the greater reward, every seat's cost and fee, and the restitution; a quarter of
+    /// it burns.
     function testFuzz_post_stake_atTheBound_succeeds(
         uint128 reward,
         uint128 retrainReward,
@@ -82,12 +84,12 @@ contract AmountsTest is Deployment {
         terms.stake = least - 1;
         _refused("stake", least - 1, least, MAX_LOCK, terms);
         (terms.stake, terms.bond) = (least, least / 4);
-        // More than one wei less would not have been enough.
+        // A stake smaller by more than one wei would not have been enough.
         assertLt(least - 2 - (uint256(least) - 2 + 3) / 4, due);
         _post(terms);
     }
 
-    /// @dev A lock of the vault holds no more.
+    /// @dev A lock of the vault cannot hold more.
     function test_post_stakeAboveALock_reverts() public {
         Terms memory terms = _terms();
         uint256 owed = RETRAIN_REWARD + 3 * (GAME_COST + SEAT_FEE) + terms.restitution;
@@ -98,7 +100,7 @@ contract AmountsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev Sums of the greatest numbers are refused, and do not overflow.
+    /// @dev Sums of the greatest numbers are refused without overflow.
     function test_post_greatestNumbers_reverts() public {
         Terms memory terms = _terms();
         uint128 most = type(uint128).max;
@@ -113,7 +115,7 @@ contract AmountsTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Nothing else bounds rewards and bond.
+    /// @dev Terms in which nothing else bounds rewards and bond.
     function _withStake(uint128 stake) private view returns (Terms memory terms) {
         terms = _terms();
         terms.stake = uint128(bound(stake, 1000 * UNIT, MAX_LOCK));

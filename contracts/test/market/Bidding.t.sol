@@ -121,7 +121,7 @@ contract BiddingTest is Deployment {
         _expectRefused("stepOperations", 0, 1, type(uint64).max, terms);
         terms = _terms();
         terms.stateBytes = 0;
-        // 4 MiB a second: four states within 200 seconds, and two within 50.
+        // 4 MiB per second: four states within 200 seconds, and two within 50.
         _expectRefused("stateBytes", 0, 1, 25 << 22, terms);
         terms.stateBytes = (25 << 22) + 1;
         _expectRefused("stateBytes", terms.stateBytes, 1, 25 << 22, terms);
@@ -175,13 +175,13 @@ contract BiddingTest is Deployment {
         _expectRefused("trainingPeriod", 30 days + 1, 10, 30 days, terms);
         terms = _terms();
         terms.attestPeriod = 9;
-        // Eight draws with their delay of 40 go into 2000.
+        // Eight draws, each with its delay of 40, fit into 2000.
         _expectRefused("attestPeriod", 9, 10, 210, terms);
         terms = _terms();
         terms.attestPeriod = 211;
         _expectRefused("attestPeriod", 211, 10, 210, terms);
         terms = _terms();
-        // After the attestations two moves: to commit, and to open the commitment.
+        // After the attestations there must be time for two moves: to commit, and to open the commitment.
         terms.challengePeriod = terms.attestPeriod + 9;
         _expectRefused("challengePeriod", terms.attestPeriod + 9, terms.attestPeriod + 10, 30 days, terms);
         terms = _terms();
@@ -202,7 +202,7 @@ contract BiddingTest is Deployment {
         terms.verifiers = 0;
         _expectRefused("verifiers", 0, 1, 32, terms);
         terms = _terms();
-        // No more segments than there are, and 64 at most.
+        // At most as many segments as the task has, and at most 64.
         terms.segmentsPerVerifier = uint16(SEGMENTS) + 1;
         _expectRefused("segmentsPerVerifier", SEGMENTS + 1, 1, SEGMENTS, terms);
         terms.segmentsPerVerifier = 0;
@@ -211,7 +211,8 @@ contract BiddingTest is Deployment {
         _expectRefused("segmentsPerVerifier", 65, 1, 64, terms);
     }
 
-    /// @dev What a silent account loses must be there, and some registration must have it.
+    /// @dev The lock must cover what a silent account loses, and the highest registration level must cover
+    /// the lock.
     function test_post_seatLockOutOfBounds_reverts() public {
         Terms memory terms = _terms();
         uint128 least = uint128(SEAT_FEE) + DRAW_FEE;
@@ -295,7 +296,7 @@ contract BiddingTest is Deployment {
         market.bid(task, 1);
     }
 
-    /// @dev Anyone who underbids itself needs the penalty only once.
+    /// @dev An account that underbids itself needs the penalty only once.
     function test_bid_ownAgain_succeeds() public {
         TaskId task = _post();
         vm.startPrank(solver);
@@ -320,7 +321,7 @@ contract BiddingTest is Deployment {
         assertEq(entry.trainUntil, entry.bidsUntil + _terms().trainingPeriod);
     }
 
-    /// @dev The best bidder is not the solver before it is assigned.
+    /// @dev The best bidder is not the solver before the task is assigned.
     function test_solverOf_whileBidding_isNobody_succeeds() public {
         TaskId task = _post();
         vm.prank(solver);

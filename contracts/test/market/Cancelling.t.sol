@@ -7,7 +7,7 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title A task that its submitter takes back.
+/// @title A task that its submitter cancels.
 contract CancellingTest is Deployment {
     function test_cancel_withoutBid_succeeds() public {
         TaskId task = _post();
@@ -21,7 +21,7 @@ contract CancellingTest is Deployment {
         assertEq(vault.burned(), 0);
     }
 
-    /// @dev The whole escrow returns, whatever the terms; and it can be locked again at once.
+    /// @dev The whole escrow is returned for any terms, and can be locked again at once.
     function testFuzz_cancel_anyEscrow_succeeds(uint128 budget, uint128 fee, bool looked) public {
         Terms memory terms = _terms();
         terms.budget = uint128(bound(budget, terms.restitution, BUDGET));
@@ -75,7 +75,7 @@ contract CancellingTest is Deployment {
         assertEq(vault.free(submitter), FUNDS);
     }
 
-    /// @dev Nobody is refunded again when the bidding period is over.
+    /// @dev There is no second refund when the bidding period is over.
     function test_assign_cancelled_reverts() public {
         TaskId task = _post();
         _cancel(task);
@@ -84,7 +84,7 @@ contract CancellingTest is Deployment {
         market.assign(task);
     }
 
-    /// @dev While nobody has called `assign`.
+    /// @dev Cancelling is possible until somebody calls `assign`.
     function test_cancel_afterBidding_succeeds() public {
         TaskId task = _post();
         vm.warp(market.taskOf(task).bidsUntil + 1);
@@ -105,7 +105,7 @@ contract CancellingTest is Deployment {
         _cancel(TaskId.wrap(1));
     }
 
-    /// @dev A pause holds nobody's escrow.
+    /// @dev A pause does not block an escrow.
     function test_cancel_whilePaused_succeeds() public {
         TaskId task = _post();
         vm.prank(pauser);

@@ -9,7 +9,7 @@ import {Terms} from "../../src/types/Terms.sol";
 import {IMarket} from "../harness/Production.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title Deploying a market: who may initialise it, and which parameters it takes.
+/// @title Deploying a market: who may initialise it, and which parameters it accepts.
 contract DeployingTest is Deployment {
     /// @dev Most that one lock of the vault holds.
     uint128 private constant MAX_LOCK = (1 << 94) - 1;
@@ -66,7 +66,7 @@ contract DeployingTest is Deployment {
         _expectNoMarket("openingPeriod", 4, 5, type(uint32).max, parameters);
     }
 
-    /// @dev A stake must not leave before the tasks that it is drawn for can be ended.
+    /// @dev A stake must not leave before the tasks for which it is drawn can be ended.
     function test_constructor_auditTimesOutOfBounds_reverts() public {
         Parameters memory parameters = _parameters();
         // Eight draws, each with the delay of 40 and the shortest attestation period.
@@ -111,7 +111,7 @@ contract DeployingTest is Deployment {
         _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
         parameters.capitalRate = 0;
         _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
-        // The longer the least clock, the lower the rate with which the greatest stake still covers a bond.
+        // The longer the minimum clock, the lower the rate at which the greatest stake still covers a bond.
         (parameters.minClock, parameters.maxClock) = (20 days, 30 days);
         (parameters.maxPeriod, parameters.openingPeriod) = (50 days, 20 days);
         uint32 most = uint32(10_000 * uint256(365 days) / (32 * 20 days));
@@ -133,7 +133,7 @@ contract DeployingTest is Deployment {
         _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
     }
 
-    /// @dev With the greatest parameters there still are terms that a lock's stake covers.
+    /// @dev Even with the greatest parameters there are terms whose stake a lock can hold.
     function test_post_greatestParameters_succeeds() public {
         Parameters memory parameters = _parameters();
         parameters.gameFloor = MAX_LOCK / 64;
@@ -146,7 +146,7 @@ contract DeployingTest is Deployment {
         terms.challengePeriod = 41 days;
         (terms.stake, terms.bond, terms.gameCost) = (MAX_LOCK, MAX_LOCK / 4, MAX_LOCK / 64);
         market.initialise(board, game, commitments, address(looks), address(juries));
-        // The terms are in order: it is the vault that does not know this market.
+        // The terms are valid; the vault does not know this market.
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotModule.selector, address(market)));
         market.post(terms);
         terms.bond = MAX_LOCK / 4 + 1;

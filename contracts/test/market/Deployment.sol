@@ -17,8 +17,8 @@ import {IMarket, IToken, IVault} from "../harness/Production.sol";
 import {Rounds} from "../harness/Rounds.sol";
 import {Trees} from "./Trees.sol";
 
-/// @title The market's deployment with its people, and a task's way up to each status.
-/// @notice Game and commitments are accounts of the test: what the market does for them is called by hand here.
+/// @title The market's deployment with its accounts, and helpers that bring a task to each status.
+/// @notice Game and commitments are plain accounts of the test, which call the market directly.
 abstract contract Deployment is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BUDGET = 100 * UNIT;
@@ -36,7 +36,7 @@ abstract contract Deployment is Rounds {
     /// @dev A seat's two segments.
     uint256 internal constant SEAT_FEE = 2 * uint256(FEE);
     uint256 internal constant STAKE_UNIT = 50 * uint256(UNIT);
-    /// @dev What a registration of the set-up locks: it has level 1.
+    /// @dev Amount that a registration of the set-up locks: it has level 1.
     uint256 internal constant SEAT_STAKE = 2 * STAKE_UNIT;
     uint256 internal constant VERIFIERS = 6;
     bytes32 internal constant DIGEST = keccak256("digest");
@@ -61,7 +61,7 @@ abstract contract Deployment is Rounds {
     address[] internal verifiers;
     /// @dev r_0 ... r_K.
     bytes32[] internal states;
-    /// @dev Not after the round that the beacon was shown.
+    /// @dev A lower bound on the time of the last round that the beacon was shown.
     uint256 private _shownAt;
 
     function setUp() public virtual {
@@ -157,7 +157,7 @@ abstract contract Deployment is Rounds {
         vm.stopPrank();
     }
 
-    /// @dev A new account with this level and an offer that takes the terms.
+    /// @dev A new account with this level and an offer that accepts the terms.
     function _registered(string memory name, uint8 level) internal returns (address account) {
         account = makeAddr(name);
         _fund(account);
@@ -195,7 +195,8 @@ abstract contract Deployment is Rounds {
         market.assign(task);
     }
 
-    /// @dev Trees are hashed before the caller is set: a call of the SHA-256 precompile would take the prank.
+    /// @dev Trees are hashed before the caller is set: a call of the SHA-256 precompile would consume the
+    /// prank.
     function _progress(TaskId task, uint32 size) internal {
         uint32 before = market.taskOf(task).size;
         bytes32[] memory none;
@@ -245,8 +246,8 @@ abstract contract Deployment is Rounds {
         _endWindow(task);
     }
 
-    /// @dev Executes the first draw of the queue, which is the task's, as soon as its round is published. Signatures and hints are
-    /// computed before the caller is set.
+    /// @dev Executes the first draw of the queue, which must be the task's, as soon as its round is
+    /// published. Signatures and hints are computed before the caller is set.
     function _draw(TaskId task) internal {
         uint64 round = board.firstDraw().round;
         _reach(uint64(beacon.timeOf(round)));
@@ -268,12 +269,12 @@ abstract contract Deployment is Rounds {
         board.attest(task, seat, DIGEST, Digests.saltHash(_salt(account)));
     }
 
-    /// @dev The test's own: what the board takes for a salt is any word that the hash is of.
+    /// @dev The test's own salts: the board accepts any word with the right hash as a salt.
     function _salt(address account) internal pure returns (bytes32) {
         return keccak256(abi.encode("salt", account));
     }
 
-    /// @dev The account shows the salt of the party that sits in the seat, a block after it has committed to that.
+    /// @dev The informer reveals the salt of the account in the seat, one block after committing to it.
     function _inform(TaskId task, uint256 seat, address informer) internal {
         bytes32 salt = _salt(board.seatOf(task, seat).account);
         bytes32 commitment = keccak256(abi.encode(block.chainid, address(looks), task, seat, informer, salt));
@@ -284,7 +285,7 @@ abstract contract Deployment is Rounds {
         looks.inform(task, seat, DIGEST, salt);
     }
 
-    /// @dev Lets the time of the last draw's attestations pass.
+    /// @dev Lets the attestation period of the last draw pass.
     function _silence(TaskId task) internal {
         _reach(uint64(board.auditOf(task).until) + 1);
     }

@@ -7,13 +7,14 @@ import {Terms} from "../../src/types/Terms.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title What the most expensive calls cost at the greatest terms: a transaction has at most 2^24 gas (EIP-7825).
-/// @notice Isolated, as in Gas.t.sol. A draw that did not fit would stop the queue.
+/// @title Gas of the most expensive calls for the greatest terms; a transaction has at most 2^24 gas
+/// (EIP-7825).
+/// @notice Isolated, as in Gas.t.sol. A draw that did not fit would halt the queue.
 contract ExtremesTest is Deployment, Snapshot {
     uint256 private constant MOST = 1 << 24;
     uint256 private constant CROWD = 320;
 
-    /// @dev The longest bundle's address, the most seats, the most segments for each.
+    /// @dev The longest bundle address, the most seats, the most segments for each.
     function _greatest() private view returns (Terms memory terms) {
         terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier) = (32, 5);
@@ -56,7 +57,8 @@ contract ExtremesTest is Deployment, Snapshot {
         _below("end");
     }
 
-    /// @dev Every try finds another account, which fails the last comparison: 256 tries, and every seat stays empty.
+    /// @dev Every try finds another account that fails the last comparison: 256 tries, and every seat stays
+    /// empty.
     /// forge-config: default.isolate = true
     function test_gas_everyTryInVain_succeeds() public {
         for (uint256 i; i < VERIFIERS; ++i) {
@@ -67,7 +69,7 @@ contract ExtremesTest is Deployment, Snapshot {
         offer.fee = type(uint112).max;
         _crowd(CROWD, offer);
         TaskId task = _drawn(_greatest(), 1);
-        // Pool.t.sol bounds what a place with a long past adds to each of the 256 tries: 32,000.
+        // Pool.t.sol bounds what a place with a long history adds to each of the 256 tries: 32,000.
         _matches("draw in vain", MOST - 256 * 32_000);
         for (uint256 i; i < 32; ++i) {
             assertEq(board.seatsOf(task)[i].account, address(0));

@@ -6,9 +6,9 @@ import {Terms} from "../../src/types/Terms.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title What each transaction of a task's honest way costs: q = 2 segments a seat, K = 5; 66 registrations, of which
-/// few are taken. The draw is executed by the solver, who has free tokens.
-/// @notice Isolated: every call is a separate transaction, with cold storage, calldata and the 21,000 included.
+/// @title Gas of each transaction of an honest task: q = 2 segments per seat, K = 5; 66 registrations, few of
+/// them taken. The solver, who has free tokens, executes the draw.
+/// @notice Isolated: every call is a separate transaction, including cold storage, calldata and the 21,000.
 contract MarketGasTest is Deployment, Snapshot {
     uint256 private constant MORE = 60;
 
@@ -27,7 +27,7 @@ contract MarketGasTest is Deployment, Snapshot {
         vm.prank(rival);
         market.bid(task, BUDGET);
         _matches("bid", 200_000);
-        // The most expensive: it releases the other's penalty, and moves the end.
+        // The most expensive bid: it releases the other bidder's penalty and moves the end.
         vm.warp(market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, BUDGET / 2);
@@ -80,7 +80,7 @@ contract MarketGasTest is Deployment, Snapshot {
         _matches("settle 32 seats", 250_000 + 29 * 30_000);
     }
 
-    /// @dev A silent seat: its account pays the draw.
+    /// @dev A silent seat: its account pays for the draw.
     /// forge-config: default.isolate = true
     function test_gas_redraw_belowTargets_succeeds() public {
         TaskId task = _drawn(1);
@@ -98,7 +98,7 @@ contract MarketGasTest is Deployment, Snapshot {
         market.settle(task);
     }
 
-    /// @dev The informer's free balance is not empty: it pays its transactions of what it earns.
+    /// @dev The informer's free balance is not zero before.
     /// forge-config: default.isolate = true
     function test_gas_inform_belowTargets_succeeds() public {
         TaskId task = _drawn(1);

@@ -24,7 +24,7 @@ contract JuryTermsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev With fewer accounts than seats and jurors no jury could find that data are available.
+    /// @dev With fewer accounts than seats and jurors, no jury could find that data are available.
     function test_post_fewRegistered_reverts() public {
         Terms memory terms = _terms();
         terms.jurors = 4;
@@ -33,7 +33,7 @@ contract JuryTermsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev A sixteenth of the stake covers what a jury gives back to who claimed.
+    /// @dev A sixteenth of the stake covers what a jury returns to the claimant.
     function testFuzz_post_stake_atTheBound_succeeds(uint128 fee) public {
         Terms memory terms = _terms();
         terms.auditFee = uint128(bound(fee, 10 * UNIT, 20 * UNIT));

@@ -32,7 +32,7 @@ contract LookTermsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev Each segment of each seat is a bit; without looks there may be more.
+    /// @dev Each segment of each seat takes one bit; without looks there may be more.
     function test_post_segmentsOfSeats_atTheBound_succeeds() public {
         Terms memory terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier) = (11, 3);
@@ -46,7 +46,7 @@ contract LookTermsTest is Deployment {
         _refused("verifiers x segmentsPerVerifier", 160, 1, 32, terms);
     }
 
-    /// @dev Half of a lock pays a look for the games that bring a step tree and an accusation.
+    /// @dev Half of a lock pays a look for the game that obtains the step tree and for an accusation.
     function testFuzz_post_seatLock_atTheBound_succeeds(uint128 gameCost, uint128 fee) public {
         Terms memory terms = _terms();
         terms.lookChance = 5_000;
@@ -61,7 +61,7 @@ contract LookTermsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev The stake covers a game's cost and a fee for each look besides, and a quarter of it burns.
+    /// @dev The stake also covers a game's cost and a fee for each look, and a quarter of it burns.
     function testFuzz_post_stake_atTheBound_succeeds(uint128 gameCost, uint128 fee, uint16 seats) public {
         Terms memory terms = _terms();
         terms.lookChance = 1;
@@ -82,7 +82,8 @@ contract LookTermsTest is Deployment {
         _post(terms);
     }
 
-    /// @dev The escrow holds as many fees again, and four draws more; without a bid all of it goes back.
+    /// @dev The escrow holds the same amount of fees again and four more draws; without a bid all of it is
+    /// returned.
     function test_post_escrow_succeeds() public {
         Terms memory terms = _terms();
         terms.lookChance = 1;

@@ -29,7 +29,7 @@ contract SettlementTest is Deployment {
         assertEq(_remaining(market.taskOf(task).stake), 0);
     }
 
-    /// @dev A seat is paid for as many segments as it has, and no other amount hides in the escrow.
+    /// @dev A seat is paid for its number of segments, and nothing else is left in the escrow.
     function testFuzz_settle_anyFees_succeeds(uint128 fee, uint16 verifiers_, uint16 segments) public {
         Terms memory terms = _terms();
         terms.verifiers = uint16(bound(verifiers_, 1, 4));
@@ -140,7 +140,8 @@ contract SettlementTest is Deployment {
         board.askFirstDraw(task, 3);
     }
 
-    /// @dev Reward and restitution are paid at once, the escrow goes back, and the rest of the stake waits for seats.
+    /// @dev Reward and restitution are paid at once, the escrow is returned, and the rest of the stake is
+    /// reserved for seats.
     function test_convict_paysRewardAndRestitution_succeeds() public {
         TaskId task = _drawn(5);
         vm.startPrank(game);
@@ -157,7 +158,7 @@ contract SettlementTest is Deployment {
         assertEq(_remaining(market.taskOf(task).stake), STAKE - REWARD - 60 * UNIT);
     }
 
-    /// @dev The least stake that terms may have covers all that it owes, and a quarter of it burns all the same.
+    /// @dev The minimum stake covers all that it owes, and a quarter of it still burns.
     function testFuzz_convict_leastStake_coversEverySeat_succeeds(
         uint128 reward,
         uint128 retrainReward,
@@ -170,14 +171,15 @@ contract SettlementTest is Deployment {
         terms.gameCost = uint128(bound(gameCost, UNIT, 50 * UNIT));
         terms.auditFee = uint128(bound(fee, 0, 15 * UNIT));
         uint256 seats = 3 * (uint256(terms.gameCost) + 2 * uint256(terms.auditFee));
-        // Both rewards are below an eighth of a stake that is below 16 times the sum of everything else.
+        // Both rewards are at most a sixth of all other payments, and so below an eighth of the stake.
         terms.reward = uint128(bound(reward, 0, (seats + terms.restitution) / 6));
         terms.retrainReward = uint128(bound(retrainReward, 0, (seats + terms.restitution) / 6));
         uint256 most = terms.reward > terms.retrainReward ? terms.reward : terms.retrainReward;
         terms.stake = uint128((4 * (most + seats + terms.restitution) + 2) / 3);
         terms.delayPenalty = 0;
         terms.bond = terms.stake / 4;
-        // Where its cost is nearly all that a game takes, a quarter of the least stake is below the least bond.
+        // If its cost is nearly all that a game takes, a quarter of the minimum stake is below the minimum
+        // bond.
         vm.assume(terms.bond >= 2 * terms.gameCost + terms.stake / 1_000_000 + 2);
         TaskId task = _submitted(terms, 5);
         _convict(task);
@@ -195,7 +197,7 @@ contract SettlementTest is Deployment {
         assertGe(left, (uint256(terms.stake) + 3) / 4);
     }
 
-    // ------------------------------------------------------------------ hook of the commitments, and the rest
+    // ------------------------------------------------------------------ hook of commitments, and the rest
 
     function test_compensate_costAndFeeApart_succeeds() public {
         TaskId task = _drawn(5);

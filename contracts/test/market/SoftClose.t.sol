@@ -117,8 +117,8 @@ contract SoftCloseTest is Deployment {
         assertEq(market.taskOf(task).trainUntil, until + EXTENSION + _terms().trainingPeriod);
     }
 
-    /// @dev A bid of the last second wins nothing by being late: the bidder it beats has a whole extension to answer
-    /// in.
+    /// @dev A bid in the last second gains nothing from being late: the beaten bidder has a whole extension
+    /// to answer.
     function test_bid_sniped_isAnswered_succeeds() public {
         _bid(solver, 90 * UNIT);
         vm.warp(market.taskOf(task).bidsUntil);
@@ -130,7 +130,8 @@ contract SoftCloseTest is Deployment {
         assertEq(market.taskOf(task).bidder, solver);
     }
 
-    /// @dev Two accounts that underbid each other in every second cannot raise the undercut before an extension has passed.
+    /// @dev Two accounts that underbid each other in every second cannot raise the undercut before an
+    /// extension has passed.
     function test_bid_shills_doNotRaiseTheUndercut_succeeds() public {
         vm.warp(market.taskOf(task).bidsUntil - EXTENSION);
         uint128 best = BUDGET;
@@ -145,7 +146,7 @@ contract SoftCloseTest is Deployment {
         _bid(solver, best - uint128(undercut));
     }
 
-    /// @dev However often somebody bids: as late and as high as can be makes the longest bidding.
+    /// @dev However often somebody bids, bidding ends: bids as late and as high as allowed make it longest.
     function test_bid_asLateAsCanBe_ends_succeeds() public {
         string memory json = vm.readFile(FILE);
         uint256[] memory budgets = _column(json, ".biddings.budget");

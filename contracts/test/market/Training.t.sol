@@ -28,7 +28,7 @@ contract TrainingTest is Deployment {
         _submit(task);
     }
 
-    /// @dev A run that is honest from another initial state cannot even begin.
+    /// @dev An honest run from another initial state cannot even begin.
     function test_progress_otherInitialState_reverts() public {
         TaskId task = _assigned(1);
         bytes32 initial = states[0];
@@ -122,7 +122,7 @@ contract TrainingTest is Deployment {
         assertEq(first.seats, 7);
     }
 
-    /// @dev The stake comes from the free balance, where the penalty has gone back before.
+    /// @dev The stake comes from the free balance, after the penalty was returned to it.
     function test_submit_locksStake_succeeds() public {
         TaskId task = _withFree(STAKE - 40 * UNIT);
         _submit(task);
@@ -153,7 +153,7 @@ contract TrainingTest is Deployment {
         _expectSubmitRefused(states[0], SEGMENTS - 1, SEGMENTS + 1, Refusals.LeafNotInTree.selector);
     }
 
-    /// @dev A tree of another size gives proofs of another length or another fold.
+    /// @dev A tree of another size has proofs of another length or another fold.
     function test_submit_shorterTree_reverts() public {
         _expectSubmitRefused(states[0], SEGMENTS - 1, SEGMENTS, Rfc9162.ProofLength.selector);
     }
@@ -181,7 +181,7 @@ contract TrainingTest is Deployment {
         assertEq(vault.burned(), 20 * UNIT);
     }
 
-    /// @dev Half to the submitter, rounded down.
+    /// @dev Half goes to the submitter, rounded down.
     function testFuzz_expire_anyPenalty_succeeds(uint128 penalty) public {
         Terms memory terms = _terms();
         terms.delayPenalty = penalty = uint128(bound(penalty, 0, STAKE));
@@ -232,7 +232,8 @@ contract TrainingTest is Deployment {
         assertEq(vault.free(solver), amount);
     }
 
-    /// @dev Terms with r_0 = `initial`; the solver's tree has `size` leaves and opens the last one for state `result`.
+    /// @dev Terms with r_0 = `initial`; the solver's tree has `size` leaves and opens the last one for state
+    /// `result`.
     function _expectSubmitRefused(bytes32 initial, uint32 result, uint32 size, bytes4 why) private {
         Terms memory terms = _terms();
         terms.initialState = initial;

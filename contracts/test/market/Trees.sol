@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title RFC 9162 trees of a few leaves and their proofs, written as the RFC's recursions; the solver's side of a test.
+/// @title RFC 9162 trees of a few leaves and their proofs, written as the RFC's recursions; used for the
+/// solver's side of a test.
 library Trees {
     /// @notice MTH of section 2.1.1 over leaves[lo, hi).
     function root(bytes32[] memory leaves, uint256 lo, uint256 hi) internal pure returns (bytes32) {

@@ -15,7 +15,7 @@ contract UnpaidTest is Deployment {
 
     // ------------------------------------------------------------------ void
 
-    /// @dev Six accounts for seven seats: six are paid, and the escrow's eight draws.
+    /// @dev Six accounts for seven seats: six are paid, and so are the escrow's eight draws.
     function test_voidTask_emptySeat_succeeds() public {
         (TaskId task, Terms memory terms) = _withEmptySeat();
         uint256 due = vault.free(submitter) + _escrowOf(terms) - 6 * SEAT_FEE - 8 * uint256(DRAW_FEE);
@@ -37,7 +37,7 @@ contract UnpaidTest is Deployment {
         assertEq(_remaining(market.taskOf(task).stake), 0);
     }
 
-    /// @dev Who found a difference can challenge up to the end of the window.
+    /// @dev An account that found a difference can challenge until the end of the window.
     function test_voidTask_early_reverts() public {
         (TaskId task,) = _withEmptySeat();
         uint64 until = market.taskOf(task).challengeUntil;
@@ -51,7 +51,7 @@ contract UnpaidTest is Deployment {
         market.voidTask(task);
     }
 
-    /// @dev The escrow can pay more draws.
+    /// @dev The escrow can pay for more draws.
     function test_voidTask_drawsLeft_reverts() public {
         TaskId task = _drawn(_seven(), PRICE);
         _endWindow(task);
@@ -67,7 +67,8 @@ contract UnpaidTest is Deployment {
 
     // ------------------------------------------------------------------ stall
 
-    /// @dev The beacon stops: nobody could look, and nobody is to blame. Half of the price is the solver's, rounded down.
+    /// @dev The beacon stops: nobody could audit, and nobody is to blame. Half of the price, rounded down,
+    /// goes to the solver.
     function test_closeStalled_undrawn_succeeds() public {
         TaskId task = _submitted(PRICE);
         uint256 had = vault.free(submitter);
@@ -86,7 +87,7 @@ contract UnpaidTest is Deployment {
         _expectTooEarly(until);
         market.closeStalled(task);
         vm.warp(until + 1);
-        // The fee of the draw that is asked for stays.
+        // The fee of the pending draw stays.
         uint256 refund = _escrowOf(_terms()) - PRICE / 2 - DRAW_FEE;
         vm.expectEmit();
         emit ITaskMarket.Voided(task, refund, PRICE / 2);
@@ -95,7 +96,7 @@ contract UnpaidTest is Deployment {
         assertEq(vault.free(submitter), had + refund);
         assertEq(vault.burned(), 0);
         assertEq(_remaining(market.taskOf(task).escrow), DRAW_FEE);
-        // The beacon comes back, and the executor of the draw is paid. It binds nobody.
+        // The beacon resumes, and the executor of the draw is paid. The draw binds nobody.
         _draw(task);
         assertEq(vault.free(drawer), DRAW_FEE);
         assertEq(_remaining(market.taskOf(task).escrow), 0);
@@ -103,7 +104,7 @@ contract UnpaidTest is Deployment {
         assertEq(board.auditOf(task).drawnAt, 0);
     }
 
-    /// @dev Two seats attested, one account is silent, and nobody asks for another draw.
+    /// @dev Two seats attested, one account is silent, and nobody requests another draw.
     function test_closeStalled_silentSeat_succeeds() public {
         TaskId task = _drawn(PRICE);
         uint64 since = uint64(block.timestamp);
@@ -129,7 +130,8 @@ contract UnpaidTest is Deployment {
         assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 
-    /// @dev A second draw is asked for and paid by the escrow when the task stalls: the fee stays in the escrow, once.
+    /// @dev A second draw, paid by the escrow, is pending when the task stalls: its fee stays in the escrow,
+    /// once.
     function test_closeStalled_drawAskedAgain_keepsItsFee_succeeds() public {
         TaskId task = _drawn(_seven(), PRICE);
         uint64 since = uint64(block.timestamp);
@@ -146,7 +148,7 @@ contract UnpaidTest is Deployment {
         assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 
-    /// @dev Late attestations or a late draw of the beacon do not lift a stall.
+    /// @dev Late attestations or a late draw do not lift a stall.
     function test_stall_then_nothingElse_reverts() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);
@@ -173,7 +175,7 @@ contract UnpaidTest is Deployment {
         market.closeStalled(task);
     }
 
-    /// @dev Anyone who trains again can convict inside the window, and has the retrainer's reward.
+    /// @dev A party that trains again can convict within the window, and gets the retrainer's reward.
     function test_convict_stalledUndrawn_succeeds() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);

@@ -20,7 +20,7 @@ contract FeeToken is ERC20 {
     }
 }
 
-/// @notice Moves nothing and says so by returning false, instead of reverting, while `refusing`.
+/// @notice While `refusing`, moves nothing and returns false instead of reverting.
 contract FalseToken is ERC20 {
     bool public refusing;
 
@@ -43,7 +43,7 @@ contract FalseToken is ERC20 {
     }
 }
 
-/// @notice Says true to every transfer and moves nothing.
+/// @notice Returns true for every transfer and moves nothing.
 contract HollowToken {
     function balanceOf(address) external pure returns (uint256) {
         return 7;
@@ -54,7 +54,7 @@ contract HollowToken {
     }
 }
 
-/// @notice Calls the vault back in the middle of every transfer, and notes what came of it.
+/// @notice Calls the vault back during every transfer, and records the result.
 contract ReenteringToken is ERC20 {
     IStakeVault public vault;
     bytes public message;

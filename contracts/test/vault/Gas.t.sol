@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IToken, IVault, Production} from "../harness/Production.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 
-/// @title Gas of bringing tokens into the vault and of taking them out, for an account that has none there.
+/// @title Gas of depositing tokens in the vault and withdrawing them, for an account that has none there.
 contract VaultGasTest is Production, Snapshot {
     IToken private token;
     IVault private vault;
@@ -14,7 +14,7 @@ contract VaultGasTest is Production, Snapshot {
     function setUp() public {
         token = _newToken();
         vault = _newVault(token);
-        // The vault holds others' tokens, and the owner keeps some.
+        // The vault holds other accounts' tokens, and the owner keeps some.
         token.mint(other, 1e18);
         token.mint(owner, 2e18);
         vm.startPrank(other);

@@ -7,7 +7,7 @@ import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.s
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 
-/// @title Deposits, locks, slashes; hostile tokens.
+/// @title Deposits, locks and slashes; hostile tokens.
 contract StakeVaultTest is Production {
     IToken private token;
     IVault private vault;
@@ -135,7 +135,7 @@ contract StakeVaultTest is Production {
         assertEq(vault.free(owner), amount - left + 1);
     }
 
-    /// @dev Each cause takes what is left, once; none reverts.
+    /// @dev Each operation takes what is left, once; none reverts.
     function test_burn_emptyLock_succeeds() public {
         _deposit(10);
         vm.startPrank(game);
@@ -179,8 +179,8 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, type(uint256).max), MAX_LOCK);
     }
 
-    /// @dev Reward before restitution, as far as the lock goes; the rest stays in it. The escrow, here of the same owner, is free
-    /// again but for what is kept.
+    /// @dev The reward is paid before the restitution, as far as the lock suffices; the rest stays in it. The
+    /// escrow, here of the same owner, is released except for what is kept.
     function testFuzz_slash_paysWhatIsThere_succeeds(
         uint96 stake,
         uint256 reward,
@@ -226,7 +226,8 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, 6), 5);
     }
 
-    /// @dev The bond of an accusation is the looks', and the audit board's as far as the vault knows.
+    /// @dev The bond of an accusation belongs to the looks; the vault does not distinguish them from the
+    /// audit board.
     function test_pay_lockOfTheLooks_succeeds() public {
         _deposit(10);
         vm.prank(looks);
@@ -319,7 +320,7 @@ contract StakeVaultTest is Production {
         assertEq(vault_.free(owner), 4);
     }
 
-    /// @dev A token that refuses every transfer stops no slash.
+    /// @dev A token that refuses every transfer cannot stop a slash.
     function test_burn_falseToken_succeeds() public {
         FalseToken token_ = new FalseToken();
         IVault vault_ = _vault(token_);
@@ -341,7 +342,7 @@ contract StakeVaultTest is Production {
         hollow.deposit(5);
     }
 
-    /// @dev Neither a deposit nor a withdrawal can be entered from inside a transfer.
+    /// @dev Neither a deposit nor a withdrawal can be re-entered from inside a transfer.
     function test_transfers_reentered_succeeds() public {
         ReenteringToken token_ = new ReenteringToken();
         IVault vault_ = _vault(token_);
@@ -359,7 +360,7 @@ contract StakeVaultTest is Production {
         }
         assertEq(vault_.free(owner), 10);
         assertEq(token_.balanceOf(address(vault_)), 10);
-        // The guard it is, not the message: the same call goes through from outside a transfer.
+        // The guard caused the revert, not the message: the same call succeeds outside a transfer.
         token_.arm(vault_, "");
         vault_.withdraw(0);
     }

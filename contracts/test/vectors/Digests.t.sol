@@ -10,7 +10,8 @@ import {DigestHarness} from "../harness/DigestHarness.sol";
 import {TreeHarness} from "../harness/TreeHarness.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title tests/vectors/digests.json through Digests: salts, attestations, leaves, and openings up to a digest.
+/// @title Replays tests/vectors/digests.json through Digests: salts, attestations, leaves, and openings up to
+/// a digest.
 contract DigestsVectorsTest is Test {
     DigestHarness private digests;
     TreeHarness private trees;
@@ -26,7 +27,7 @@ contract DigestsVectorsTest is Test {
 
     // ------------------------------------------------------------------ salts and attestations
 
-    /// @dev On every chain whose number the test machine takes.
+    /// @dev On every chain whose id the test machine supports.
     function test_salt_everyVector_succeeds() public {
         uint256[] memory chains = vm.parseJsonUintArray(json, ".seats.chain");
         uint256[] memory tasks = vm.parseJsonUintArray(json, ".seats.task");
@@ -66,7 +67,7 @@ contract DigestsVectorsTest is Test {
 
     // ------------------------------------------------------------------ what looks keep
 
-    /// @dev What is revealed is kept as one word.
+    /// @dev The revealed values are stored as one word.
     function test_revealed_everyVector_succeeds() public view {
         bytes32[] memory salts = vm.parseJsonBytes32Array(json, ".reveals.salt");
         bytes32[] memory roots = vm.parseJsonBytes32Array(json, ".reveals.segment_root");
@@ -126,7 +127,7 @@ contract DigestsVectorsTest is Test {
         assertEq(abi.decode(answer, (bytes32)), due);
     }
 
-    /// @dev Bytes after the chunk that are not zero, as a caller may send them.
+    /// @dev Nonzero bytes after the chunk, as a caller may send them.
     function test_leaf_dirtyPadding_succeeds() public view {
         bytes memory call = abi.encodeCall(digests.leaf, (salt, hex"00070e"));
         for (uint256 k = call.length - 29; k < call.length; ++k) {
@@ -190,7 +191,7 @@ contract DigestsVectorsTest is Test {
         }
     }
 
-    /// @dev A look's digest is over its one segment.
+    /// @dev A look's digest covers its one segment.
     function test_treeHead_everyLook_succeeds() public view {
         bytes32[] memory segments = vm.parseJsonBytes32Array(json, ".looks.segment");
         bytes32[] memory due = vm.parseJsonBytes32Array(json, ".looks.digest");
@@ -200,7 +201,8 @@ contract DigestsVectorsTest is Test {
         }
     }
 
-    /// @dev One place has one name: turns beyond the depth are refused, as is a path of another length.
+    /// @dev Every place has exactly one name: turns beyond the depth are refused, as is a path of another
+    /// length.
     function test_fold_otherDepth_reverts() public {
         bytes32[] memory path = new bytes32[](2);
         vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 3, 2));
@@ -216,7 +218,7 @@ contract DigestsVectorsTest is Test {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The held result, segment 3, is never thinned.
+    /// @dev The result, segment 3, is never thinned.
     function _selected(uint256 k, uint256 turns) private view returns (bool) {
         uint256 segment = vm.parseJsonUintArray(json, ".openings.segment")[k];
         uint256 step = vm.parseJsonUintArray(json, ".openings.step")[k];

@@ -5,7 +5,7 @@ import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {OperandChunk, TypeCode} from "../../src/types/Instruction.sol";
 import {Production} from "../harness/Production.sol";
 
-/// @title The primitives of tests/vectors/numerics.json through the arbiter, element by element.
+/// @title Replays the primitives of tests/vectors/numerics.json through the arbiter, element by element.
 contract NumericsVectorsTest is Production {
     IArbiter private arbiter;
     string private json;

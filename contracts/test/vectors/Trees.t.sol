@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {TreeHarness} from "../harness/TreeHarness.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title tests/vectors/trees.json through Rfc9162: what must hold, holds; what must not, reverts or gives another root.
+/// @title Replays tests/vectors/trees.json through Rfc9162: valid proofs hold; invalid ones revert or give
+/// another root.
 contract TreesVectorsTest is Test {
     TreeHarness private trees;
     string private json;
@@ -137,7 +138,7 @@ contract TreesVectorsTest is Test {
         c.proof = vm.parseJsonBytesArray(json, string.concat(key, ".proof"));
     }
 
-    /// @dev Hashes written one behind the other.
+    /// @dev Splits a concatenation of hashes.
     function _split(bytes memory joined) private pure returns (bytes32[] memory hashes) {
         hashes = new bytes32[](joined.length / 32);
         for (uint256 k; k < hashes.length; ++k) {
@@ -147,7 +148,8 @@ contract TreesVectorsTest is Test {
         }
     }
 
-    /// @dev Bytes `begin` to at most `begin + 1024` of the file's tensor of `length` bytes: byte i is 7 i + i / 256.
+    /// @dev Bytes `begin` to at most `begin + 1024` of the file's tensor of `length` bytes: byte i is 7 i + i
+    /// / 256.
     function _tensorBytes(uint256 begin, uint256 length) private pure returns (bytes memory chunk) {
         chunk = new bytes(length - begin < 1024 ? length - begin : 1024);
         for (uint256 k; k < chunk.length; ++k) {

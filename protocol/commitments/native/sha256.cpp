@@ -1,9 +1,10 @@
-// SHA-256 of many rows of one width, each behind a prefix byte (RFC 9162 section 2.1.1, encoding.md section 2) or with
-// a salt in every block (audit.md section 4), with the processor's own instructions for it. FIPS 180-4 is the function; Intel's "New Instructions Supporting the Secure Hash
-// Algorithm" the instructions. Plain integers and no state: any thread may call it.
+// SHA-256 of many rows of equal width, each after a prefix byte (RFC 9162 section 2.1.1, encoding.md section
+// 2) or with a salt in every block (audit.md section 4), using the processor's SHA instructions. The function
+// is specified in FIPS 180-4, the instructions in Intel's "New Instructions Supporting the Secure Hash
+// Algorithm". Plain integers and no state: any thread may call it.
 //
-// Where a processor has no such instructions `assay_sha256_supported` is 0, and hashing.py stays with hashlib: no second
-// implementation of the function stands here.
+// On a processor without these instructions `assay_sha256_supported` returns 0, and hashing.py uses hashlib:
+// there is no second implementation of the function here.
 #include <cstdint>
 #include <cstring>
 
@@ -21,8 +22,9 @@ constexpr int BLOCK = 64;
 constexpr int DIGEST = 32;
 constexpr int PIECE = 32;  // bytes of a row that share a block with the salt
 
-// Rows hashed in step: while one waits for the result of its last rounds, others use the unit. Chunks of 1 KiB on a Zen 4:
-// one row at a time 1.6 GB/s, two 2.9, three 3.0, four 3.2; hashlib's raw SHA-256 beside it 1.8.
+// Rows hashed in parallel: while one waits for the result of its last rounds, others use the unit. Chunks of
+// 1 KiB on a Zen 4: one row at a time 1.6 GB/s, two 2.9, three 3.0, four 3.2; hashlib's raw SHA-256 gives
+// 1.8.
 constexpr int LANES = 4;
 
 alignas(16) constexpr uint32_t ROUNDS[64] = {
@@ -36,7 +38,8 @@ alignas(16) constexpr uint32_t ROUNDS[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-// The eight words of a hash as the instructions hold them: {f, e, b, a} and {h, g, d, c}, lowest lane first.
+// The eight words of a hash as the instructions expect them: {f, e, b, a} and {h, g, d, c}, lowest lane
+// first.
 template <int N> struct Hashes {
     __m128i abef[N], cdgh[N];
 };
@@ -54,7 +57,7 @@ template <int N> struct Blocks {
     const uint8_t *at(int l, int g) const { return block[l] + 16 * g; }
 };
 
-// The same where all first halves are the salt.
+// The same if the first half of every block is the salt.
 template <int N> struct Salted {
     const uint8_t *salt, *piece[N];
     const uint8_t *at(int l, int g) const { return g < 2 ? salt + 16 * g : piece[l] + 16 * (g - 2); }
@@ -104,8 +107,9 @@ template <int N> ASSAY_SHA inline void finish(const Hashes<N> &h, uint8_t *out) 
     }
 }
 
-// N rows from `row` on, side by side; their digests to `out`. The messages are never laid out: block i > 0 of one begins
-// at byte 64 i - 1 of its row, and only the first block and the last one or two are put together elsewhere.
+// Hashes N rows from `row` on in parallel; digests go to `out`. The messages are never assembled: block i > 0
+// of a message begins at byte 64 i - 1 of its row, and only the first block and the last one or two are built
+// separately.
 template <int N> ASSAY_SHA void hash(uint8_t prefix, const uint8_t *row, int64_t width, uint8_t *out) {
     const int64_t total = width + 1, whole = total / BLOCK;
     uint8_t edge[N][2 * BLOCK];
@@ -123,12 +127,12 @@ template <int N> ASSAY_SHA void hash(uint8_t prefix, const uint8_t *row, int64_t
     for (int64_t b = 1; b < whole; ++b) {
         for (int l = 0; l < N; ++l) {
             blocks.block[l] = row + l * width + b * BLOCK - 1;
-            __builtin_prefetch(blocks.block[l] + N * width);  // the next rows': 2.7 GB/s without, 3.2 with
+            __builtin_prefetch(blocks.block[l] + N * width);  // the next rows': 2.7 GB/s without, 3.2 with it
         }
         compress(h, blocks);
     }
     const int rest = static_cast<int>(total - whole * BLOCK);
-    const int ends = rest + 9 <= BLOCK ? BLOCK : 2 * BLOCK;  // after 0x80 the length takes eight bytes
+    const int ends = rest + 9 <= BLOCK ? BLOCK : 2 * BLOCK;  // after 0x80 the length needs eight bytes
     for (int l = 0; l < N; ++l) {
         uint8_t *end = edge[l];
         std::memset(end, 0, sizeof edge[l]);
@@ -149,7 +153,8 @@ template <int N> ASSAY_SHA void hash(uint8_t prefix, const uint8_t *row, int64_t
     finish(h, out);
 }
 
-// N rows, `stride` bytes apart, under a salt: a block of salt and piece for each 32 bytes, then salt and width, then padding.
+// Hashes N rows, `stride` bytes apart, under a salt: a block of salt and piece for each 32 bytes, then salt
+// and width, then padding.
 template <int N> ASSAY_SHA void hash_salted(
     const uint8_t *salt, const uint8_t *row, int64_t width, int64_t stride, uint8_t *out
 ) {
@@ -189,7 +194,8 @@ ASSAY_EXPORT int32_t assay_sha256_supported() {
     return (c & (1u << 9)) && (c & (1u << 19));  // SSSE3, SSE4.1
 }
 
-// SHA-256(prefix || row) for each of `count` rows of `width` bytes that lie side by side in `data`; 32 bytes each to `out`.
+// SHA-256(prefix || row) for each of `count` contiguous rows of `width` bytes in `data`; 32 bytes each to
+// `out`.
 ASSAY_EXPORT void assay_sha256_rows(
     uint8_t prefix, const uint8_t *data, int64_t count, int64_t width, uint8_t *out
 ) {
@@ -198,8 +204,9 @@ ASSAY_EXPORT void assay_sha256_rows(
     for (; i < count; ++i) hash<1>(prefix, data + i * width, width, out + i * DIGEST);
 }
 
-// SHA-256(salt || piece || ... || salt || piece || salt || width) for each of `count` rows that begin `stride` bytes apart:
-// pieces of 32 bytes of the row, of which `width` is a multiple, and the width itself in 32 bytes; 32 bytes each to `out`.
+// SHA-256(salt || piece || ... || salt || piece || salt || width) for each of `count` rows that begin
+// `stride` bytes apart. The pieces are 32 bytes of the row (`width` is a multiple of 32), and the width is
+// encoded in 32 bytes. Writes 32 bytes each to `out`.
 ASSAY_EXPORT void assay_sha256_salted_rows(
     const uint8_t *salt, const uint8_t *data, int64_t count, int64_t width, int64_t stride, uint8_t *out
 ) {

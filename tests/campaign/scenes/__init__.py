@@ -1,1 +1,1 @@
-"""How a case comes to its stage, and what has to happen afterwards."""
+"""How a case reaches its stage, and what must happen afterwards."""

@@ -1,6 +1,7 @@
-"""Games: a verifier convicts a cheat, a solver defends itself against a false accuser who is, or is not, served.
+"""Games: a verifier convicts a cheat; a solver defends itself against a false accuser, which it serves or
+does not.
 
-The wrong number is inside a call, so a game goes down through the step's trace to the call's.
+The wrong number is inside a call, so a game descends through the step's trace to the call's trace.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ REWARD = 50 * TOKEN
 
 
 def convicted(world: World, _who: Who) -> Iterator[Stage]:
-    """The verifier that has the only seat is under test; the solver is a cheat that serves what it has to."""
+    """The verifier that has the only seat is under test; the solver cheats but serves all that it must."""
     world.submitter.audit.resign()
     verifier_under_test(world, VERIFIER)
     solver_beside(world, SolverStrategy(executor=moves_a_half_far))
@@ -55,7 +56,9 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def accused(world: World, _who: Who) -> Iterator[Stage]:
-    """The solver is under test; it serves the accuser, who ends where the EVM agrees with the solver."""
+    """The solver is under test. It serves the accuser, which has no move left once the EVM agrees with the
+    solver.
+    """
     task = _challenged(world, Strategy(executor=moves_a_half_far))
     yield Stage.ACCUSED
     world.reach(lambda: bool(world.happened("StepSelected", game=1)))
@@ -67,7 +70,7 @@ def accused(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def unserved(world: World, _who: Who) -> Iterator[Stage]:
-    """The same, and the accuser fetches nothing: it demands on the chain what it wants to see."""
+    """Like `accused`, but the accuser fetches nothing: it demands on the chain what it wants to see."""
     task = _challenged(world, Strategy(executor=moves_a_half_far, provider=_nowhere))
     world.reach(lambda: bool(world.happened("Demanded", game=1)))
     yield Stage.REVEAL
@@ -76,7 +79,7 @@ def unserved(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _challenged(world: World, accuser: Strategy) -> int:
-    """The task of an honest solver, with a game against it."""
+    """A task of an honest solver, with a game against it."""
     solver_under_test(world)
     verifier_beside(world, ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)
     world.begin()
@@ -87,7 +90,7 @@ def _challenged(world: World, accuser: Strategy) -> int:
 
 
 def _acquitted(world: World, task: int) -> Iterator[Stage]:
-    """The accuser has no move left. Then the submitter's own account, which has the seat, attests."""
+    """The accuser has no move left and times out. Then the submitter, whose account has the seat, attests."""
     game = world.submitter.game
     world.skip_to(game.game(1).deadline)
     world.reach(lambda: game.game(1).verdict is not Verdict.NONE)

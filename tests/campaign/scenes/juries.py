@@ -1,4 +1,4 @@
-"""A jury: a seat that cannot reach the solver claims so, and fetches what it lacks from three jurors."""
+"""A jury: a seat claims that it cannot reach the solver, and fetches what it lacks from three jurors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.chain.test_verifier_juries import JURORS, cut_off
 from tests.unit.solver import tiny
 
 ACCOUNTS = (2, 5, 6, 7)
-"""One has the task's only seat, which is the beacon's choice; the others are its jury."""
+"""The beacon gives the task's only seat to one of them; the others are the jury."""
 PERIOD, MOVE_TIME = int(TERMS["attest_period"]), int(TERMS["move_time"])
 LOCK = 8 * TOKEN
 
 
 def jury(world: World, who: Who) -> Iterator[Stage]:
-    """All jurors in one process, or the solver, are under test."""
+    """Under test is the solver, or all jurors in one process."""
     for index in ACCOUNTS:
         with world.client(f"dev:{index}") as client:
             client.fund(1_000 * TOKEN)
@@ -58,7 +58,7 @@ def jury(world: World, who: Who) -> Iterator[Stage]:
     fee = world.submitter.market.terms(task).audit_fee
     world.gains(
         address(seat), -(fee + world.deployment.parameters.draw_fee)
-    )  # what was claimed was to be had
+    )  # because what it claimed to be missing was available
     for index in (first, *others):
         world.gains(address(index), fee // JURORS)
     yield from settled(world, task)

@@ -1,6 +1,7 @@
-"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at, and falsely accused, opens its digest.
+"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at and falsely accused opens its
+digest.
 
-Which of the two accounts has the seat is the beacon's choice, so the party that depends on it is started after the
+The beacon decides which of the two accounts gets the seat, so the party that depends on this starts after the
 draw.
 """
 
@@ -39,12 +40,12 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
     world.skip_to(world.submitter.looks.look(task, look).until)
     world.reach(lambda: bool(world.happened("Unanswered", task=task)))
     if who is Who.VERIFIER:
-        world.gains(address(other), LOCK // 2 - GAME_COST)  # which its game pays to the solver
+        world.gains(address(other), LOCK // 2 - GAME_COST)  # its game pays the cost to the solver
     yield from settled(world, task)
 
 
 def looked_at(world: World, who: Who) -> Iterator[Stage]:
-    """The verifier in the seat is under test: it is looked at, and accused of what it has done as it must."""
+    """The verifier in the seat is under test: it is looked at, and accused although its work is right."""
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
     verifier_under_test(world, seat)
@@ -67,7 +68,9 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
 
 
 def _seated(world: World, who: Who) -> tuple[int, int, int]:
-    """A drawn task of an honest solver, all of whose seats are looked at; who has the seat, and who has not."""
+    """A drawn task of an honest solver in which every seat is looked at; the accounts with and without the
+    seat.
+    """
     for index in PAIR:
         with world.client(f"dev:{index}") as client:
             client.fund(1_000 * TOKEN)

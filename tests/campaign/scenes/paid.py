@@ -1,4 +1,4 @@
-"""A task that everybody does as it must: posted, sold, trained, drawn, attested, settled, its price withdrawn."""
+"""A task with honest parties only: posted, sold, trained, drawn, attested, settled, its price withdrawn."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.unit.solver import tiny
 from verifier.strategy import HONEST, Strategy
 
 TRAINING_STEP = 0.2
-"""Seconds of a step, so that a training of twelve lasts for some blocks."""
+"""Seconds of a step, so that the training's twelve steps last for some blocks."""
 REPLAYED_STEP = 0.1
 NOWHERE = "http://127.0.0.1:1"
-"""A relay that nobody runs: where the verifier is under test, it has to execute the draw."""
+"""A relay that does not exist. The solver gets it, so that the verifier under test must execute the draw."""
 
 
 def paid(world: World, who: Who) -> Iterator[Stage]:
@@ -33,13 +33,13 @@ def paid(world: World, who: Who) -> Iterator[Stage]:
         solver_beside(world, relays=(NOWHERE,))
     world.begin()
     party = party_of(world)
-    party.pause()  # it would have asked for the bundle before a fault is there
+    party.pause()  # otherwise it would ask for the bundle before the fault begins
     task = world.post_task(segments_per_verifier=tiny.SEGMENTS)
     yield Stage.BEFORE_THE_BID
     party.resume()
     world.reach(lambda: world.view(task).bidder != NOBODY)
     yield Stage.BIDDING
-    world.reach(lambda: world.view(task).bidder != NOBODY)  # again, where a re-organisation took it back
+    world.reach(lambda: world.view(task).bidder != NOBODY)  # again, if a re-organisation reverted it
     world.skip_to(world.view(task).bids_until)
     world.reach(lambda: world.view(task).size > 1)
     yield Stage.TRAINING

@@ -1,4 +1,4 @@
-"""What scenes have in common: the ways between their stages."""
+"""Steps that scenes share to get from one stage to the next."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from tests.campaign.stages import Stage
 from tests.campaign.world import SOLVER, STAKE, World, address
 
 BOND = 20 * TOKEN
-"""What a verifier may keep in the vault for a commitment."""
+"""The most that a verifier may keep in the vault, for a commitment."""
 
 
 def sold(world: World, task: int) -> None:
-    """Somebody has bid, and the bidding is over."""
+    """Wait for a bid, then skip to the end of the bidding."""
     world.reach(lambda: world.view(task).bidder != NOBODY)
     world.skip_to(world.view(task).bids_until)
 
 
 def handed_in(world: World, task: int) -> None:
-    """Sold, trained, submitted."""
+    """Wait until the task is sold, trained and submitted."""
     sold(world, task)
     world.reach(lambda: world.view(task).status is TaskStatus.SUBMITTED)
 
 
 def drawn(world: World, task: int) -> None:
-    """The draw that was asked for is executed, be it of seats, looks or jurors."""
+    """Wait until the requested draw (of seats, looks or jurors) is executed."""
     to_the_round(world, task)
     world.reach(lambda: not world.submitter.audit.audit(task).pending)
 
 
 def to_the_round(world: World, task: int) -> None:
-    """The beacon's round of the draw that was asked for, or will be again after a re-organisation, is there."""
+    """Wait for the request of a draw (repeated after a re-organisation), then skip to its beacon round."""
     audit = world.submitter.audit
     world.reach(lambda: bool(audit.audit(task).round))
     world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
 
 
 def settled(world: World, task: int) -> Iterator[Stage]:
-    """From the last attestation on: settle, withdraw, release."""
+    """After the last attestation: settle, withdraw, release."""
     world.skip_to(world.view(task).challenge_until)
     yield Stage.SETTLING
     world.reach(lambda: world.view(task).status.is_over)
@@ -55,7 +55,7 @@ def settled(world: World, task: int) -> Iterator[Stage]:
 
 
 def left_alone(world: World, task: int) -> None:
-    """All that is over for honest seats: they are released, and what they have earned is taken out."""
+    """Wait until honest seats are released and have withdrawn what they earned."""
     vault, own = world.submitter.vault, set(world.honest.values())
     world.reach(lambda: all(seat.released for seat in world.seats(task) if seat.account in own))
     world.reach(

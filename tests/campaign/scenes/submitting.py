@@ -1,4 +1,4 @@
-"""What a submitter does: it posts a task, serves its bundle, fetches the result. Each is a separate command."""
+"""A submitter posts a task, serves its bundle and fetches the result, each with a separate command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.campaign.stages import Stage, Who
 from tests.campaign.world import STARTING, VERIFIER, World, address
 
 SUBMITTER = 3
-"""Index of the development account that posts; the stage's own submitter is another."""
+"""Index of the development account that posts; `World.submitter` is another account."""
 TASK: Final = Path(__file__).parents[1] / "submitted" / "line.toml"
 
 
@@ -92,7 +92,7 @@ def fetching(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _is_posting(world: World) -> bool:
-    """Whether the post waits for its block."""
+    """Whether the posting transaction is pending."""
     pending = world.devnet.connection.request("txpool_content")["pending"]
     own = {sender.lower(): calls for sender, calls in pending.items()}.get(address(SUBMITTER).lower(), {})
     market = world.submitter.market.address.lower()

@@ -1,1 +1,1 @@
-"""What the submitter under test submits."""
+"""The task that the submitter under test submits."""

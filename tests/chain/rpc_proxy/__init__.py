@@ -1,7 +1,7 @@
-"""A JSON-RPC proxy before a chain's node, with faults that a test switches on and off while parties run.
+"""A JSON-RPC proxy in front of a chain's node, with faults that a test switches on and off while parties run.
 
-`Faults` says what may go wrong with answers, `PRESETS` names whole faults for campaigns, re-organisations of the chain
-behind it among them.
+`Faults` lists what may go wrong with answers. `PRESETS` names complete faults for campaigns, including
+re-organisations of the chain behind the proxy.
 """
 
 from tests.chain.rpc_proxy.faults import GARBAGE, Faults, Garbage

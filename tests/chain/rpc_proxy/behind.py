@@ -1,6 +1,4 @@
-"""Answers of a node that is some blocks behind: no block, log, receipt or state above its head is shown, in the way in
-which nodes of that kind answer.
-"""
+"""Answers of a node that is some blocks behind: it shows no block, log, receipt or state above its head."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import Any, Final
 Answer = dict[str, Any]
 """`result` or `error` of a JSON-RPC response."""
 Ask = Callable[[str, list[Any]], Answer]
-"""Puts a method with its arguments to the node that is not behind."""
+"""Calls a method with its arguments on the node that is not behind."""
 
 BLOCK_ARGUMENT: Final = {
     "eth_call": 1,
@@ -20,9 +18,9 @@ BLOCK_ARGUMENT: Final = {
     "eth_getCode": 1,
     "eth_getTransactionCount": 1,
 }
-"""Place of the block among the arguments of a read."""
+"""Position of the block among the arguments of a read."""
 BEHIND: Final = {"code": -32000, "message": "header not found"}
-"""What geth says of a block that it does not have."""
+"""Geth's error for a block that it does not have."""
 
 
 def answer_behind(ask: Ask, head: int, method: str, arguments: list[Any]) -> Answer:
@@ -59,7 +57,7 @@ def _has(ask: Ask, head: int, block: Any) -> bool:
 
 
 def _logs(ask: Ask, head: int, query: dict[str, Any]) -> Answer:
-    """Logs up to the head. A range that goes further is answered as if it ended there, as geth does."""
+    """Logs up to the head. A range that goes further is cut off at the head, as in geth."""
     if "blockHash" in query:
         if not _has(ask, head, query):
             return {"error": {"code": -32000, "message": "unknown block"}}

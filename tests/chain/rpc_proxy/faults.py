@@ -1,4 +1,4 @@
-"""What may go wrong between a node of a chain and those who ask it."""
+"""What may go wrong between a chain's node and its clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GARBAGE: Final[tuple[Garbage, ...]] = get_args(Garbage)
 
 @dataclass
 class Faults:
-    """What goes wrong. All of it may be changed at any time; shares are probabilities of one request."""
+    """What goes wrong. Fields may be changed at any time; shares are probabilities per request."""
 
     down: bool = False
     """No answer: the connection is closed."""
@@ -20,29 +20,29 @@ class Faults:
     error: str | None = None
     """Every read is answered with this error."""
     status: int | None = None
-    """Every request is answered by this status of HTTP: 429 is "too many requests"."""
+    """Every request is answered with this HTTP status: 429 is "too many requests"."""
     delay: float = 0.0
     """Seconds before each answer."""
     stale_share: float = 0.0
-    """Reads that are answered by a node that is `stale_blocks` behind."""
+    """Reads that are answered as by a node that is `stale_blocks` behind."""
     stale_blocks: int = 2
     lose_broadcasts: bool = False
-    """Transactions are acknowledged and thrown away."""
+    """Transactions are acknowledged and dropped."""
     refuse_broadcasts: str | None = None
     """Transactions are refused with this error."""
     chain_id: int | None = None
-    """Another chain id than the node's."""
+    """The chain id that is answered instead of the node's."""
     batches: bool = True
-    """Whether several questions in one request are answered."""
+    """Whether batch requests are answered."""
     logs_range: int | None = None
-    """Blocks that may be asked for at once; more are refused."""
+    """The most blocks in one request for logs; more are refused."""
     garbage: Garbage | None = None
-    """Bodies that are not an answer: a page of HTML; JSON that is not an object; the answer to the question before; a
-    result of another form; half of the answer and an end; a body without an end; a byte each `pause` seconds. What
-    was asked has been done.
+    """Bodies that are not the answer, in the order of `GARBAGE`: an HTML page; JSON that is not an object;
+    the answer to the previous question; a result of another form; half of the answer; a body without an end;
+    a byte every `pause` seconds. The request itself is carried out.
     """
     garbage_share: float = 1.0
-    """Requests that `garbage` is for."""
+    """Requests that `garbage` applies to."""
     garbage_method: str | None = None
-    """The only method that it is for."""
+    """The only method that `garbage` applies to; None for all."""
     pause: float = 1.0

@@ -1,6 +1,6 @@
-"""Whole faults by name: each is applied to a proxy when its context begins, and lifted when it ends.
+"""Complete faults by name: each is applied to a proxy when its context begins and removed when it ends.
 
-`with PRESETS["stale"](proxy): ...`. A re-organisation is over at once; its context lifts nothing.
+`with PRESETS["stale"](proxy): ...`. A re-organisation happens at once; its context removes nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tests.chain.rpc_proxy.proxy import RpcProxy
 Preset = Callable[[RpcProxy], AbstractContextManager[None]]
 
 DEPTHS: Final = range(1, 9)
-"""Blocks of a re-organisation; the development chain's `reorg_depth` is the last (`protocol/chain/chains.toml`)."""
+"""Depths of re-organisations, up to the development chain's `reorg_depth` (`protocol/chain/chains.toml`)."""
 
 
 @contextmanager
 def _faulty(proxy: RpcProxy, *, renewed: bool = False, **fields: Any) -> Iterator[None]:
-    """Some fields of the proxy's faults, until it ends; with `renewed`, connections that are open are closed first."""
+    """Set fields of the proxy's faults inside the context; `renewed` first closes open connections."""
     before = proxy.faults
     proxy.faults = replace(before, **fields)
     if renewed:
@@ -52,7 +52,7 @@ PRESETS: Final[dict[str, Preset]] = {
     "slow": _fields(delay=1.0),
     "stale": _fields(stale_share=0.3),
     "stale-8": _fields(stale_share=0.3, stale_blocks=8),
-    # A client asks which chain it is once it opens a connection.
+    # A client asks for the chain id when it opens a connection.
     "wrong-chain": _fields(chain_id=5, renewed=True),
     "lost-broadcasts": _fields(lose_broadcasts=True),
     "refused-broadcasts": _fields(refuse_broadcasts="transaction pool is full"),

@@ -1,4 +1,4 @@
-"""The proxy: it passes questions on to a node, and puts `Faults` between."""
+"""The proxy: it forwards requests to a node and applies `Faults`."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tests.listener import Handler, Listener
 
 PAGE: Final = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 PIECE: Final = 1 << 16
-"""Bytes of an endless body held at a time."""
+"""Bytes of an endless body that are sent at a time."""
 
 
 class RpcProxy:
-    """Listens on a free port of loopback until closed. `asked` counts questions by method, `requests` those of HTTP."""
+    """Listens on a free loopback port until closed. `asked` counts calls, `requests` HTTP requests."""
 
     def __init__(self, upstream: str, seed: int = 1) -> None:
         self.upstream = upstream
-        """May be changed too: then another node stands behind the same address."""
+        """The node's address. A test may change it, so that another node is behind the same proxy."""
         self.faults = Faults()
         self.asked: Counter[str] = Counter()
         self.requests = 0
         self.sent = 0
-        """Bytes of endless bodies that were handed to the system."""
+        """Bytes of endless or trickling bodies that were written to sockets."""
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._session = requests.Session()
@@ -42,7 +42,7 @@ class RpcProxy:
         self.url = self._listener.url
 
     def close(self) -> None:
-        """Stop; connections that are open end."""
+        """Stop, and close open connections."""
         self._listener.close()
         self._session.close()
 
@@ -55,15 +55,15 @@ class RpcProxy:
         self.close()
 
     def hang_up(self) -> None:
-        """Close every connection that is open, as a server does that is restarted."""
+        """Close every open connection, as a server does when it restarts."""
         self._listener.hang_up()
 
     def reorganise(self, depth: int, *, again: bool = False) -> list[str]:
-        """Replace the newest blocks of the chain behind it (`reorganising`)."""
+        """Replace the newest blocks of the chain behind the proxy (see `reorganising`)."""
         return reorganise(self._ask, depth, again=again)
 
     def is_garbled(self, asked: Any) -> bool:
-        """Whether the reply to one question, or to several in one request, is garbage."""
+        """Whether the reply to a call or a batch is garbage."""
         faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
         if faults.garbage is None or all(
             faults.garbage_method not in (None, query["method"]) for query in queries
@@ -73,7 +73,7 @@ class RpcProxy:
             return self._random.random() < faults.garbage_share
 
     def reply(self, asked: Any) -> Any:
-        """The reply to one question, or to several in one request; None for none at all."""
+        """The reply to a call or a batch; None if there is no reply."""
         with self._lock:
             self.requests += 1
         if isinstance(asked, list) and not self.faults.batches:
@@ -90,7 +90,7 @@ class RpcProxy:
         return replies if isinstance(asked, list) else replies[0]
 
     def answer(self, query: dict[str, Any]) -> Answer | None:
-        """The answer to one question; None for none at all."""
+        """The answer to one call; None if there is no answer."""
         method, arguments = str(query["method"]), list(query.get("params") or [])
         faults = self.faults
         with self._lock:
@@ -130,12 +130,12 @@ class _Handler(Handler):
         super().setup()
         self.proxy: RpcProxy = self.server.owner
         self.earlier: Any = {"jsonrpc": "2.0", "id": 0, "result": "0x0"}
-        """The reply to the question before this one."""
+        """The reply to the previous request of this connection."""
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         body = self.rfile.read(length)
-        if len(body) < length:  # who asked was killed
+        if len(body) < length:  # the client was killed
             self.close_connection = True
             return
         asked = json.loads(body)

@@ -1,4 +1,4 @@
-"""Re-organisations of a development chain: its newest blocks give way to as many others (anvil_reorg)."""
+"""Re-organisations of a development chain: its newest blocks are replaced by as many others (anvil_reorg)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from tests.chain.rpc_proxy.behind import Ask
 
 
 def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
-    """Replace the newest `depth` blocks; hashes of the transactions that were in them, in order.
+    """Replace the newest `depth` blocks; returns the hashes of the transactions that were in them, in order.
 
-    Without `again` the new blocks are empty, and anvil forgets the transactions: they are mined again only if
-    somebody hands them over. With it each is mined one block later than it was, those of the newest block as soon as
-    the chain makes a further one. Blocks that are mined meanwhile are replaced too, and their transactions lost.
+    Without `again` the new blocks are empty and anvil forgets the transactions: they are mined only if
+    somebody sends them again. With `again` each transaction is mined one block later than before; those of
+    the newest block are mined with the next block. Blocks mined meanwhile are replaced too, and their
+    transactions are lost.
     """
     head = int(_result(ask, "eth_blockNumber"), 16)
     blocks = [

@@ -1,12 +1,13 @@
-// Calls the compiled libraries in a separate process, without Python and torch, for sanitizers: every buffer is
-// allocated at exactly its size, every instruction set of this processor runs every call, every result is compared.
-// Every call is made twice: first by a thread that flushes subnormals and rounds upward, so that OpenMP's threads,
-// which begin with the mode of who starts them, have that mode for good; then by one in the mode that processes begin
-// with.
+// Calls the compiled libraries in a separate process, without Python and torch, for sanitizers: every buffer
+// has exactly its size, every instruction set of this processor runs every call, and every result is
+// compared. Every call is made in two floating-point modes. First the thread flushes subnormals and rounds
+// upward; OpenMP's threads inherit the mode of the thread that starts them and keep it. Then the thread has
+// the default mode.
 //
-// Input (a file, little-endian): calls one after the other. A call is i64 kind, i64 count and as many i64 numbers, i64
-// count and as many buffers, each i64 bytes and the bytes (bytes -1: null). The last `results` buffers hold what must
-// come out. Exit code 0: all agree. 1: one does not, said on stderr. 2: the file cannot be read.
+// Input (a file, little-endian): a sequence of calls. A call is an i64 kind; an i64 count and that many i64
+// numbers; an i64 count and that many buffers, each an i64 size and its bytes (size -1: null). The last
+// `results` buffers hold the expected results. Exit code 0: all agree. 1: a result differs, reported on
+// stderr. 2: the file cannot be read.
 #include <cfenv>
 #include <cstdint>
 #include <cstdio>
@@ -63,10 +64,10 @@ enum Kind { PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NOR
             LOG_SOFTMAX, LOG_SOFTMAX_GRAD, SGD, SCATTER_SUM, KINDS };
 constexpr int RESULTS[KINDS] = {1, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1, 3, 2, 1, 1, 1, 1, 1, 2, 1};
 
-// The floating-point mode of the thread that calls, as some other library may leave it.
+// The floating-point mode of the calling thread, which another library may have changed.
 uint32_t mode() {
 #if defined(__x86_64__)
-    return _mm_getcsr() & ~0x3fu;  // without the exceptions that occurred
+    return _mm_getcsr() & ~0x3fu;  // without the exception flags
 #else
     return static_cast<uint32_t>(std::fegetround());
 #endif
@@ -74,13 +75,13 @@ uint32_t mode() {
 
 void set_mode(bool odd) {
 #if defined(__x86_64__)
-    _mm_setcsr(odd ? 0x1f80u | 0x8000u | 0x40u | 0x4000u : 0x1f80u);  // flush, take subnormals for zeros, round upward
+    _mm_setcsr(odd ? 0x1f80u | 0x8000u | 0x40u | 0x4000u : 0x1f80u);  // FTZ, DAZ, round upward
 #else
     std::fesetround(odd ? FE_UPWARD : FE_TONEAREST);
 #endif
 }
 
-// Exactly as many bytes as there are, so that the sanitizer sees the first one beyond.
+// A buffer of exactly this size, so that the sanitizer detects an access to the first byte beyond it.
 struct Bytes {
     char *data = nullptr;
     int64_t size = -1;
@@ -226,7 +227,7 @@ bool is_nan(const char *at) {
     return (bits & 0x7fffffffu) > 0x7f800000u;
 }
 
-// A product's NaN is made canonical by who stores it; any NaN does.
+// The caller makes a product's NaNs canonical, so any NaN is accepted here.
 bool same(const Call &c, const Bytes &found, const Bytes &right) {
     for (int64_t i = 0; i < right.size; i += 4)
         if (std::memcmp(found.data + i, right.data + i, 4) != 0)

@@ -1,4 +1,4 @@
-"""The families. One whose library is missing raises when it is asked for."""
+"""The families of entries. A family whose library is missing raises when its entries are requested."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ QUICK: Final = (
     "reinforcement",
     "tabular",
 )
-"""Those of them that have entries for `make test`."""
+"""Families with entries for `make test`."""
 
 
 def entries(families: tuple[str, ...] = FAMILIES) -> list[Entry]:

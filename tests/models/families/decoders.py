@@ -1,4 +1,4 @@
-"""Language models that predict the next word, of Hugging Face's `transformers`."""
+"""Decoder language models from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _decoder(
     quick: bool = False,
     change: Callable[[nn.Module], object] | None = None,
 ) -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     config = config or f"{model}Config"
     add(ENTRIES, FAMILY, name, model + head, config, options, data, quick=quick, change=change)
 

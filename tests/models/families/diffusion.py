@@ -1,4 +1,4 @@
-"""Models of diffusers, trained as their examples train them: the noise is added inside the step."""
+"""Models from diffusers, trained as in its examples: the noise is added inside the step."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TIMES: Final = 50
 
 
 class Denoiser(nn.Module):
-    """A network that removes noise of a random time; its schedule is a buffer. `options` are the call's others."""
+    """Trains a network to remove the noise of a random timestep. `options` are passed to the network."""
 
     def __init__(self, network: nn.Module, target: Literal["noise", "velocity"] = "noise") -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Denoiser(nn.Module):
 
 
 class Rectified(nn.Module):
-    """A network of the flow from noise to data; times are the sigmoids of normal numbers. `times` is their scale."""
+    """Flow matching from noise to data; times are sigmoids of normal numbers, scaled by `times`."""
 
     def __init__(self, network: nn.Module, times: float = 1000.0) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def unet() -> Training:
 
 
 def conditional() -> UNet2DConditionModel:
-    """Stable Diffusion's network."""
+    """A small Stable Diffusion U-Net."""
     return UNet2DConditionModel(
         sample_size=8,
         block_out_channels=(8, 16),
@@ -122,7 +122,7 @@ def control() -> Training:
             self.control = ControlNetModel.from_unet(
                 self.network, conditioning_channels=3, conditioning_embedding_out_channels=(4, 8)
             )
-            with torch.no_grad():  # no longer zeros, so that all have gradients
+            with torch.no_grad():  # not zero, so that all have gradients
                 for p in self.control.parameters():
                     p.add_(torch.randn_like(p) * 0.02)
 
@@ -219,7 +219,7 @@ def stable() -> Training:
 @entry(ENTRIES, FAMILY, "FluxTransformer2DModel, flow matching")
 def flux() -> Training:
     class Placed(nn.Module):
-        """With the places of image and text as buffers."""
+        """FLUX with the positions of image and text tokens as buffers."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -314,7 +314,7 @@ def wan() -> Training:
 @entry(ENTRIES, FAMILY, "UVit2DModel of masked codes")
 def uvit() -> Training:
     class Masked(nn.Module):
-        """aMUSEd: codes are hidden at a random rate and predicted."""
+        """aMUSEd: codes are masked at a random rate and predicted."""
 
         def __init__(self) -> None:
             super().__init__()

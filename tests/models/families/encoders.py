@@ -1,4 +1,4 @@
-"""Encoders, and encoders with decoders, of Hugging Face's `transformers`."""
+"""Encoders and encoder-decoders from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _encoder(
     *,
     quick: bool = False,
 ) -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     add(ENTRIES, ENCODERS, name, model + head, f"{model}Config", options, data, quick=quick)
 
 
 def _both(name: str, model: str, options: Mapping[str, Any], *, quick: bool = False) -> None:
-    """A model that turns sentences into others."""
+    """Add a sequence-to-sequence model."""
     add(
         ENTRIES,
         BOTH,
@@ -53,13 +53,13 @@ def _both(name: str, model: str, options: Mapping[str, Any], *, quick: bool = Fa
 
 
 def _whole() -> dict[str, Any]:
-    """Without padding."""
+    """Like `_longer`, without attention masks."""
     data = _longer()
     return {name: data[name] for name in ("input_ids", "labels")}
 
 
 def _longer() -> dict[str, Any]:
-    """Longer, as models of local attention have it."""
+    """Longer sequences, for models with local attention."""
     return hidden_words(16)
 
 

@@ -1,4 +1,4 @@
-"""Language models with experts or with recurrences, of Hugging Face's `transformers`."""
+"""Mixture-of-experts and recurrent language models from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECURRENT: Final = "transformers recurrences"
 
 
 def _experts(name: str, model: str, options: Mapping[str, Any], head: str = "ForCausalLM") -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     add(ENTRIES, EXPERTS, name, model + head, f"{model}Config", options, next_words)
 
 
@@ -27,7 +27,7 @@ def _recurrent(
     head: str = "ForCausalLM",
     change: Callable[[nn.Module], object] | None = None,
 ) -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     add(ENTRIES, RECURRENT, name, model + head, f"{model}Config", options, next_words, change=change)
 
 

@@ -1,4 +1,4 @@
-"""Adapters of peft on a frozen transformer that is built from its configuration."""
+"""peft adapters on a frozen transformer built from its configuration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LANGUAGE: Final = TaskType.CAUSAL_LM
 
 
 def llama() -> nn.Module:
-    """One layer; the cache that generation needs is off."""
+    """A Llama of one layer, without the generation cache."""
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=WORDS,
@@ -52,7 +52,7 @@ def llama() -> nn.Module:
 
 
 class Tokens(nn.Module):
-    """What peft keeps in a dict of tensors, as buffers of the model."""
+    """peft's dict of prompt tokens, as buffers of the model."""
 
     def __init__(self, tokens: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -66,8 +66,8 @@ class Tokens(nn.Module):
 def adapted(
     config: PeftConfig, spread: bool = True, base: Callable[[], nn.Module] = llama, buffers: bool = False
 ) -> Training:
-    """A model of language with adapters. With `spread` they are no longer the zeros that they begin with, so that all
-    of them have gradients."""
+    """A language model with adapters. `spread` adds noise to them, so that all have gradients although some
+    start at zero."""
     model = get_peft_model(base(), config)
     if buffers:
         model.prompt_tokens = Tokens(model.prompt_tokens)
@@ -85,7 +85,7 @@ def adapted(
 
 
 def settled(training: Training) -> Training:
-    """With adapters in eval mode. In train mode they may be left out, with the chance of 0 that they have here."""
+    """Set the adapters to eval mode. In train mode, a random draw may drop them, here with probability 0."""
     for module in training.model.modules():
         if isinstance(module, LycorisLayer):
             module.eval()

@@ -1,4 +1,4 @@
-"""Networks of coordinates, points and sets, and those whose forward pass solves an equation."""
+"""Networks on coordinates, points and sets, and networks whose forward pass solves an equation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Batch = Mapping[str, Tensor]
 
 
 class RadianceField(nn.Module):
-    """NeRF: points along rays, encoded by sines, a colour and a density each, composed along the ray."""
+    """NeRF: points along rays, encoded by sines; their colours are composited by density."""
 
     def __init__(self, samples: int = 6, octaves: int = 3, width: int = 16) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def fourier() -> Training:
 
 
 def points(model: nn.Module, count: int = 7) -> Training:
-    """Classify clouds of points."""
+    """Train a classifier of point clouds."""
     data = {"x": normal(ROWS, count, 3), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data)
 
@@ -120,7 +120,7 @@ def deep_sets() -> Training:
 
 
 def shared(*widths: int) -> nn.Sequential:
-    """Layers that every point goes through, over [B, C, N]."""
+    """Layers applied to every point, over [B, C, N]."""
     layers = nn.Sequential()
     for width, after in pairwise(widths):
         layers += nn.Sequential(nn.Conv1d(width, after, 1), nn.BatchNorm1d(after), nn.ReLU())
@@ -128,7 +128,7 @@ def shared(*widths: int) -> nn.Sequential:
 
 
 class Transform(nn.Module):
-    """PointNet's learnt rotation of its input."""
+    """PointNet's learnt transform, as matrices near the identity."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class Transform(nn.Module):
 
 
 class PointNet(nn.Module):
-    """With both transforms, and the second one's distance from a rotation in the loss."""
+    """PointNet with both transforms; the loss penalises a second transform that is not orthogonal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ def point_net() -> Training:
 
 
 class EdgeBlock(nn.Module):
-    """DGCNN: each point and its nearest neighbours."""
+    """A DGCNN layer over each point and its nearest neighbours."""
 
     def __init__(self, inputs: int, outputs: int, neighbours: int = 3) -> None:
         super().__init__()
@@ -215,7 +215,7 @@ class Attention(nn.Module):
 
 
 class SetTransformer(nn.Module):
-    """Induced blocks and pooling by attention."""
+    """A set transformer: induced attention blocks and pooling by attention."""
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ def set_transformer() -> Training:
 
 
 class Perceiver(nn.Module):
-    """Latents that read the input and then each other, twice with shared weights."""
+    """Latents that attend to the input and then to each other, twice with shared weights."""
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
@@ -281,7 +281,7 @@ def mixture() -> Training:
 
 
 def runge_kutta(slope: Callable[[Tensor, Tensor], Tensor], y: Tensor, steps: int) -> Tensor:
-    """From time 0 to 1 in equal steps of the classical method."""
+    """Integrate `slope` from time 0 to 1 by the classical method, in equal steps."""
     h = 1 / steps
     for k in range(steps):
         t = torch.full((), k * h, device=y.device)
@@ -294,7 +294,7 @@ def runge_kutta(slope: Callable[[Tensor, Tensor], Tensor], y: Tensor, steps: int
 
 
 class Flow(nn.Module):
-    """A slope of state and time."""
+    """The slope as a function of time and state."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -337,7 +337,7 @@ def equilibrium() -> Training:
 
 @entry(ENTRIES, FAMILY, "physics-informed network of u'' = -u")
 def physics() -> Training:
-    """The residual is a gradient of a gradient, made by `torch.autograd.grad`."""
+    """The residual contains second derivatives from `torch.autograd.grad`."""
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         x = batch["x"].clone().requires_grad_()

@@ -1,4 +1,4 @@
-"""Generative models of torch alone: autoencoders, flows, scores, adversaries, models of pixels."""
+"""Generative models in plain torch: autoencoders, flows, score matching, GANs, pixel models."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Batch = Mapping[str, Tensor]
 
 
 def encoder(outputs: int) -> nn.Sequential:
-    """From [B, 1, 8, 8] to [B, C, 4, 4]."""
+    """Layers from [B, 1, 8, 8] to [B, C, 4, 4]."""
     return nn.Sequential(nn.Conv2d(1, 8, 4, 2, 1), nn.SiLU(), nn.Conv2d(8, outputs, 3, 1, 1))
 
 
 def decoder(inputs: int) -> nn.Sequential:
-    """And back."""
+    """Layers from [B, C, 4, 4] to [B, 1, 8, 8]."""
     return nn.Sequential(nn.Conv2d(inputs, 8, 3, 1, 1), nn.SiLU(), nn.ConvTranspose2d(8, 1, 4, 2, 1))
 
 
 def of_images(model: nn.Module) -> Training:
-    """A model whose result is its loss."""
+    """Train a model that returns its loss on images [1, 8, 8]."""
     return Training(model, lambda m, b: m(b["x"]), {"x": normal(ROWS, 1, 8, 8).tanh()})
 
 
 class Beta(nn.Module):
-    """beta-VAE with a capacity, losses as metrics."""
+    """A beta-VAE with a capacity; its loss terms are metrics."""
 
     def __init__(self, beta: float = 4.0) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def beta() -> Training:
 
 
 class Quantised(nn.Module):
-    """VQ-VAE; `moving` has its codes follow the encoder as buffers."""
+    """VQ-VAE; with `moving`, its codes are buffers that follow the encoder by moving averages."""
 
     def __init__(self, moving: bool, codes: int = 10, width: int = 4) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def moving() -> Training:
 
 
 class Coupling(nn.Module):
-    """Half of the columns scale and move the other half."""
+    """One half of the columns scales and shifts the other half."""
 
     def __init__(self, width: int, swap: bool) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ def autoregressive() -> Training:
 
 
 class Noised(nn.Module):
-    """Denoising score matching over a geometric series of levels."""
+    """Denoising score matching over a geometric series of noise levels."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -205,7 +205,7 @@ def sliced() -> Training:
 
 
 class Reversed(torch.autograd.Function):
-    """The identity, whose gradient has the other sign."""
+    """The identity with a negated gradient."""
 
     @staticmethod
     def forward(_: object, x: Tensor) -> Tensor:
@@ -217,7 +217,7 @@ class Reversed(torch.autograd.Function):
 
 
 class Adversaries(nn.Module):
-    """A generator beside a discriminator."""
+    """A generator and a discriminator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -258,7 +258,7 @@ def adversaries() -> Training:
 
 
 class MaskedConv(nn.Conv2d):
-    """A convolution that sees pixels above and to the left, and its own centre where it may."""
+    """A convolution over pixels above and to the left, and over its centre if `centre`."""
 
     def __init__(self, centre: bool, inputs: int, outputs: int, size: int) -> None:
         super().__init__(inputs, outputs, size, padding=size // 2)
@@ -285,7 +285,7 @@ def pixels() -> Training:
 
 
 class Consistency(nn.Module):
-    """Flow matching with a network that its own copy, moved slowly, teaches (consistency distillation)."""
+    """Flow matching taught by a moving average of the network (consistency distillation)."""
 
     def __init__(self) -> None:
         super().__init__()

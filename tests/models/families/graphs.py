@@ -1,4 +1,4 @@
-"""Networks of graphs by torch_geometric: one graph held by the model, or batches of dense padded ones."""
+"""Graph networks from torch_geometric: one graph held by the model, or batches of graphs."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ PAIRS: Final = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (0, 3), 
 
 
 def edges(loops: bool = False) -> Tensor:
-    """[2, 18]: a ring with two chords, in both directions; with `loops`, also from each node to itself."""
+    """Edges of a ring with two chords, in both directions, [2, 18]; with `loops` also self-loops, [2, 25]."""
     there = torch.tensor(PAIRS).T
     own = torch.arange(NODES).expand(2, -1)
     return torch.cat([there, there.flip(0), *([own] if loops else [])], 1)
 
 
 class OfNodes(nn.Module):
-    """Nodes of one graph, of which a batch names some, as training on part of a graph's nodes does. `more` are the
-    convolutions' further arguments: buffers of the model."""
+    """Classifies those nodes of one graph that a batch names. `more` are further arguments of the
+    convolutions, held as buffers."""
 
     def __init__(self, first: nn.Module, second: nn.Module, loops: bool, **more: Tensor) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class OfNodes(nn.Module):
 
 
 def of_nodes(first: nn.Module, second: nn.Module, loops: bool = False, **more: Tensor) -> Training:
-    """A classifier of nodes."""
+    """Train a classifier of nodes."""
     data = {"node": integers(0, NODES, ROWS), "y": integers(0, CLASSES, ROWS)}
     return Training(
         OfNodes(first, second, loops, **more), lambda m, b: F.cross_entropy(m(b["node"]), b["y"]), data
@@ -179,7 +179,7 @@ def of_edges() -> Training:
 
 
 class OfGraphs(nn.Module):
-    """The same structure for each graph of the batch, side by side as one graph; pooled three ways."""
+    """A batch of graphs with the same structure, joined into one graph and pooled in three ways."""
 
     def __init__(self, batch: int) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ def pooled() -> Training:
 
 
 class Continuous(nn.Module):
-    """SchNet's interaction on molecules of equal size, every two atoms of which are neighbours."""
+    """SchNet's interaction on molecules of equal size, where every two atoms are neighbours."""
 
     def __init__(self, batch: int, atoms: int = 4) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ def schnet() -> Training:
 
 
 def padded() -> dict[str, Tensor]:
-    """Dense graphs of up to `NODES` nodes."""
+    """Padded dense graphs of 4 to `NODES` nodes."""
     present = torch.arange(NODES) < integers(4, NODES + 1, ROWS, 1, seed=6)
     half = (normal(ROWS, NODES, NODES, seed=7) > 0.3).float().triu(1)
     both = present[:, :, None] & present[:, None]
@@ -248,7 +248,7 @@ def padded() -> dict[str, Tensor]:
 
 
 class Pooling(nn.Module):
-    """DiffPool: nodes are assigned to three clusters, which are a graph again."""
+    """DiffPool: nodes are assigned to three clusters, which form a smaller graph."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Autoencoders of diffusers, trained to give back what they are given."""
+"""Autoencoders from diffusers, trained to reconstruct their input."""
 
 from __future__ import annotations
 

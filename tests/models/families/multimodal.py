@@ -1,4 +1,4 @@
-"""Models of text with images or sounds, of Hugging Face's `transformers`."""
+"""Models of text with images or audio, from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAMILY: Final = "transformers text and images or sounds"
 
 
 def _captions(size: int = 16) -> dict[str, Tensor]:
-    """Images and sentences that belong to them."""
+    """Images with captions."""
     return {**words(), "pixel_values": normal(ROWS, 3, size, size)}
 
 
@@ -122,7 +122,7 @@ _pair(
 
 @entry(ENTRIES, FAMILY, "LLaVA")
 def llava() -> Training:
-    """The first words of every sentence stand for the parts of its image."""
+    """The first 16 tokens of every sequence are placeholders for image patches."""
     from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig
 
     image = VOCABULARY - 1

@@ -1,4 +1,4 @@
-"""Optimisers of torch and of people's own, and schedules of their rates."""
+"""Optimisers from torch and custom ones, and learning-rate schedules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS, HIDDEN, CLASSES = 6, 12, 4
 
 
 def classifier(optimiser: Optimiser, *, bias: bool = True, **rest: Any) -> Training:
-    """Two layers, trained by an optimiser."""
+    """A two-layer classifier, trained by `optimiser`."""
     model = nn.Sequential(
         nn.Linear(COLUMNS, HIDDEN, bias=bias), nn.GELU(), nn.Linear(HIDDEN, CLASSES, bias=bias)
     )
@@ -79,7 +79,7 @@ def lion() -> Training:
 
 
 class Lamb(Optimizer):
-    """Adam's direction, as long as the parameter is (You and others, 2020)."""
+    """Adam's direction, scaled to the parameter's norm (You and others, 2020)."""
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
         super().__init__(params, {"lr": lr})

@@ -1,4 +1,4 @@
-"""How people train, whatever the model: regularisation, sharing, distillation, precision, parts of torch."""
+"""Training patterns for any model: regularisation, sharing, distillation, precision, parts of torch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Batch = Mapping[str, Tensor]
 
 
 def layers(*between: nn.Module) -> nn.Sequential:
-    """A classifier with something between its layers."""
+    """A classifier with the given modules between its layers."""
     return nn.Sequential(nn.Linear(COLUMNS, HIDDEN), nn.ReLU(), *between, nn.Linear(HIDDEN, CLASSES))
 
 
@@ -39,7 +39,7 @@ def images(*inside: nn.Module) -> nn.Sequential:
 
 
 def classifier(model: nn.Module, *shape: int, **rest: Any) -> Training:
-    """Of vectors, or of what has another shape."""
+    """Train a classifier of vectors, or of inputs of another shape."""
     data = {"x": normal(ROWS, *(shape or (COLUMNS,))), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data, **rest)
 
@@ -57,7 +57,7 @@ def alpha() -> Training:
 
 
 class DropPath(nn.Module):
-    """A residual branch that is left out at random, for each row alone."""
+    """A residual branch that is dropped at random, separately for each row."""
 
     def __init__(self, branch: nn.Module, rate: float) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ def distilled() -> Training:
 
 
 class Averaged(nn.Module):
-    """A model beside its own moving average, which the step writes; the loss asks both to agree (mean teacher)."""
+    """A mean teacher: the loss pulls a model towards its moving average, which the step updates."""
 
     def __init__(self, model: nn.Module, decay: float = 0.9) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class Averaged(nn.Module):
 
 
 def as_buffers(module: nn.Module) -> nn.Module:
-    """Its parameters as buffers, for the step to write."""
+    """Turn a module's parameters into buffers, so that the step can write them."""
     for part in module.modules():
         for name, p in list(part.named_parameters(recurse=False)):
             delattr(part, name)
@@ -212,7 +212,7 @@ def averaged() -> Training:
 
 
 class FakeQuantised(nn.Module):
-    """A linear layer of 8-bit weights and inputs; gradients go straight through the rounding."""
+    """A linear layer with 8-bit weights and inputs; gradients pass straight through the rounding."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -248,7 +248,7 @@ def fake() -> Training:
 
 
 class Experts(nn.Module):
-    """The best two of four experts for each row, weighted, with the loss that balances them."""
+    """A weighted sum of the best two of four experts for each row, with a load-balancing loss."""
 
     def __init__(self, experts: int = 4, best: int = 2) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Models of images, of Hugging Face's `transformers`."""
+"""Image models from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAMILY: Final = "transformers vision"
 
 
 def _pictures(size: int = 16, *labels: int) -> dict[str, Tensor]:
-    """Images, each of one of three classes."""
+    """Images with labels from three classes."""
     return {"pixel_values": normal(ROWS, 3, size, size), "labels": integers(0, 3, ROWS, *labels)}
 
 
@@ -31,7 +31,7 @@ def _vision(
     objective: Objective = own_loss,
     quick: bool = False,
 ) -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     add(
         ENTRIES,
         FAMILY,
@@ -46,7 +46,7 @@ def _vision(
 
 
 def _segments(size: int) -> dict[str, Tensor]:
-    """Images whose pixels have classes; some pixels have none."""
+    """Images with a class for every pixel except those of the first row."""
     labels = integers(0, 3, ROWS, size, size)
     labels[:, 0] = 255
     return {"pixel_values": normal(ROWS, 3, size, size), "labels": labels}
@@ -121,7 +121,7 @@ _vision("ViT MAE", "ViTMAE", MAE, lambda: {"pixel_values": normal(ROWS, 3, 16, 1
 
 @entry(ENTRIES, FAMILY, "DETR, encoder and decoder")
 def detr() -> Training:
-    """Without the matching of queries and objects, which is not of torch: each query has its object."""
+    """Each query has a fixed object, because matching queries to objects runs outside torch."""
     from transformers import DetrConfig, ResNetConfig
 
     stages: dict[str, Any] = {**RESNET, "out_features": ["stage2"]}

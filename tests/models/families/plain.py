@@ -1,4 +1,4 @@
-"""Models of torch alone, as people write them themselves."""
+"""Models written in plain torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENTRIES: Final[list[Entry]] = []
 
 
 class Autoencoder(nn.Module):
-    """Variational, with convolutions."""
+    """A convolutional variational autoencoder."""
 
     def __init__(self) -> None:
         super().__init__()

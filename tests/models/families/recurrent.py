@@ -1,4 +1,4 @@
-"""Models of sequences that go step by step, and those that convolve in their place."""
+"""Recurrent sequence models, and convolutional models that replace them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS, COLUMNS, HIDDEN, CLASSES, LETTERS = 6, 5, 8, 3, 11
 
 
 class Last(nn.Module):
-    """A classifier of the last output of a recurrent layer."""
+    """A classifier on a recurrent layer's last output."""
 
     def __init__(self, layer: nn.RNNBase, width: int = HIDDEN) -> None:
         super().__init__()
@@ -30,13 +30,13 @@ class Last(nn.Module):
 
 
 def classifier(model: nn.Module) -> Training:
-    """Of sequences of vectors."""
+    """Train a classifier of sequences of vectors."""
     data = {"x": normal(ROWS, STEPS, COLUMNS), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data)
 
 
 def next_letter(model: nn.Module, length: int = 8) -> Training:
-    """A model of a language of letters."""
+    """Train a character-level language model."""
     data = {"x": integers(0, LETTERS, ROWS, length + 1)}
     return Training(
         model,
@@ -81,7 +81,7 @@ def projected() -> Training:
 
 
 class Cells(nn.Module):
-    """Two cells on top of each other in a loop of Python."""
+    """Two stacked cells in a Python loop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def convolutional() -> Training:
 
 
 class Translator(nn.Module):
-    """Encoder and decoder with Bahdanau's attention; `forced` is the share of right letters that the decoder sees."""
+    """Encoder and decoder with Bahdanau attention; `forced` is the share of correct letters fed to it."""
 
     def __init__(self, forced: float) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ class Translator(nn.Module):
 
 
 def translation(forced: float) -> Training:
-    """From letters to letters, padded with 0."""
+    """Train a translator of letter sequences, padded with 0."""
     source, target = integers(1, LETTERS, ROWS, 5), integers(1, LETTERS, ROWS, 5, seed=3)
     lengths = integers(2, 6, ROWS, 1, seed=4)
     data = {"source": source * (torch.arange(5) < lengths), "target": target * (torch.arange(5) < lengths)}
@@ -178,7 +178,7 @@ def sampled() -> Training:
 
 
 class Speech(nn.Module):
-    """An LSTM with CTC, for sounds and labels of many lengths."""
+    """An LSTM with CTC loss, for audio and labels of different lengths."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,7 +202,7 @@ def ctc() -> Training:
 
 
 class LettersToWords(nn.Module):
-    """Convolutions over a word's letters with a maximum, a highway, an LSTM over words."""
+    """Convolutions over a word's letters with max pooling, a highway layer, and an LSTM over words."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -232,14 +232,14 @@ def letters() -> Training:
 
 
 class Causal(nn.Conv1d):
-    """A convolution that sees nothing to come."""
+    """A causal convolution: no output depends on later inputs."""
 
     def forward(self, input: Tensor) -> Tensor:
         return super().forward(F.pad(input, ((self.kernel_size[0] - 1) * self.dilation[0], 0)))
 
 
 class TemporalBlock(nn.Module):
-    """Two causal convolutions with weight norm and dropout beside an identity."""
+    """Two causal convolutions with weight norm and dropout, and a residual connection."""
 
     def __init__(self, dilation: int) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class TemporalBlock(nn.Module):
 
 
 class Convolved(nn.Module):
-    """Letters, layers over [B, C, T], scores of the next letter."""
+    """An embedding of letters, layers over [B, C, T], and scores of the next letter."""
 
     def __init__(self, layers: nn.Module) -> None:
         super().__init__()
@@ -296,7 +296,7 @@ def wavenet() -> Training:
 
 
 class MinGRU(nn.Module):
-    """All steps at once: the recurrence of logarithms as a cumulative sum (Feng and others, 2024)."""
+    """minGRU, all steps at once: its recurrence in log space by cumulative sums (Feng and others, 2024)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -317,7 +317,7 @@ def minimal() -> Training:
 
 
 class DiagonalSpace(nn.Module):
-    """A real diagonal state space as one long convolution (S4D), with its kernel made in every step."""
+    """A real diagonal state-space layer (S4D) as one long convolution; every step computes the kernel."""
 
     def __init__(self, states: int = 4) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Losses of reinforcement learning over batches of stored steps."""
+"""Reinforcement-learning losses over batches of stored transitions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SEEN, ACTIONS, HIDDEN = 4, 3, 16
 
 
 def network(inputs: int, outputs: int) -> nn.Sequential:
-    """Two layers."""
+    """A two-layer network."""
     return nn.Sequential(nn.Linear(inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, outputs))
 
 
 class Target(nn.Module):
-    """A copy of a network, as buffers, which the step moves towards it."""
+    """A target network: a copy in buffers, which the step moves towards the original."""
 
     def __init__(self, model: nn.Module, rate: float = 0.05) -> None:
         super().__init__()
@@ -43,13 +43,13 @@ class Target(nn.Module):
 
     @torch.no_grad()
     def follow(self, model: nn.Module) -> None:
-        """Move a little."""
+        """Move the copy towards `model`."""
         for k, p in enumerate(model.parameters()):
             self.get_buffer(f"weight{k}").lerp_(p, self.rate)
 
 
 def steps() -> dict[str, Tensor]:
-    """What an agent saw, did and got."""
+    """Stored transitions of an agent."""
     return {
         "seen": normal(ROWS, SEEN),
         "action": integers(0, ACTIONS, ROWS),
@@ -60,7 +60,7 @@ def steps() -> dict[str, Tensor]:
 
 
 class DQN(nn.Module):
-    """Double, duelling."""
+    """A double duelling DQN."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ def dqn() -> Training:
 
 
 class Distributional(nn.Module):
-    """C51: the returns' distribution, projected back on its support."""
+    """C51: a distribution of returns, projected onto its support."""
 
     def __init__(self, atoms: int = 7) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ def ppo() -> Training:
 
 
 class SAC(nn.Module):
-    """Actor, two critics and the temperature in one loss, each reached by its own part of it."""
+    """Actor, two critics and temperature in one loss; every loss term trains one part only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -279,7 +279,7 @@ def implicit() -> Training:
 
 
 class DecisionTransformer(nn.Module):
-    """Returns to go, states and actions, one after the other, under a causal mask."""
+    """A causal transformer over interleaved returns-to-go, states and actions."""
 
     def __init__(self, width: int = 16, length: int = 4) -> None:
         super().__init__()

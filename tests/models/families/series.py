@@ -1,4 +1,4 @@
-"""Models of time series and of decisions, of Hugging Face's `transformers`."""
+"""Models of time series and decisions, from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _series(name: str, kind: str, config: str, options: Mapping[str, Any], data:
 
 
 def _past_and_future() -> dict[str, Tensor]:
-    """A series of 12 hours, of which the first 3 are lags, and the 4 that follow."""
+    """A series of 12 values, of which the first 3 are lags, and the 4 values that follow."""
     return {
         "past_values": normal(ROWS, 12),
         "past_time_features": normal(ROWS, 12, 1, seed=8),
@@ -60,7 +60,7 @@ def _channels() -> dict[str, Tensor]:
 
 
 def _return(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Of the decision transformer: how far its actions are from those that were taken."""
+    """The decision transformer's loss: the squared distance of predicted from taken actions."""
     found = model(**batch).action_preds
     return nn.functional.mse_loss(found, batch["actions"])
 

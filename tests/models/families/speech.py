@@ -1,4 +1,4 @@
-"""Models of sounds, of Hugging Face's `transformers`."""
+"""Audio models from Hugging Face's `transformers`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FAMILY: Final = "transformers speech"
 
 
 def _sounds(length: int = 200) -> dict[str, Tensor]:
-    """Waves of three classes."""
+    """Waveforms with labels from three classes."""
     return {"input_values": normal(ROWS, length), "labels": integers(0, 3, ROWS)}
 
 
 def _spoken(length: int = 200, words: int = 4) -> dict[str, Tensor]:
-    """Waves and what is said in them."""
+    """Waveforms with transcripts."""
     return {"input_values": normal(ROWS, length), "labels": integers(1, 12, ROWS, words)}
 
 
@@ -54,7 +54,7 @@ WHISPER = {
 
 
 def _speech(name: str, model: str, options: Mapping[str, Any], data: Data, head: str) -> None:
-    """A model whose classes begin with `model`."""
+    """Add a model whose class names begin with `model`."""
     add(ENTRIES, FAMILY, name, model + head, f"{model}Config", options, data)
 
 

@@ -1,4 +1,4 @@
-"""Embeddings that are compared, recommenders, and networks of tables."""
+"""Metric learning, recommenders, and networks on tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Batch = Mapping[str, Tensor]
 
 
 def encoder(*inputs: int) -> nn.Sequential:
-    """Vectors to vectors."""
+    """A two-layer network that embeds vectors."""
     (columns,) = inputs or (6,)
     return nn.Sequential(nn.Linear(columns, 16), nn.ReLU(), nn.Linear(16, WIDTH))
 
@@ -49,7 +49,7 @@ def hardest() -> Training:
 
 
 class ArcFace(nn.Module):
-    """An angle added to the right class's."""
+    """ArcFace: adds a margin to the angle of the correct class."""
 
     def __init__(self, scale: float = 16.0, margin: float = 0.3) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def twins() -> Training:
 
 
 class DLRM(nn.Module):
-    """Numbers and categories as vectors, and the products of every two of them."""
+    """DLRM: embeds numbers and categories as vectors and takes the product of every two."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ def dlrm() -> Training:
 
 
 class Towers(nn.Module):
-    """Users and items, each by its own network; the batch's other items are the negative ones."""
+    """Two towers, for users and items; the batch's other items are the negatives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class Towers(nn.Module):
 
 
 def clicks() -> dict[str, Tensor]:
-    """Of users on items."""
+    """Clicks of users on items."""
     return {
         "users": integers(0, USERS, ROWS),
         "items": integers(0, ITEMS, ROWS, seed=3),
@@ -177,7 +177,7 @@ def towers() -> Training:
 
 
 class Factorisation(nn.Module):
-    """A factorisation machine, with layers beside it (DeepFM)."""
+    """A factorisation machine with a parallel deep network (DeepFM)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class Factorisation(nn.Module):
 
 
 class NeuralFiltering(nn.Module):
-    """NCF: a product of factors beside layers over others."""
+    """NCF: a product of embeddings, in parallel with a deep network over other embeddings."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class NeuralFiltering(nn.Module):
 
 
 def of_clicks(model: nn.Module) -> Training:
-    """A model that says whether a user takes an item."""
+    """Train a model that predicts clicks."""
 
     def loss(m: nn.Module, b: Batch) -> Tensor:
         return F.binary_cross_entropy_with_logits(m(b["users"], b["items"]), b["y"])
@@ -245,13 +245,13 @@ def pairs() -> Training:
 
 
 def of_table(model: nn.Module) -> Training:
-    """A classifier of rows of six numbers and three categories."""
+    """Train a classifier of rows of six numbers and three categories."""
     data = {"x": normal(ROWS, 6), "c": integers(0, 4, ROWS, 3), "y": integers(0, CLASSES, ROWS, seed=3)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"], b["c"]), b["y"]), data)
 
 
 class Sparsemax(nn.Module):
-    """The nearest point of the simplex."""
+    """The nearest point on the simplex."""
 
     def forward(self, x: Tensor) -> Tensor:
         ordered = x.sort(-1, descending=True).values
@@ -263,7 +263,7 @@ class Sparsemax(nn.Module):
 
 
 class TabNet(nn.Module):
-    """Two steps, each of which chooses columns by a sparse mask."""
+    """TabNet with two steps; each selects columns by a sparse mask."""
 
     def __init__(self, steps: int = 2) -> None:
         super().__init__()
@@ -319,7 +319,7 @@ def tokenised() -> Training:
 
 
 class WideAndDeep(nn.Module):
-    """Crossed categories straight to the scores, beside layers over embeddings."""
+    """A linear model of crossed categories plus a deep network over embeddings."""
 
     def __init__(self) -> None:
         super().__init__()

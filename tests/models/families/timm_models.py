@@ -1,4 +1,4 @@
-"""Convolutional networks of timm, by its functions and configurations, in small."""
+"""Small convolutional networks from timm's functions and configurations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAMILY: Final = "timm"
 
 
 def small(name: str, **options: Any) -> nn.Module:
-    """A model of timm without its weights."""
+    """A timm model without pretrained weights."""
     model: nn.Module = timm.create_model(name, pretrained=False, num_classes=CLASSES, **options)
     return model
 
@@ -84,7 +84,7 @@ def norm_free() -> Training:
 
 
 class KeyPoints(nn.Module):
-    """Heat maps of two points from the finest of a network's maps."""
+    """Heat maps of two key points from a network's finest feature map."""
 
     def __init__(self, network: nn.Module, channels: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Transformers and perceptrons of timm, by its functions and configurations, in small."""
+"""Small transformers and MLPs from timm's functions and configurations."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ SIZES: Final = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "n
 
 
 def _plain(name: str, **options: Any) -> Training:
-    """A model without stages, on 16 patches."""
+    """A single-stage model on 16 patches."""
     return classifier(small(name, **SIZES | options))
 
 
 def _both_heads(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The loss of a model with a second head, for the labels of its teacher."""
+    """The loss of a model with a second head for its teacher's labels."""
     first, second = model(batch["x"])
     return F.cross_entropy(first, batch["y"]) + F.cross_entropy(second, batch["taught"])
 
 
 def _distilled(model: nn.Module, size: int = 32, **options: Any) -> Training:
-    """Of a model that returns what both heads say."""
+    """Train a model that returns the outputs of both heads."""
     model.set_distilled_training(True)  # type: ignore[operator]
     labels = {"y": integers(0, CLASSES, ROWS), "taught": integers(0, CLASSES, ROWS, seed=3)}
     return Training(model, _both_heads, {"x": normal(ROWS, 3, size, size), **labels}, **options)
@@ -96,7 +96,7 @@ def cross_covariance() -> Training:
 
 @entry(ENTRIES, FAMILY, "ConViT")
 def gated_positions() -> Training:
-    """Run once: its buffers of places get their shape from the first images."""
+    """The model runs once first, because its position buffers get their shape from the first images."""
     training = _plain("convit_tiny", local_up_to_layer=1)
     training.model(normal(1, 3, 32, 32))
     return training
@@ -248,7 +248,7 @@ def maxx() -> Training:
 
 
 def _meta(**options: Any) -> Training:
-    """MetaFormer of four stages."""
+    """A MetaFormer with four stages."""
     model = timm.models.MetaFormer(num_classes=CLASSES, depths=(1, 1, 1, 1), dims=(8, 16, 32, 32), **options)
     return classifier(model)
 
@@ -277,7 +277,7 @@ def convolutions_before_attention() -> Training:
 
 @entry(ENTRIES, FAMILY, "EfficientFormer, distilled")
 def efficient() -> Training:
-    """Its last stage has to be of 7 x 7 places: three of the four stages do not halve."""
+    """The last stage must have 7 x 7 positions, so three of the four stages do not downsample."""
     model = timm.models.EfficientFormer(
         (1, 1, 1, 2), (8, 16, 16, 16), num_classes=CLASSES, downsamples=(False, True, False, False), num_vit=1
     )

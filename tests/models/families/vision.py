@@ -1,4 +1,4 @@
-"""Classifiers of torchvision, each with few blocks and channels."""
+"""Classifiers from torchvision, each with few blocks and channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAMILY: Final = "torchvision"
 
 
 def _residual(block: type[Any], **options: Any) -> Training:
-    """The first two of four stages, of one block each: the others' channels are fixed, and many."""
+    """A ResNet of the first two stages, with one block each; the other two have too many channels."""
     model = models.ResNet(block, [1, 1, 1, 1], CLASSES, **options)
     model.layer3 = model.layer4 = nn.Identity()
     model.fc = nn.Linear(128 * block.expansion, CLASSES)
@@ -182,21 +182,21 @@ def multi_axis() -> Training:
 
 
 class ThinConvolution(BasicConv2d):
-    """An eighth of the channels."""
+    """A convolution of GoogLeNet with an eighth of the channels."""
 
     def __init__(self, before: int, after: int, **options: Any) -> None:
         super().__init__(before if before == 3 else before // 8, after // 8, **options)
 
 
 class ThinBranch(inception.BasicConv2d):
-    """A sixteenth of the channels."""
+    """A convolution of Inception v3 with a sixteenth of the channels."""
 
     def __init__(self, before: int, after: int, **options: Any) -> None:
         super().__init__(before if before == 3 else before // 16, after // 16, **options)
 
 
 def _with_auxiliary(model: nn.Module, batch: Mapping[str, Tensor], *weights: float) -> Tensor:
-    """The loss of the logits and of those of earlier layers."""
+    """The loss of the logits plus the weighted losses of auxiliary heads."""
     first, *others = model(batch["x"])
     loss = F.cross_entropy(first, batch["y"])
     for weight, logits in zip(weights, others, strict=True):

@@ -1,4 +1,4 @@
-"""Networks that people write for themselves, for segmentation, generation and recognition, with their losses."""
+"""Hand-written networks for segmentation, generation and recognition, with their losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Batch = Mapping[str, Tensor]
 
 
 class UNet(nn.Module):
-    """Two halvings and back, with what was before each; upwards by a transposed convolution and by interpolation."""
+    """Two downsamplings with skip connections; upsampling by transposed convolution and by interpolation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def finer() -> Training:
 
 
 class Quantised(nn.Module):
-    """VQ-VAE: straight through to the nearest code; the codes are means that buffers keep."""
+    """VQ-VAE with straight-through gradients; the codes are moving averages in buffers."""
 
     codes: Tensor
     counts: Tensor
@@ -112,7 +112,7 @@ def quantised() -> Training:
 
 
 class Margin(nn.Module):
-    """ArcFace: an angle more for the right class."""
+    """ArcFace: adds a margin to the angle of the correct class."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -187,7 +187,7 @@ def spectral() -> Training:
 
 
 class Rays(nn.Module):
-    """NeRF: colours along rays, by positional encodings, composed from front to back."""
+    """NeRF: colours along rays from positional encodings, composited from front to back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -211,7 +211,7 @@ def rays() -> Training:
 
 
 class Reader(nn.Module):
-    """CRNN: columns of an image as a sequence of letters."""
+    """CRNN: reads the columns of an image as a sequence of letters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ def reader() -> Training:
 
 
 class Uncertain(nn.Module):
-    """A class and a depth; losses weighed by variances that are trained."""
+    """Predicts a class and a depth; the losses are weighted by trained variances."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What steps of vision do beside a classifier's forward pass: augmentation, pairs of views, teachers, other losses."""
+"""Vision training beyond a plain classifier: augmentation, pairs of views, teachers, other losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Batch = Mapping[str, Tensor]
 
 
 def images(size: int = 16, **others: Tensor) -> dict[str, Tensor]:
-    """Images of a size with labels, and others."""
+    """Labelled images of `size` pixels, and `others`."""
     return {"x": normal(ROWS, 3, size, size), "y": integers(0, CLASSES, ROWS), **others}
 
 
@@ -35,7 +35,7 @@ def convolutions(outputs: int = CLASSES) -> nn.Sequential:
 
 
 def transformer(**options: Any) -> nn.Module:
-    """A ViT of timm for the same images."""
+    """A timm ViT for the same images."""
     sizes = {"img_size": 16, "patch_size": 4, "embed_dim": 16, "depth": 2, "num_heads": 2}
     return timm.models.VisionTransformer(num_classes=CLASSES, **sizes | options)
 
@@ -152,7 +152,7 @@ class Momentum(nn.Module):
 
 
 def _frozen(model: nn.Module) -> nn.Module:
-    """A copy that no optimiser trains: its parameters are buffers."""
+    """A copy with buffers in place of parameters, which no optimiser trains."""
     found = copy.deepcopy(model)
     for module in found.modules():
         for name, p in list(module._parameters.items()):
@@ -163,7 +163,7 @@ def _frozen(model: nn.Module) -> nn.Module:
 
 
 def _follow(slow: nn.Module, fast: nn.Module, rate: float) -> None:
-    """Move the buffers of `_frozen` towards the parameters that they were made of."""
+    """Move the buffers of a `_frozen` copy towards the original's parameters."""
     buffers = dict(slow.named_buffers())
     for name, p in fast.named_parameters():
         buffers[name].mul_(rate).add_(p.detach(), alpha=1 - rate)
@@ -176,7 +176,7 @@ def momentum() -> Training:
 
 
 class Centred(nn.Module):
-    """DINO: a student follows the centred output of its own mean."""
+    """DINO: a student follows the centred output of its moving average."""
 
     centre: Tensor
 
@@ -223,7 +223,7 @@ def distilled() -> Training:
 
 
 class Masked(nn.Module):
-    """MAE: the patches that noise puts first are encoded; the others are told from them."""
+    """MAE: a random quarter of the patches is encoded; the others are predicted from it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Segmentation, video, optical flow and detection of torchvision, each on a small network."""
+"""Segmentation, video, optical flow and detection from torchvision, each with a small network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAMILY: Final = "torchvision"
 
 
 class Features(nn.Module):
-    """Maps at a quarter and an eighth of the size, by two names."""
+    """Feature maps at a quarter and an eighth of the size, under two names."""
 
     def __init__(self, first: str, second: str, channels: int = 16) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Features(nn.Module):
 
 
 def _pixels(model: nn.Module) -> Training:
-    """Cross-entropy of each pixel, some of which are not labelled; of an auxiliary head, too."""
+    """Train with the cross-entropy of every labelled pixel, also for an auxiliary head if there is one."""
 
     def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         found = m(batch["x"])
@@ -77,7 +77,7 @@ def _clips(model: nn.Module, frames: int = 4, size: int = 16, **options: Any) ->
 
 
 def _video_resnet(stem: Any, *convolutions: Any) -> Training:
-    """The first two of four stages."""
+    """A video ResNet with the first two of four stages."""
     four = [*convolutions, *convolutions[-1:] * 2]
     model = video.VideoResNet(video_resnet.BasicBlock, four, [1, 1, 1, 1], stem, CLASSES)
     model.layer3 = model.layer4 = nn.Identity()
@@ -126,7 +126,7 @@ def video_multi_scale() -> Training:
 
 
 def _flow(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The sequence loss: later updates count more."""
+    """RAFT's sequence loss: later updates count more."""
     updates = model(batch["first"], batch["second"], num_flow_updates=2)
     weights = [0.8 ** (len(updates) - 1 - i) for i in range(len(updates))]
     losses = [weight * (flow - batch["flow"]).abs().mean() for weight, flow in zip(weights, updates)]
@@ -187,7 +187,7 @@ def generalised_iou(boxes: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _detector(loss_of_boxes: Callable[[Tensor, Tensor], Tensor]) -> Training:
-    """Focal loss of each anchor's class, and a loss of the boxes of those that have an object."""
+    """Train with the focal loss of each anchor's class and a box loss for anchors with an object."""
 
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         found = model(batch["x"])

@@ -1,4 +1,4 @@
-"""Addresses that the submitter's commands announce and ask: on another machine, in a private network, or of no use."""
+"""Addresses that the submitter's commands announce and ask: remote, private or unusable ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocol.tasks.bundles import BundleRefused, BundleUnavailable, Limits, sou
 from tests.chain.trees import terms
 
 PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=3)]))
-"""All that is asked of a program here: the sizes of its tensors."""
+"""A stub program: only the sizes of its tensors are used."""
 
 
 def fetched(url: str, root: bytes = bytes(32), limits: Limits | None = None) -> list[bytes] | str:

@@ -1,4 +1,4 @@
-"""Callbacks are told each verified step once and in order; event files need a package, and say which."""
+"""Callbacks get each verified step once and in order. Without TensorBoard, the error says what to install."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ HELP = [
 ]
 DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
-"""Loaded at most for a help text. What that takes is measured by the benchmarks: half a second."""
+"""Limit on the modules loaded for a help text. The benchmarks measure the time that it takes."""
 
 
 def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:

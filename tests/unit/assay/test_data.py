@@ -1,4 +1,4 @@
-"""Data from files: what is read equals what was written, what can be mapped is, and capture accepts it unchanged."""
+"""Data from files equals what was written, is mapped where possible, and is captured like the arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ARRAYS: Arrays = {"x": X, "y": Y, "pixels": PIXELS, "mask": MASK}
 
 
 def table(arrays: Arrays, rows: slice = slice(None)) -> pa.Table:
-    """Lists of lists for arrays of further axes, of which those of `x` are of a fixed size."""
+    """A table in which further axes of arrays are nested lists; those of `x` have a fixed size."""
     columns = {name: pa.array(array[rows].tolist(), kind(array)) for name, array in arrays.items()}
     fixed = pa.FixedSizeListArray.from_arrays(pa.array(arrays["x"][rows].reshape(-1)), arrays["x"].shape[1])
     return pa.table({**columns, "x": fixed})
@@ -53,7 +53,7 @@ def parquet_folder(folder: Path, arrays: Arrays) -> Path:
 
 
 def saved(folder: Path, arrays: Arrays) -> Path:
-    """As `Dataset.save_to_disk` of `datasets` 4 lays it out."""
+    """Write the arrays in the layout of `Dataset.save_to_disk` of `datasets` 4."""
     names = [f"data-0000{number}-of-00002.arrow" for number in range(2)]
     for name, rows in zip(names, (slice(0, 5), slice(5, ROWS)), strict=True):
         part = table(arrays, rows)
@@ -133,7 +133,7 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 @pytest.mark.parametrize(
     ("write", "names"),
     [
-        (npz, ["pixels", "mask"]),  # of one byte, so aligned wherever they lie
+        (npz, ["pixels", "mask"]),  # one byte per element, so always aligned
         (safetensors, ["x", "pixels", "mask"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Files that `assay.data.read` refuses: each by an error that names the file, and the array, column or row."""
+"""Files that `assay.data.read` refuses: each error names the file, and the array, column or row."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def other_types(path: Path) -> None:
 
 
 class Evil:
-    """Unpickled, it would end the process."""
+    """Unpickling it would end the process."""
 
     def __reduce__(self) -> Any:
         return exit, (1,)

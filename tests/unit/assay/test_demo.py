@@ -1,4 +1,4 @@
-"""The demo's pure parts: what counts as a failure, names of numbers, and whose folder it may empty."""
+"""The demo's pure parts: what counts as a failure, how numbers are shown, and which folder it may empty."""
 
 from __future__ import annotations
 

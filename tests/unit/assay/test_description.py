@@ -1,4 +1,4 @@
-"""Task files: what is read, and the one clear line for what cannot be."""
+"""Task files: what is read, and one clear line for what cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long replays take is told from steps that were measured."""
+"""The time that replays take is estimated from measured steps."""
 
 from __future__ import annotations
 

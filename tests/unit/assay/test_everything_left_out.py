@@ -1,4 +1,4 @@
-"""A task file without terms: what is derived, that it is the same every time, and that it is taken."""
+"""A task file without terms: the derived terms are stable, within bounds, and taken by default solvers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ROLLUP = Place.at(RECOMMENDED, None, None, block_time=2.0, present=GWEI // 100)
 
 
 def described(load: Load, **terms: int) -> Description:
-    """A file that gives these terms, whole tokens, and no other."""
+    """A file that gives only these terms, with amounts in whole tokens."""
     task = TaskTable(name="x", source="x.py", segments=load.segments, segment_steps=load.segment_steps)
     return Description(task=task, terms=TermsTable.model_validate(terms), folder=Path())
 
 
 def terms_of(load: Load, derived: Derived) -> Terms:
-    """As they would be posted."""
+    """The derived terms as they would be posted."""
     root = b"\1" * 32
     return Terms(
         program_id=root,
@@ -71,7 +71,7 @@ def test_a_task_without_terms_is_within_bounds_and_taken_by_a_solver_with_defaul
     assert isinstance(decision, Offer), decision
     assert decision.floor.price * LEAST <= terms.budget <= decision.floor.price * MOST
     assert terms.stake <= STAKE * TOKEN
-    # What a verifier of a third of the default speed, shared by three accounts, manages.
+    # The speed of each of three accounts that share a third of the default speed.
     assert terms.least_speed <= SPEED / 3 / 3
 
 

@@ -1,4 +1,4 @@
-"""Servers of a task's data: what they send is compared, and who serves nothing is asked ever less."""
+"""Servers of a task's data: answers are checked, and servers that serve nothing are asked less and less."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def held_by(urls: Sequence[str], limits: Limits | None = None) -> Holders:
 
 
 def serves(state: State, roots: Sequence[bytes] = ()) -> Handler:
-    """One that serves a state, whatever its number, and roots."""
+    """A handler that serves one state for every checkpoint, and these roots."""
     tensors = [tensor.data for tensor in PROGRAM.checkpoint(state).tensors]
 
     def handle(connection: socket.socket, target: str) -> None:
@@ -82,7 +82,7 @@ def test_a_server_that_takes_its_time_for_nothing_is_asked_once(monkeypatch: pyt
 
 
 def test_bytes_that_no_tensor_has_are_no_state() -> None:
-    """The solver may have committed to them: the root is right, and a replay would begin elsewhere."""
+    """The solver may have committed to them: the root matches, but a replay would begin with other bytes."""
     data = bytearray(1_200)
     data[:4] = (0x7FC00001).to_bytes(4, "little")
     count = bytes(4)

@@ -1,4 +1,4 @@
-"""Looks and juries of a task: what its file leaves unsaid is the deployment's; and time to answer all the same."""
+"""Looks and juries of a task: the deployment decides what its file leaves out. There is time to answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def terms(made: Prepared, **said: Any) -> Terms:
-    """Terms of the file if it said this as well."""
+    """Terms of the file with these values added."""
     table = made.description.terms.model_copy(update=said)
     changed = replace(made, description=made.description.model_copy(update={"terms": table}))
     return changed.terms("http://127.0.0.1", changed.derived(Place(DEVNET)))

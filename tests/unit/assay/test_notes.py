@@ -16,7 +16,7 @@ from tests.chain.trees import terms
 
 
 def client(address: str = "0x" + "11" * 20) -> Client:
-    """What a note asks of one."""
+    """A client, as far as a note needs it."""
     connection = SimpleNamespace(chain_id=31337, genesis="0x" + "ab" * 32)
     market = SimpleNamespace(address="0x" + "cd" * 20)
     return cast(Client, SimpleNamespace(connection=connection, market=market, address=address))

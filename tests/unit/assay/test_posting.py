@@ -24,7 +24,7 @@ CLIENT = cast(Client, SimpleNamespace(connection=SimpleNamespace(chain_id=31337)
 
 
 class Terminal(io.StringIO):
-    """Somebody who types."""
+    """A terminal at which somebody types."""
 
     def isatty(self) -> bool:
         return True

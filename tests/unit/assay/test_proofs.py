@@ -1,4 +1,4 @@
-"""Proof files: strict reading, and what must fit what the chain says. Nothing is asked here."""
+"""Proof files: strict reading, and what must match the chain's facts. No node is asked here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hexed(value: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
-    """Of a run whose two segments change nothing."""
+    """The proof of a run whose two segments change nothing."""
     bundle, folder = tiny_bundle(), tmp_path_factory.mktemp("bundle")
     bundle_hash = write_bundle(bundle, folder)
     tensors = [tensor.root for tensor in bundle.state]
@@ -142,7 +142,7 @@ def test_a_field_that_is_missing_is_named(proof: Proof) -> None:
         told = json.loads(proof.text)
         del told[field]
         if field in ("format", "version"):
-            continue  # they have their own value
+            continue  # they have a default
         with pytest.raises(ProofMalformed, match=f"got {field}: Field required"):
             parse_proof(json.dumps(told), "it")
 

@@ -1,4 +1,4 @@
-"""Rows of unequal lengths: nothing is lost or doubled, the order is kept, what does not fit is refused."""
+"""Rows of unequal lengths: none is lost or duplicated, order is kept, and what does not fit is refused."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_packed_sequences_come_back(rows: list[list[int]], length: int) -> None:
     assert [sequence for row in plain_first_fit(rows, length) for sequence in row] == [
         one for one, _ in again
     ]
-    for segment in found["segment"]:  # each lies in one piece, in order, with the rest behind
+    for segment in found["segment"]:  # each is contiguous and in order; padding comes last
         used = segment[segment > 0]
         assert (np.diff(used) >= 0).all()
         assert not segment[len(used) :].any()
 
 
 def plain_first_fit(rows: list[list[int]], length: int) -> list[list[list[int]]]:
-    """By its definition: every sequence into the first row that has room."""
+    """First fit by its definition: put every sequence into the first row that has room."""
     packed: list[list[list[int]]] = []
     for row in rows:
         fitting = (there for there in packed if sum(map(len, there)) + len(row) <= length)

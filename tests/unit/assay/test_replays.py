@@ -1,6 +1,4 @@
-"""Segments that are computed again: a false one is found where it is, whatever follows it and whichever party
-answers.
-"""
+"""Replays of segments: the false one is found, whatever follows it and whichever party serves the states."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def honest() -> Executor:
 
 
 def states(executor: Executor) -> list[State]:
-    """At the ends of all segments, the initial one first."""
+    """The initial state and the state at the end of each segment."""
     found: list[State] = [tiny.initial()]
     for segment in ALL:
         found.append(run_steps(executor, found[-1], first_step(segment, tiny.STEPS), tiny.STEPS))
@@ -40,7 +38,7 @@ def states(executor: Executor) -> list[State]:
 
 
 TRUE, FALSE = states(honest()), states(moves_a_weight_far(WORK))
-"""The second's segment 2 is false."""
+"""Segment 2 of FALSE is false."""
 
 
 def roots(of: Sequence[State]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The bundle server: what it gives to a real client, and that it gives nothing else."""
+"""The bundle server: what it serves to a real client, and that it serves nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOB = "cd" * 32
 
 @dataclass(frozen=True)
 class Client:
-    """Asks a running server. Paths go out as they are, dots and all."""
+    """Asks a running server. Paths are sent unchanged, including dots."""
 
     port: int
 

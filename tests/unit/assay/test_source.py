@@ -1,4 +1,4 @@
-"""The submitter's own Python file: what it must give, and the one clear line when it does not."""
+"""The submitter's Python file: what it must provide, and a clear error when it does not."""
 
 from __future__ import annotations
 

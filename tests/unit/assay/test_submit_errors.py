@@ -1,4 +1,4 @@
-"""`assay submit` of code that cannot be captured: exit code 2, a line for each reason, the code's own traceback."""
+"""`assay submit` of code that cannot be captured: exit code 2, a line per reason, the code's traceback."""
 
 from __future__ import annotations
 

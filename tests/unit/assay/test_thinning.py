@@ -1,4 +1,4 @@
-"""The thinning of a task's digests: what its file says, else as recommended for its operations and its state."""
+"""The thinning of a task's digests: from its file, else as recommended for its operations and state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics are shown as they were committed or not at all: every answer of a server that lies is refused."""
+"""Metrics are shown as committed or not at all: every false answer of a server is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Served:
         path.write_bytes(data)
 
     def checkpoint(self, number: int, roots: Sequence[bytes]) -> None:
-        # A checkpoint's manifest and its tensors are files below one name here: HTTP tells them apart, a disk cannot.
+        # Over HTTP, `checkpoints/N` is a manifest with tensors below it. On disk it cannot be both.
         entries = [{"root": "0x" + root.hex()} for root in roots]
         self.put(f"checkpoints/{number}.json", json.dumps({"tensors": entries}).encode())
 
@@ -76,7 +76,7 @@ def tensor_roots(number: int) -> list[bytes]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
-    """It has one checkpoint more than is committed: its next transaction is on its way."""
+    """It has one checkpoint more than is committed: the next commitment is not mined yet."""
     states = [state_root(tensor_roots(number)) for number in range(SIZE + 1)]
     made = Served(tmp_path, Committed(segment_tree(states[:SIZE]).root, SIZE))
     made.put("segments", b"".join(states))

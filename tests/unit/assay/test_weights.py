@@ -1,4 +1,4 @@
-"""Files of weights against the roots of a state's tensors."""
+"""Files of weights are compared with the roots of a state's tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network of the tests' own, its secret, and its server on a port of loopback."""
+"""A test network, its secret, and its server on a loopback port."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ NETWORK = Network(
 
 
 def relays(addresses: Sequence[str], patience: float = PATIENCE) -> Relays:
-    """Relays of the network, whose signatures are checked without a chain."""
+    """Relays of the test network. Signatures are checked without a chain."""
     return Relays(NETWORK, addresses, partial(is_signed, NETWORK), patience)
 
 
 @contextmanager
 def beacon(now: Callable[[], int], network: Network = NETWORK, secret: int = SECRET) -> Iterator[str]:
-    """The address of a running server."""
+    """Run a server and yield its address."""
     with Serving(application(network, secret, now), "127.0.0.1", 0) as serving:
         yield serving.url
 
 
 def get(url: str, path: str, method: str = "GET") -> tuple[int, Any]:
-    """Status and JSON of an answer. Paths go out as they are."""
+    """Return the status and the JSON of the answer. The path is sent unchanged."""
     address = Address.parse(url)
     connection = HTTPConnection(address.host, address.port, timeout=30)
     try:

@@ -1,4 +1,4 @@
-"""Signatures of the beacon: RFC 9380's and gnark-crypto's vectors, evmnet's round, and what is refused."""
+"""Beacon signatures: vectors of RFC 9380 and gnark-crypto, a round of evmnet, and refused input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.vectors import generate_beacon
 from tests.vectors.generate_beacon import EVMNET_KEY, EVMNET_ROUND, EVMNET_SIGNATURE, HALF, SECRET
 
 MESSAGES = (b"", b"abc", b"abcdef0123456789", b"q128_" + b"q" * 128, b"a512_" + b"a" * 512)
-"""What RFC 9380's vectors hash."""
+"""The messages of RFC 9380's test vectors."""
 EXPANDED = (
     "68a985b87eb6b46952128911f2a4412bbc302a9d759667f87f7a21d803f07235",
     "d8ccab23b5985ccea865c6c97b6e5b8350e794e603b4b97902f53a8a0d605615",
@@ -32,7 +32,7 @@ EXPANDED_EMPTY = (
     "eda8576c412b18ffb658e3dd6ec849469b979d444cf7b26911a08e63cf31f9dc"
     "c541708d3491184472c2c29bb749d4286b004ceb5ee6b9a7fa5b646c993f0ced"
 )
-"""The same appendix, the empty message in 128 bytes."""
+"""The empty message expanded to 128 bytes, from the same appendix."""
 POINTS = (
     (
         0x0A976AB906170DB1F9638D376514DBF8C42AEF256A54BBD48521F20749E59E86,
@@ -55,7 +55,10 @@ POINTS = (
         0x1BF028AFC00C0F843D113758968F580640541728CFC6D32CED9779AA613CD9B0,
     ),
 )
-"""Of the five messages, by the suite BN254G1_XMD:SHA-256_SVDW_RO_: gnark-crypto, ecc/bn254/hash_vectors_test.go."""
+"""The five messages hashed by the suite BN254G1_XMD:SHA-256_SVDW_RO_.
+
+Source: gnark-crypto, ecc/bn254/hash_vectors_test.go.
+"""
 
 
 def test_vectors_are_what_the_generator_writes() -> None:
@@ -64,7 +67,7 @@ def test_vectors_are_what_the_generator_writes() -> None:
 
 @pytest.fixture
 def with_sha256(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Published vectors are for SHA-256: the same code with that hash and its block of 64 bytes."""
+    """Replace Keccak with SHA-256 and its 64-byte block, because the published vectors use SHA-256."""
     monkeypatch.setattr(bn254, "keccak", lambda data: sha256(data).digest())
     monkeypatch.setattr(bn254, "KECCAK_BLOCK", 64)
 
@@ -143,7 +146,7 @@ def test_all_three_candidates_are_taken() -> None:
 
 
 def test_the_inverse_of_zero_is_zero() -> None:
-    """For 1/2 and -1/2, and for no others: -1 is not a square. Then x1 = x2 = -1/2."""
+    """Only u = 1/2 and u = -1/2 invert zero, because -1 is not a square. Then x1 = x2 = -1/2."""
     assert not is_square(P - 1)
     for u in (HALF, P - HALF):
         assert bn254.candidates(u) == (P - HALF, P - HALF, 1)
@@ -151,7 +154,7 @@ def test_the_inverse_of_zero_is_zero() -> None:
         assert bn254.map_to_point(u).x == P - HALF
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refused input
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Relays of every kind on loopback: one honest relay is enough, and without one each relay's fault is named."""
+"""Relays of every kind on loopback: one honest relay is enough; without one, each relay's fault is named."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tests.unit.node.servers import Handler, answers, serving
 ROUND = 7
 RIGHT = sign(SECRET, round_message(ROUND))
 SHORT = 0.5
-"""Patience of tests in which no relay is honest."""
+"""Patience in seconds for tests without an honest relay."""
 SIGNED = partial(is_signed, NETWORK)
 gone = threading.Event()
 
 
 @pytest.fixture(autouse=True)
 def ending() -> Iterator[None]:
-    """Relays that would go on for ever end with the test."""
+    """Stop endless relays at the end of the test."""
     gone.clear()
     yield
     gone.set()
@@ -49,7 +49,7 @@ def told(number: object = ROUND, signature: object = RIGHT.hex()) -> Handler:
 
 
 def mirrored(signature: bytes) -> str:
-    """The point's negative, which is on the curve too."""
+    """The negated point, which is also on the curve."""
     return signature[:32].hex() + f"{P - int.from_bytes(signature[32:], 'big'):064x}"
 
 
@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Handler, str]] = {
 
 @contextmanager
 def asking(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
-    """`made(*others)` are relays that answer so, and others."""
+    """Serve the handlers. Yield a function that returns their relays together with the given addresses."""
     with ExitStack() as stack:
         urls = [stack.enter_context(serving(handler)).url for handler in handlers]
         yield lambda *others: relays([*urls, *others], patience)

@@ -1,4 +1,4 @@
-"""A network's clock and name against drand's own figures, and what no network can have."""
+"""A network's clock and name against drand's published values, and refused networks."""
 
 from __future__ import annotations
 

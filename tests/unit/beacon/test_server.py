@@ -1,4 +1,4 @@
-"""The beacon's server as a client of drand finds it: paths, fields, statuses; and no round before its time."""
+"""The beacon's server as a drand client sees it: paths, fields, statuses; no round before its time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THIRD = GENESIS + 2 * PERIOD
 
 
 class Clock:
-    """The network's time, moved by hand."""
+    """The network's time, set by the test."""
 
     def __init__(self) -> None:
         self.time = THIRD
@@ -127,7 +127,7 @@ def test_a_chain_that_does_not_answer_is_a_service_that_is_away(url: str, clock:
         ("/public/-1", 422),
         ("/public/1.0", 422),
         ("/public/" + "9" * 21, 422),
-        ("/public/%D9%A3", 422),  # a digit, and not one of ASCII's
+        ("/public/%D9%A3", 422),  # a digit outside ASCII
         ("/public/latest2", 422),
         ("/public/", 404),
         ("/public", 404),

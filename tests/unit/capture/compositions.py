@@ -1,7 +1,7 @@
-"""Random compositions of operations, for `test_compositions`: odd shapes, views of views, writes through views, types.
+"""Random compositions of operations for `test_compositions`: odd shapes, nested views, view writes, casts.
 
-A composition is a function of a few f32 tensors. Each move takes one or two tensors made so far and gives another one;
-it says None where it does not apply, as on a number without axes.
+A composition is a function of a few f32 tensors. Each move takes one or two of the tensors made so far and
+returns a new one, or None if it does not apply, for example to a scalar.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.unit.capture.operations import Case
 
 Move = Callable[[Random, Tensor, Tensor], "Tensor | None"]
 LARGEST = 400
-"""Elements of one tensor."""
+"""Maximum number of elements in a tensor."""
 
 
 def composition(seed: int) -> Case:
-    """Two to four operands whose shapes broadcast, and three to twelve moves from them."""
+    """A case with two to four operands of broadcastable shapes and three to twelve moves."""
     random = Random(seed)
     base = [random.choice([1, 1, 2, 3, 4, 5]) for _ in range(random.choice([0, 1, 2, 2, 3, 3, 4]))]
     shapes = [_shape(random, base) for _ in range(random.choice([2, 3, 3, 4]))]

@@ -1,4 +1,4 @@
-"""A module that counts, for the tests of what Python keeps."""
+"""A module that counts its calls, for the tests of hidden Python state."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ calls = 0
 
 
 class Box:
-    """A number to count with."""
+    """Holds a counter."""
 
     n = 0
 
 
 def count() -> None:
-    """Count in this module's global."""
+    """Increment this module's global `calls`."""
     global calls
     calls += 1

@@ -1,4 +1,4 @@
-"""Operations that are expanded into others, by family: what is compared with plain torch."""
+"""Operations that capture expands into others, by family, as cases to compare with plain torch."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ WINDOWS = [
 
 
 def inverse(order: Tensor) -> Tensor:
-    """Where each place is in an order, as code with experts has it."""
+    """The inverse of a permutation, computed as in mixture-of-experts code."""
     found = torch.empty_like(order)
     found[order] = torch.arange(len(order))
     return found
@@ -242,14 +242,14 @@ MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [T
 
 
 def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Values below the diagonal and on it."""
+    """`2x` with `v` written on and below the diagonal."""
     y, (rows, columns) = x * 2, torch.tril_indices(3, 3)
     y[:, rows, columns] = v
     return y
 
 
 def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Values in every second column but the last ones, and in every third row from the end."""
+    """`2x` with `v` in columns 1, 3, ... up to the last two, and its sum in every third row from row -4."""
     y = x * 2
     y[:, 1:-2:2] = v
     y[-4::3] = v.sum()
@@ -257,7 +257,7 @@ def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def cross(x: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-    """Values at some rows and some columns."""
+    """`2x` with `v` at rows `at` and columns -1 and 0."""
     y = x * 2
     y[at[:, None], torch.tensor([-1, 0])] = v
     return y

@@ -1,4 +1,4 @@
-"""Integers of a batch as a traced step: what a program makes of them, and what torch does."""
+"""Traced steps that compute integers from a batch, and their results in the program and in torch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Kept(nn.Module):
 
 
 def traced(function: Function, dataset: Batch, rows: int) -> tuple[TracedStep, dict[str, Tensor]]:
-    """A step on `rows` rows that writes `function` of its batch into the last buffer, and the committed dataset."""
+    """A step that writes `function` of a batch of `rows` rows into the buffer `kept`, and its dataset."""
     data = committed(dataset)
     example = example_batch(data, rows)
 
@@ -53,7 +53,7 @@ def traced(function: Function, dataset: Batch, rows: int) -> tuple[TracedStep, d
 
 
 def checked(function: Function, dataset: Batch, rows: int = 5) -> tuple[TracedStep, dict[str, Tensor]]:
-    """The same; raises `CaptureError` for integers that are out of range."""
+    """Like `traced`, but raises `CaptureError` for integers that are out of range."""
     step, data = traced(function, dataset, rows)
     require_ranges(step, data, steps=4)
     return step, data
@@ -72,7 +72,7 @@ def program_of(step: TracedStep) -> Program:
 
 
 def both(function: Function, step: TracedStep, data: Batch, rows: int = 5) -> Iterator[tuple[Tensor, Tensor]]:
-    """Of one batch after the other what the program makes, and what torch does."""
+    """Yield the program's result and torch's for one batch after another."""
     program = program_of(step)
     count = next(iter(data.values())).shape[0]
     fixed = [torch.ones(()), *step.buffers.values()]

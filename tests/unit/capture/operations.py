@@ -1,7 +1,7 @@
-"""One operation as a training step: its result and its gradients, by a captured step and by torch in float64.
+"""One operation as a training step: its result and gradients from a captured step and from torch in float64.
 
-Operands that are f32 are parameters, all others buffers. The result is written into a buffer, so it is in the next
-state; with plain SGD at rate 1 the gradient is what a parameter loses.
+f32 operands are parameters, all others buffers. The result is written into a buffer, so it is in the next
+state. With plain SGD at rate 1, the gradient is the decrease of the parameter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Function = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its operands: tensors, or shapes of normal f32 ones, above 0.5 where they are `positive`."""
+    """A function and its operands: tensors, or shapes for normal f32 values x (|x| + 0.5 if `positive`)."""
 
     name: str
     function: Function
@@ -33,7 +33,7 @@ class Case:
         return self.name
 
     def tensors(self) -> list[Tensor]:
-        """The operands, the same every time."""
+        """The operands; every call returns the same values."""
         generator = torch.Generator().manual_seed(len(self.name))
         return [t if isinstance(t, Tensor) else self._normal(t, generator) for t in self.operands]
 
@@ -52,7 +52,7 @@ class Operation(nn.Module):
         super().__init__()
         self._function = case.function
         self._names = []
-        self.unused = nn.Parameter(torch.ones(1))  # some operations have no operand to train
+        self.unused = nn.Parameter(torch.ones(1))  # some operations have no trainable operand
         for k, t in enumerate(case.tensors()):
             self._names.append(f"x{k}")
             if t.dtype is torch.float32:
@@ -72,7 +72,7 @@ class Operation(nn.Module):
 
 
 def objective(model: Operation, _: object) -> Tensor:
-    """The result times fixed weights, and every operand once, so that all have gradients."""
+    """The sum of the result times fixed weights, plus the sum of all parameters: all get gradients."""
     y = model()
     model.result.copy_(y.detach())
     loss: Tensor = (y * model.weights).sum() + sum(p.sum() for p in model.parameters())
@@ -86,7 +86,7 @@ def captured(model: Operation) -> CapturedStep:
 
 
 def by_capture(case: Case, *, bodies: bool = False) -> tuple[Tensor, list[Tensor]]:
-    """Result and gradients by one captured step; with `bodies` without kernels too, which must give the same bits."""
+    """Result and gradients from one captured step; `bodies` also runs without kernels and compares bits."""
     model = Operation(case)
     step = captured(model)
     state = step.initial_state(0)
@@ -99,7 +99,7 @@ def by_capture(case: Case, *, bodies: bool = False) -> tuple[Tensor, list[Tensor
 
 
 def by_torch(case: Case) -> tuple[Tensor, list[Tensor]]:
-    """The same in float64."""
+    """Result and gradients from torch in float64."""
     model = Operation(case).double()
     y = model()
     loss = (y * model.weights).sum()

@@ -33,7 +33,7 @@ def captured(
     dataset: Mapping[str, Tensor] = DATASET,
     **options: Any,
 ) -> CapturedStep:
-    """A captured step with plain SGD unless told otherwise."""
+    """A captured step, with plain SGD by default."""
     chosen = optimizer or torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
     return capture(model, objective, chosen, dataset, **{"batch_size": BATCH, "steps": 4, **options})
 
@@ -49,7 +49,7 @@ def drawn(step: CapturedStep, state: Mapping[str, Tensor], batch_size: int = BAT
 def torch_step(
     model: nn.Module, objective: Objective, optimizer: torch.optim.Optimizer, batch: Mapping[str, Tensor]
 ) -> Tensor:
-    """The same step in plain torch; updates the model and returns the loss."""
+    """One step in plain torch; updates the model and returns the loss."""
     result = objective(model, batch)
     loss = result[0] if isinstance(result, tuple) else result
     optimizer.zero_grad()
@@ -61,9 +61,9 @@ def torch_step(
 def follow(
     model: nn.Module, dataset: Mapping[str, Tensor] = DATASET, *, rate: float = 0.1, steps: int = 4
 ) -> CapturedStep:
-    """Capture a classifier and train it beside plain torch; raises where losses, weights or buffers part.
+    """Capture a classifier and train it alongside torch; asserts that losses, weights and buffers agree.
 
-    Every step runs by kernels and by bodies, whose bits must agree. `model` ends trained by torch.
+    Every step runs with kernels and with bodies, whose bits must agree. `model` ends with the captured state.
     """
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9)
@@ -81,5 +81,5 @@ def follow(
     for name, theirs in held.items():
         difference = (ours[name].to(theirs.dtype) - theirs).abs().max()
         assert float(difference) <= 0.02 * float(theirs.abs().max()) + 2e-3, f"{name}: {difference}"
-    model.load_state_dict(ours, strict=False)  # a tied tensor is there once
+    model.load_state_dict(ours, strict=False)  # a tied tensor is listed only once
     return step

@@ -1,4 +1,4 @@
-"""What is passed to `capture` and is not what it takes: a reason and a remedy, not an error of Python's or torch's."""
+"""`capture` refuses invalid arguments with a reason and a remedy instead of an error from Python or torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X, Y = DATASET["x"], DATASET["y"]
 
 
 def refused(**given: Any) -> tuple[Problem, ...]:
-    """The problems of a step whose arguments are right but for `given`."""
+    """The problems of a step whose arguments are valid except for `given`."""
     model = given.pop("model", None) or nn.Linear(8, 3)
     weights = model.parameters() if isinstance(model, nn.Module) else nn.Linear(8, 3).parameters()
     arguments: dict[str, Any] = {"objective": cross_entropy, "optimizer": SGD, "dataset": DATASET}

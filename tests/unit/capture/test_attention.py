@@ -1,4 +1,4 @@
-"""Attention as people write it, softmax along any axis, products with factors and vectors, against torch."""
+"""Common forms of attention, softmax along any axis, and products with factors and vectors, against torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENGTH, WIDTH = 3, 8
 
 
 class Mixer(nn.Module):
-    """Queries, keys and values of two sequences of three rows, a function of them [2, 2, 3, 4] each, a head."""
+    """Queries, keys and values [2, 2, 3, 4] of two sequences of three rows, a function of them, a head."""
 
     mask: Tensor
 
@@ -71,7 +71,7 @@ def einsum(_: Mixer, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def transposed(_: Mixer, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Scores [K, Q], their softmax along the first of these axes, and a product that wants P transposed."""
+    """Scores [K, Q], their softmax along K, and a product with P transposed."""
     p = torch.softmax(k @ q.mT, dim=-2)
     return (v.mT @ p).mT
 
@@ -83,7 +83,7 @@ def baddbmm(model: Mixer, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def follows(model: nn.Module, objective: Objective = cross_entropy, steps: int = 3) -> None:
-    """A captured model's losses and weights stay beside torch's, and kernels beside the bodies, to the bit."""
+    """Assert that losses and weights stay close to torch's, and that kernels give the same bits as bodies."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     step = captured(model, objective, optimizer)
     state = step.initial_state(5)
@@ -172,7 +172,7 @@ def test_vectors_factors_and_biases() -> None:
 
 
 def test_attention_copies_nothing_as_large_as_its_scores() -> None:
-    """Queries, keys, values and what passes up and down are turned; scores and probabilities never are."""
+    """Only queries, keys, values and the output gradient are transposed, never scores or probabilities."""
     program = captured(Mixer(by_hand)).step_program.program
     turned = [i.result.shape for i in program.instructions if i.op.label == "strided"]
     assert turned.count((2, 2, LENGTH, LENGTH)) + turned.count((4, LENGTH, LENGTH)) == 0
@@ -180,7 +180,7 @@ def test_attention_copies_nothing_as_large_as_its_scores() -> None:
 
 
 def test_bits_of_a_probability_reach_the_products() -> None:
-    """The hints of the program name what every product takes."""
+    """The program's hints state the operand bits of every product."""
     hints = captured(Mixer(by_hand)).hints.values()
     taken: Mapping[str, set[tuple[Any, Any]]] = {
         name: {(h.attributes.get("px"), h.attributes.get("py")) for h in hints if h.name == name}

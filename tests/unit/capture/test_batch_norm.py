@@ -1,4 +1,4 @@
-"""Captured batch norm does what torch does: by the batch, by running statistics, with and without gain and bias."""
+"""Captured batch norm matches torch: with batch or running statistics, with and without gain and bias."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IMAGES = DATASET | {"x": torch.randn(50, 4, 3, 5, generator=torch.Generator().ma
 
 
 def between(layer: nn.Module) -> nn.Module:
-    """The layer between two that need its gradients."""
+    """The layer between two trained layers, so that its input gradient is needed too."""
     if isinstance(layer, nn.BatchNorm1d):
         return nn.Sequential(nn.Linear(8, 4), layer, nn.Linear(4, 3))
     return nn.Sequential(nn.Conv2d(4, 4, 1), layer, nn.Flatten(), nn.Linear(60, 3))
@@ -100,7 +100,7 @@ def test_a_bias_without_a_gain_is_refused() -> None:
 
 
 def test_sums_over_more_terms_than_float64_holds_are_exact_too() -> None:
-    """2^23 terms of 30 bits fill a float64; one more goes through i64."""
+    """2^23 terms of 30 bits fill a float64; longer sums use i64."""
     g = torch.ones(1, 1, 2**23 + 2)
     zero, one = torch.zeros(1), torch.ones(1)
     total, along = CATALOGUE["batch_norm_sums"].kernel({})([g, g, zero, one])

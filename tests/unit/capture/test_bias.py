@@ -1,4 +1,4 @@
-"""The bias cases of arithmetic.md section 4 in captured steps: right with the bits by role, wrong with 13 everywhere.
+"""The bias cases of arithmetic.md section 4 in captured steps: right with bits by role, wrong with 13 bits.
 
 `tests/unit/numerics/test_bias.py` has the same cases for single products.
 """
@@ -42,7 +42,7 @@ def first_step(
     ("bits", "biased"), [({}, False), ({"attention": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool) -> None:
-    """One key takes 0.94 of the probability, 4,095 share the rest: forward P V and, for the values, P^T dO."""
+    """One key takes 0.94 of the probability and 4,095 share the rest: P V forward, P^T dO for the values."""
     generator = torch.Generator().manual_seed(0)
     tail = torch.log_softmax(torch.randn(40, 4095, generator=generator) * 0.3, 1) + torch.tensor(0.06).log()
     scores = torch.cat([torch.full((40, 1), 0.94).log(), tail], 1)
@@ -51,7 +51,7 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
         def __init__(self) -> None:
             super().__init__()
             self.values = nn.Parameter(1.0 + 0.1 * torch.randn(4096, 8, generator=generator))
-            self.values.data[0] = 0.0  # what the sink itself holds does not matter
+            self.values.data[0] = 0.0  # the sink's own value does not matter
 
         def forward(self, scores: Tensor) -> Tensor:
             return torch.softmax(scores, 1) @ self.values
@@ -61,7 +61,7 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
     after, drawn = first_step(model, {"scores": scores}, 32, bits, lambda m, b: m(b["scores"]).sum())
     p = torch.softmax(scores[drawn].double(), 1)
     assert (abs(float(after["metric.loss"]) / float((p @ values).sum()) - 1) > 0.9) is biased
-    # The gradient of the values is P summed over queries, which are alike: no bias there either way.
+    # The values' gradient is P summed over similar queries: unbiased with either number of bits.
     gradient = values - after["values"].double()
     torch.testing.assert_close(gradient.sum(), 8 * p.sum(), rtol=1e-3, atol=0.0)
 
@@ -70,7 +70,7 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
     ("bits", "biased"), [({}, False), ({"weight_gradient": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], biased: bool) -> None:
-    """At the optimum of a unigram model a rare word's gradient is 1/n from every token and -1 from its own few."""
+    """At a unigram model's optimum, a rare word gets gradient p from each token, and -1 from its own."""
     seen = torch.tensor([WORDS - 6, 1, 2, 3])
     labels = torch.repeat_interleave(torch.arange(4), seen)
     model = nn.Linear(1, 4, bias=False)
@@ -79,7 +79,7 @@ def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], b
     after, drawn = first_step(model, {"x": torch.ones(WORDS, 1), "y": labels}, WORDS, bits)
     got = (before - after["weight"]).double().flatten() * WORDS
     true = seen - torch.bincount(labels[drawn], minlength=4)
-    # Signed: the sum over the rare words is what the model would believe too little or too much of.
+    # The signed sum is the error in the rare words' total probability that the model would learn.
     assert (abs(float((got - true)[1:].sum())) > 0.5 * 6) is biased
     if not biased:
         torch.testing.assert_close(got[1:], true[1:].double(), rtol=1e-2, atol=2e-2)
@@ -91,7 +91,7 @@ def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], b
 def test_the_vocabulary_as_a_whole_reaches_what_is_below_the_head(
     bits: Mapping[str, Bits], biased: bool
 ) -> None:
-    """A label's -1 is balanced by 65,536 words of about 2^-16 each, all of which 13 bits round to zero."""
+    """A label's -1 is balanced by 65,536 words of about 2^-16 each; 13 bits round all of them to zero."""
     generator = torch.Generator().manual_seed(2)
 
     class Constant(nn.Module):

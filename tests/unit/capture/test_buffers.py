@@ -1,4 +1,4 @@
-"""Buffers that a step writes are state; writes in place inside a step have the meaning that torch gives them."""
+"""Buffers that a step writes are state; in-place writes inside a step behave as in torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.capture.steps import DATASET, captured, cross_entropy, follow
 
 
 class Following(nn.Module):
-    """Keeps a moving average of its input, a window that moves over past ones, a counter; reads a mean."""
+    """Keeps a moving average of its input, a sliding window of past averages and a counter; reads a mean."""
 
     average: Tensor
     window: Tensor
@@ -39,7 +39,7 @@ class Following(nn.Module):
 
 
 class Rebound(Following):
-    """Assigns a new tensor to a buffer in place of writing into it."""
+    """Assigns a new tensor to a buffer instead of writing into it."""
 
     def forward(self, x: Tensor) -> Tensor:
         self.average = self.average * 0.5
@@ -48,7 +48,7 @@ class Rebound(Following):
 
 
 class Overwriting(nn.Module):
-    """Writes into temporaries through views of them, whole, by slice and by index."""
+    """Writes into temporaries: the whole tensor, slices, indices, and through a view."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ def test_a_frozen_parameter_cannot_be_written() -> None:
 
 
 class Gaps(nn.Linear):
-    """Overwrites every other column of what it is given."""
+    """Overwrites every other column of a tensor made from its input."""
 
     def forward(self, x: Tensor) -> Tensor:
         h = x * 2

@@ -1,4 +1,4 @@
-"""Parts of the forward pass that run again in the backward pass draw what they drew before, as with torch's seed."""
+"""Checkpointed parts draw the same random numbers when the backward pass recomputes them, as in torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.unit.capture.steps import captured
 
 
 class Drawing(nn.Module):
-    """Draws in several ways, and writes into what it has drawn."""
+    """Draws random numbers in several ways and writes into the drawn tensors."""
 
     def __init__(self, again: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Random compositions, forward and backward, against torch in float64; every fourth also by its bodies."""
+"""Random compositions, forward and backward, against torch in float64; every fourth also runs with bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.unit.capture.compositions import composition
 from tests.unit.capture.operations import by_capture, by_torch
 
 TOLERANCE = 3e-3
-"""Of a result's largest magnitude: a product's operands keep 13 bits, 1.2e-4 of a row's largest, and several follow."""
+"""Relative to the largest magnitude. Products keep 13 bits, 1.2e-4 of a row's largest; errors add up."""
 
 
 @pytest.mark.parametrize("start", range(0, 40, 20))

@@ -1,4 +1,4 @@
-"""Captured convolutions do what torch does, whatever their shape; their bits are those of arithmetic.md section 4."""
+"""Captured convolutions of any shape match torch; their bits are those of arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WINDOWS = {"kernel": 1, "stride": 1, "padding": 0, "dilation": 1}
 
 
 class Between(nn.Module):
-    """A convolution under test between two that need its gradients, then the mean over positions and a head."""
+    """The layer under test after a 1 x 1 convolution, then the mean over positions and a head."""
 
     def __init__(self, layer: nn.Module, outputs: int) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ def test_each_gradient_has_its_own_function() -> None:
     covered: Counter[str] = Counter()
     for entry in step.coverage():
         covered[entry.became] += entry.count
-    # The first layer's input is data: nobody asks for a gradient there.
+    # The first layer's input is data, so its gradient is not computed.
     assert covered["conv"] == 2
     assert covered["conv_grad_input, conv_grad_weight, sum_rows"] == 1
     assert covered["conv_grad_weight, sum_rows"] == 1
@@ -76,7 +76,7 @@ def run(name: str, *operands: Tensor, **attributes: int) -> Tensor:
 
 
 def test_weight_gradient_keeps_small_gradients_beside_large_ones() -> None:
-    """At 13 bits, gradients below 2^-14 of the channel's largest would round to zero and the sum would be biased."""
+    """At 13 bits, gradients below 2^-14 of the channel's largest would round to zero and bias the sum."""
     g = torch.full((1, 1, 5, 13), 2.0**-15)
     g[0, 0, 0, 0] = 1.0
     x = torch.ones(1, 1, 5, 13)

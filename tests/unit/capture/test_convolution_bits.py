@@ -1,4 +1,4 @@
-"""The option `bits` of `capture` for convolutions: other bits are another program, and more of them a smaller error."""
+"""`capture(bits=...)` for convolutions: other bits give another program, and more bits a smaller error."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from protocol.program.library import CATALOGUE
 CONVOLUTIONS = (Role.CONVOLUTION, Role.CONVOLUTION_INPUT_GRADIENT, Role.CONVOLUTION_WEIGHT_GRADIENT)
 MOST: Mapping[str, Bits] = dict.fromkeys((*CONVOLUTIONS, Role.PRODUCT, Role.WEIGHT_GRADIENT), (20, 20))
 VERSION_1 = "c33581b0623a0c37480adfa6fd2d3f988e2442a35c0c4e46f1c423d929cb3563"
-"""The program of `Network` by the first version of the table, whose convolutions took 13 x 13 forward."""
+"""The root of `Network`'s program under the table's first version: forward convolutions of 13 x 13 bits."""
 BATCH, ROWS = 8, 24
 
 
 class Network(nn.Module):
-    """Plain, grouped and transposed convolutions over two axes, and one over one axis. Nothing in it has a kink."""
+    """Plain, grouped and transposed 2-D convolutions and a 1-D one, with smooth activations only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def captured(bits: Mapping[str, Bits]) -> CapturedStep:
 
 
 def gradient_error(bits: Mapping[str, Bits]) -> float:
-    """Of all gradients together, against float64 on the batch that the step draws; momentum starts as the gradient."""
+    """Relative error of all gradients against float64; the momentum after one step is the gradient."""
     step = captured(bits)
     state = step.initial_state(1)
     draw = CATALOGUE["draw_batch"].kernel({"batch": BATCH, "rows": ROWS, "stream": 0})

@@ -1,4 +1,4 @@
-"""docs/guide/coverage.md says what `capture` does now, of models that people have."""
+"""docs/guide/coverage.md states what `capture` does now with common models."""
 
 from __future__ import annotations
 

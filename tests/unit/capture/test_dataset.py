@@ -1,4 +1,4 @@
-"""What a dataset may be: tensors, numpy arrays, mapped files, and datasets of items; and how the objective sees it."""
+"""Accepted datasets (tensors, numpy arrays, mapped files, items) and how the objective sees them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ X = torch.arange(ROWS * 2.0).reshape(ROWS, 2) / 4
 
 
 class Items(Dataset[Any]):
-    """Any items by number."""
+    """A dataset of the given items."""
 
     def __init__(self, *items: Any) -> None:
         self._items = items
@@ -35,7 +35,7 @@ class Items(Dataset[Any]):
 
 
 class Table:
-    """Columns by name, as data frames have them."""
+    """A table with columns by name, like a data frame."""
 
     def __len__(self) -> int:
         return 2
@@ -126,14 +126,14 @@ def test_what_cannot_be_committed_is_refused(dataset: Any, what: str, remedy: st
 
 
 class Masked(nn.Module):
-    """A number for each row, of the elements that count."""
+    """Scales the columns by trained weights and ignores masked elements."""
 
     def __init__(self) -> None:
         super().__init__()
         self.w = nn.Parameter(torch.ones(2))
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """The mean of what is not masked."""
+        """The mean of the scaled elements, 0 where masked, plus `half`."""
         assert batch["counts"].dtype is torch.bool
         assert batch["half"].dtype is torch.float32
         return (torch.where(batch["counts"], batch["x"] * self.w, 0.0) + batch["half"]).mean()
@@ -151,7 +151,7 @@ def test_bools_and_halves_reach_the_objective() -> None:
 
 
 def mapped(folder: Path, array: np.ndarray[Any, Any], mode: Any = "r") -> np.memmap[Any, Any]:
-    """The array in its own file."""
+    """The array, mapped from a file."""
     file = folder / "array.bin"
     array.tofile(file)
     return np.memmap(file, array.dtype, mode=mode, shape=array.shape)
@@ -224,7 +224,7 @@ except MemoryError:
 
 
 def in_little_memory(folder: Path, data: int, most: int) -> str:
-    """What is said by a process that trains on `data` bytes and may take `most` beside what torch has."""
+    """Output of a process that trains on `data` bytes and may allocate `most` bytes more than torch."""
     rows = data // 1024
     with (folder / "pixels.bin").open("wb") as file:
         file.truncate(rows * 1024)

@@ -1,4 +1,4 @@
-"""The digits example: captured training follows plain torch, ends well, and has the same bits for any thread count."""
+"""The digits example: training follows torch, ends accurate, and gives the same bits for any thread count."""
 
 from collections.abc import Iterator
 
@@ -54,7 +54,7 @@ def test_two_hundred_steps_follow_plain_float32(step: CapturedStep) -> None:
     difference = torch.tensor(exact) - torch.tensor(plain)
     assert plain[0] > 2.2
     assert sum(plain[-20:]) / 20 < 0.1
-    # Measured: at most 0.006 at any step, -4e-5 on average; the average also shows that nothing is biased.
+    # Measured: at most 0.006 at any step, -4e-5 on average; the small average shows that there is no bias.
     assert float(difference.abs().max()) < 0.02
     assert abs(float(difference.mean())) < 1e-3
 
@@ -74,7 +74,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(step: CapturedStep) -> None
 
 
 def test_a_dot_row_of_the_second_layer_spans_two_chunks(step: CapturedStep) -> None:
-    """So that a dispute about it needs the split move."""
+    """A dispute about such a row needs the split move."""
     rows = [
         instruction.operands[0].type
         for program in step.step_program.program.closure()

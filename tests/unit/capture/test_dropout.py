@@ -1,4 +1,4 @@
-"""Dropout: masks that nobody chooses, the same in the forward and the backward pass, right on average."""
+"""Dropout masks: drawn from the key, the same in the forward and backward pass, right on average."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Drop = Callable[[Tensor], Tensor]
 
 
 class Scaled(nn.Module):
-    """The sum of a function of the weights: its gradient is that of the dropouts alone."""
+    """Applies `drop` to the weights; the gradient of the sum is the dropout factor alone."""
 
     def __init__(self, drop: Drop, *shape: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def dropped(drop: Drop, *shape: int) -> CapturedStep:
 
 
 def gradient(step: CapturedStep, seed: int) -> tuple[Tensor, float, Tensor]:
-    """The gradient of the first step, its loss, and the weights."""
+    """The first step's gradient, its loss, and the initial weights."""
     before = step.initial_state(seed)
     after = step.step(before)
     return before["w"] - after["w"], float(after["metric.loss"]), before["w"]
@@ -56,7 +56,7 @@ def test_both_passes_use_one_mask_of_the_right_density_and_scale(p: float, nativ
     assert loss == pytest.approx(float((w * kept / (1 - p)).sum()), rel=1e-3, abs=1e-2)
     deviation = math.sqrt(p * (1 - p) / w.numel())
     assert abs(float(kept.float().mean()) - (1 - p)) < 5 * deviation
-    # No row, no column and no neighbour is favoured.
+    # Every row and column has the same density, and neighbours are independent.
     assert float((kept.float().mean(0) - (1 - p)).abs().max()) < 5 * math.sqrt(p * (1 - p) / 100)
     assert float((kept.float().mean(1) - (1 - p)).abs().max()) < 5 * math.sqrt(p * (1 - p) / 200)
     both = float((kept[:, 1:] & kept[:, :-1]).float().mean())

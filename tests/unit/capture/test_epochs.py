@@ -1,4 +1,4 @@
-"""Batches without replacement: every row once an epoch, as a DataLoader that shuffles and drops what fills no batch."""
+"""Batches without replacement: a row at most once per epoch, like a DataLoader with shuffle and drop_last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = {"row": torch.arange(ROWS)}
 
 
 class Seen(nn.Module):
-    """A number for each row, which SGD at a rate of 1 counts down each time that the row is seen."""
+    """One number per row, which SGD at rate 1 decrements each time the row is seen."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,13 +23,13 @@ class Seen(nn.Module):
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The sum of the rows' numbers."""
+    """The sum of the batch rows' numbers."""
     count: Tensor = model.count  # type: ignore[assignment]
     return count[batch["row"]].sum()
 
 
 def captured(batch_size: int = BATCH, **options: int) -> CapturedStep:
-    """Two epochs."""
+    """A captured step for two epochs."""
     model = Seen()
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     steps = 2 * (ROWS // BATCH)

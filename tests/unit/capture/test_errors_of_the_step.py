@@ -1,4 +1,4 @@
-"""Exceptions of model and objective: the submitter reads their own traceback, and nothing of how a step is traced."""
+"""Exceptions in model and objective: the submitter sees their own traceback without the tracing internals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refused(
 
 
 class Own(Exception):
-    """Takes two arguments, so that nobody can make it again from its text."""
+    """Takes two arguments, so it cannot be rebuilt from its message."""
 
     def __init__(self, what: str, _: int) -> None:
         super().__init__(what)

@@ -1,4 +1,4 @@
-"""Operations that are expanded into others, forward and backward, against plain torch in float64: one table."""
+"""Operations that capture expands into others, forward and backward, against plain torch in float64."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> 
     ours, theirs = EXPANSIONS[operation](*args), operation(*args)
     if (
         operation is aten.sort.default or operation is aten.topk.default
-    ):  # of equal ones torch may take any first
+    ):  # torch may order equal elements either way
         ours, theirs = ours[0], theirs[0]
     torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
 
@@ -88,7 +88,7 @@ ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
 
 
 def in_groups(x: Tensor, y: Tensor) -> Tensor:
-    """Their product, or a product of each group."""
+    """The (batched) product, or one product for each group."""
     starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
     groups = [slice(start, end) for start, end in zip(starts, ends)]
     if x.dim() == y.dim():

@@ -1,4 +1,4 @@
-"""Tables in float64 that nothing but constants makes are literals; whatever else is in float64 is refused."""
+"""float64 tables computed from constants only become literals; any other float64 is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = {"x": torch.randn(5, 6, 8, generator=torch.Generator().manual_seed(0))}
 
 
 class Rotary(nn.Module):
-    """Turns pairs of numbers by angles that grow with the position, as in diffusers."""
+    """Rotates pairs of features by angles that grow with the position, as in diffusers."""
 
     def __init__(self, places: Callable[[Rotary, Tensor], Tensor] | None = None) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Rotary(nn.Module):
         self._places = places
 
     def forward(self, x: Tensor) -> Tensor:
-        """The turned numbers."""
+        """The rotated features."""
         places = self._places(self, x) if self._places else self.get_buffer("position")
         speeds = 1.0 / 10_000 ** (torch.arange(0, 8, 2, dtype=torch.float64) / 8)
         angles = torch.outer(places.double(), speeds).repeat_interleave(2, -1)
@@ -35,7 +35,7 @@ class Rotary(nn.Module):
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """A number that depends on every angle."""
+    """A loss that depends on every angle."""
     turned: Tensor = model(batch["x"])
     return (turned * torch.arange(1.0, 1.0 + turned.shape[-1])).mean() + turned.square().mean()
 

@@ -1,4 +1,4 @@
-"""Torch's training beside the exact one: the same batches, random numbers, rates and clipping, step by step."""
+"""Torch training alongside exact training: the same batches, random numbers, rates and clipping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def network(*, dropout: bool = False) -> nn.Module:
 
 
 def distances(step: CapturedStep, theirs: Following) -> list[float]:
-    """Of the losses of `STEPS` steps."""
+    """The distances between the losses at each of `STEPS` steps."""
     state: Mapping[str, Tensor] = step.initial_state(11)
     found = []
     for _ in range(STEPS):

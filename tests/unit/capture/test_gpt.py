@@ -1,4 +1,4 @@
-"""The GPT of the examples: losses and weights beside plain torch, tied and untied, and masks that the key draws."""
+"""The example GPT, tied and untied: losses and weights against torch, dropout masks drawn from the key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_steps_follow_torch(tied: bool) -> None:
         state = step.step(state)
         torch.testing.assert_close(state["metric.loss"], loss, rtol=1e-3, atol=1e-3)
     for name, p in model.named_parameters():
-        # Adam's first steps are signs of gradients: an element whose gradient is nearly zero may take another one.
+        # Adam's first steps are signs of gradients; the sign may differ where a gradient is nearly zero.
         far = (state[name] - p.detach()).abs() > 1e-4
         assert float(far.float().mean()) < 0.01, name
 

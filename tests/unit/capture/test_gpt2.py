@@ -1,4 +1,4 @@
-"""Hugging Face's GPT-2, unmodified, from its own configuration class and with its own loss, trained and compared."""
+"""Hugging Face's GPT-2, unmodified, with its own configuration class and loss, compared to torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOKENS = (7 * torch.arange(50)[:, None] + torch.arange(LENGTH)) % VOCABULARY
 
 
 def make_model(attention: str, dropout: float = 0.0, layers: int = 2, width: int = 32) -> GPT2LMHeadModel:
-    """Random weights, the same every time, in training mode."""
+    """A model in training mode, with the same random weights every time."""
     config = GPT2Config(
         vocab_size=VOCABULARY,
         n_positions=LENGTH,
@@ -40,7 +40,7 @@ def make_model(attention: str, dropout: float = 0.0, layers: int = 2, width: int
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The model's own loss; its labels leave every example's first tokens out."""
+    """The model's own loss; the labels leave out the first three tokens of every example."""
     labels = torch.where(torch.arange(LENGTH) < 3, -100, batch["tokens"])
     loss: Tensor = model(input_ids=batch["tokens"], labels=labels).loss
     return loss
@@ -101,7 +101,7 @@ def test_a_padding_mask_from_the_batch(attention: str) -> None:
 
 
 def test_each_layer_adds_as_much_as_the_one_before() -> None:
-    """What a capture takes is measured by the benchmarks."""
+    """Counts instructions; the benchmarks measure the time of a capture."""
     sizes = []
     for layers in (1, 2, 3):
         model = make_model("sdpa", dropout=0.1, layers=layers)

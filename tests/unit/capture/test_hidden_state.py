@@ -1,4 +1,4 @@
-"""Counters where attributes, closures and globals do not show them, which `PythonState` sees all the same."""
+"""`PythonState` sees counters that plain attributes, closures and globals do not show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Step = Callable[[], object]
 
 
 class Underscore:
-    """Counts in a class attribute that is private by its name."""
+    """Counts in a class attribute with a private name."""
 
     _calls = 0
 

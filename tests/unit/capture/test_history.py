@@ -1,4 +1,4 @@
-"""The metrics of the last steps in the state: a table of them, whatever part of training a checkpoint is at."""
+"""The state holds a table of the last steps' metrics at every point of the training."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DATA = {"x": torch.arange(12.0).reshape(6, 2), "y": torch.arange(6.0)}
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-    """A squared error, and a metric."""
+    """The mean squared error, and the mean absolute error as a metric."""
     off = model(batch["x"]).squeeze(1) - batch["y"]
     return (off * off).mean(), {"off": off.abs().mean()}
 
 
 def captured(history: int) -> CapturedStep:
-    """A line, its gradient's norm a metric too."""
+    """A captured linear model; its clipping adds the gradient norm as a metric."""
     torch.manual_seed(0)
     model = nn.Linear(2, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

@@ -1,4 +1,4 @@
-"""Model and objective are as they were after a capture, also after one that failed: nothing traced stays anywhere."""
+"""A capture, even one that fails, leaves model and objective unchanged and without traced tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Batch = Mapping[str, Tensor]
 
 
 class Around(nn.Module):
-    """A linear layer; subclasses scale its input by what they keep, and keep what they saw."""
+    """A linear layer on a scaled input; each subclass keeps a tensor between calls in a different place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ def language_model(model: Any) -> tuple[nn.Module, Objective]:
 
 
 def llama(kind: str) -> tuple[nn.Module, Objective]:
-    """Rotary frequencies that transformers makes again, and keeps, for each length of a sequence."""
+    """A small Llama whose rotary embedding is of type `kind`."""
     rope = {"rope_type": kind, "rope_theta": 10_000.0, "factor": 2.0}
     config = LlamaConfig(**SMALL, intermediate_size=32, max_position_embeddings=8, rope_parameters=rope)
     return language_model(LlamaForCausalLM(config))
@@ -166,7 +166,7 @@ CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
 
 
 def held(model: nn.Module) -> dict[str, Any]:
-    """Of every module its attributes, hooks and tensors, by identity; of tensors their contents too."""
+    """Every module's attributes, hooks and tensors by identity, with contents of tensors, dicts and lists."""
     found: dict[str, Any] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
@@ -177,7 +177,7 @@ def held(model: nn.Module) -> dict[str, Any]:
 
 
 def inside(value: object) -> list[Any]:
-    """What an object holds; of functions not their globals, of classes of packages nothing."""
+    """The objects that `value` holds, without the globals of functions and members of imported classes."""
     if isinstance(value, ModuleType | FrameType):
         return []
     if isinstance(value, FunctionType):
@@ -188,7 +188,7 @@ def inside(value: object) -> list[Any]:
 
 
 def traced_tensors(*roots: object) -> list[object]:
-    """What only a trace knows among all that can be reached."""
+    """All traced tensors that can be reached from `roots`."""
     seen: dict[int, object] = {}
     pending = [*roots]
     while pending:
@@ -215,7 +215,7 @@ def test_a_capture_leaves_nothing_behind_and_another_is_the_same(
     assert all(torch.equal(t, second.initial[name]) for name, t in first.initial.items())
     assert all(torch.equal(t, untouched[name]) for name, t in model.state_dict().items())
     batch = drawn(first, first.initial_state(1))
-    loss = objective(model, batch)  # with no traced tensor among what was kept
+    loss = objective(model, batch)  # would fail on a traced tensor that was kept
     assert isinstance(loss, Tensor)
     loss.backward()
     torch.testing.assert_close(

@@ -18,7 +18,7 @@ ROWS, LENGTH, VOCABULARY, BATCH, STEPS = 40, 24, 61, 6, 5
 
 
 def make_llama() -> nn.Module:
-    """Two layers, four heads over two key-value heads, RoPE, RMS norm, a gated hidden layer; the head is untied."""
+    """Two layers, four heads over two key-value heads, RoPE, RMS norm, a gated MLP, an untied head."""
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=VOCABULARY,
@@ -36,7 +36,7 @@ def make_llama() -> nn.Module:
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """The model's own loss: next tokens."""
+    """The model's own next-token loss."""
     loss: Tensor = model(input_ids=batch["tokens"], labels=batch["tokens"]).loss
     return loss
 

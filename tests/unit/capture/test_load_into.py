@@ -1,4 +1,4 @@
-"""A trained state comes back into the model that was captured, however that is tied, frozen or wrapped by now."""
+"""`load_into` writes a trained state into the captured model, which may be tied, partly frozen or wrapped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.capture.steps import captured
 
 
 class Tied(nn.Module):
-    """An output layer with the weight of the hidden one, a frozen bias, and statistics."""
+    """Two hidden layers with one weight, a batch norm, and an output layer with a frozen bias."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ def trained() -> dict[str, Tensor]:
     return step.step(step.initial_state(1))
 
 
-@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # of what torch.compile imports
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # from torch.compile's imports
 @pytest.mark.parametrize(
     "wrapped",
     [
@@ -75,7 +75,7 @@ def test_a_captured_wrapper_loads_into_the_plain_model() -> None:
 
 
 class Named(nn.Module):
-    """Has a module by the name that wrappers use."""
+    """Has a submodule with the name that wrappers use."""
 
     def __init__(self) -> None:
         super().__init__()

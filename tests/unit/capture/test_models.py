@@ -1,4 +1,4 @@
-"""Models whose next step would not be the one that was traced: refused; and modules and tensors in several places."""
+"""Models whose next step would differ from the traced one are refused; shared modules are captured."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from tests.unit.capture.steps import BATCH, captured, cross_entropy, drawn, foll
 
 
 def linear() -> nn.Linear:
-    """A classifier of the examples."""
+    """A classifier of `DATASET`."""
     return nn.Linear(8, 3)
 
 
 def hooked() -> nn.Module:
-    """A gradient that torch changes after it is taken."""
+    """A parameter with a hook that changes its gradient."""
     model = linear()
     model.weight.register_hook(lambda g: g * 0)
     return model
 
 
 def hooked_after() -> nn.Module:
-    """The same, behind the gradient's accumulation."""
+    """A parameter with a hook that runs after gradient accumulation."""
     model = linear()
     model.weight.register_post_accumulate_grad_hook(lambda _: None)
     return model
 
 
 def aliased() -> nn.Module:
-    """A buffer that follows a parameter."""
+    """A buffer that is a view of a parameter."""
     model = linear()
     model.register_buffer("old", model.weight.data[:2])
     return model
 
 
 def twice_in_memory() -> nn.Module:
-    """Two parameters that an update would change twice."""
+    """Two parameters in the same memory, which an update would change twice."""
     first, second = nn.Linear(8, 8), nn.Linear(8, 8)
     second.weight = nn.Parameter(first.weight.data)
     return nn.Sequential(first, second, linear())
@@ -62,7 +62,7 @@ class Counting(nn.Linear):
 
 
 class Noisy(nn.Linear):
-    """Draws a number in Python."""
+    """Draws a random number in Python."""
 
     def __init__(self) -> None:
         super().__init__(8, 3)
@@ -72,7 +72,7 @@ class Noisy(nn.Linear):
 
 
 class Replacing(nn.Module):
-    """A tied buffer that a step replaces in one of its places."""
+    """A tied buffer that a step replaces in only one of its modules."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Replacing(nn.Module):
 
 
 class Leaving(nn.Linear):
-    """Takes numbers out of torch."""
+    """Converts its input to numpy and back."""
 
     def __init__(self) -> None:
         super().__init__(8, 3)
@@ -105,7 +105,7 @@ def empty() -> nn.Module:
 
 
 class Checkpointed(nn.Module):
-    """Runs its layers again in the backward pass."""
+    """Recomputes its layers in the backward pass."""
 
     def __init__(self, p: float = 0.0, reentrant: bool = False, same: bool = True) -> None:
         super().__init__()

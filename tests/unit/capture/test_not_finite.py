@@ -1,4 +1,4 @@
-"""NaN and infinity: told where torch has them too, refused where the program or torch has them alone."""
+"""NaN and infinity are reported if torch has them too, and refused if only the program or torch has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.capture.traps.trap import Batch
 
 
 def plus(term: Callable[[Any], Tensor]) -> Callable[[nn.Module, Batch], Tensor]:
-    """A classifier's loss and another term of its model."""
+    """An objective: a classifier's loss plus `term` of its model."""
     return lambda model, batch: cross_entropy(model, batch) + term(model)
 
 
@@ -50,7 +50,7 @@ def test_what_is_not_finite_in_the_program_alone_is_refused() -> None:
 
 
 def test_what_is_not_finite_in_torch_alone_is_refused() -> None:
-    """torch's sum passes the largest float32 on its way; the exact sum does not."""
+    """torch's partial sums overflow float32; the exact sum does not."""
 
     def term(model: Any) -> Tensor:
         large = model.bias.detach() * 0 + 3e38
@@ -63,7 +63,7 @@ def test_what_is_not_finite_in_torch_alone_is_refused() -> None:
 
 
 def test_a_sum_by_index_of_infinities_is_refused() -> None:
-    """Its zeros are made without a type: those in float64 too, beside which the error is looked for."""
+    """`torch.zeros` without a dtype is float64 in the float64 run that locates the error."""
 
     def term(model: Any) -> Tensor:
         gone = torch.where(model.bias > 9, 0.0, -math.inf)

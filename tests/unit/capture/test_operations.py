@@ -1,4 +1,4 @@
-"""Every supported operation, forward and backward, against plain torch in float64: one table."""
+"""Supported operations, forward and backward, against plain torch in float64."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one(name: str, operation: Any, **options: Any) -> Case:
 
 
 def in_parts(x: Tensor) -> Tensor:
-    """Columns and runs of rows, each written where nothing was."""
+    """An uninitialised tensor, filled by columns and by blocks of rows."""
     room = torch.empty(5, 4, dtype=x.dtype)
     room[:, 0] = 2.0
     room[:3, 1:] = x[:, 1:] * x[:, :3]
@@ -35,7 +35,7 @@ def in_parts(x: Tensor) -> Tensor:
 
 
 def in_no_part(x: Tensor) -> Tensor:
-    """A write into rows that there are none of."""
+    """A write into an empty range of rows."""
     room = x * 2
     room[3:, 1:3] = 5.0
     return room
@@ -307,7 +307,7 @@ LOSSES = [
     Case("margin", lambda x, y: F.margin_ranking_loss(x, y, torch.ones(3, 4), margin=0.3), PAIR),
 ]
 
-FAR = [  # where 1 + exp(-18) is nearly 1, the logarithm of the rest must not be that of 0
+FAR = [  # 1 + exp(-18) is nearly 1: its logarithm must not round to 0
     one("softplus far", lambda x: F.softplus(x - 18).log()),
     one("logsigmoid far", lambda x: (-F.logsigmoid(x + 18)).log()),
     one("mish far", lambda x: (-F.mish(x - 18)).log()),

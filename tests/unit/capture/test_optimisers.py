@@ -1,4 +1,4 @@
-"""Optimisers, clipping and rates do what torch's do; what has no exact form is refused, all of it at once."""
+"""Optimisers, clipping and rates match torch; what has no exact form is refused, all reasons at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, dr
 
 
 class Gains(nn.Module):
-    """No products of rows, so gradients are torch's to the last bits and only the update can differ."""
+    """A model without matrix products: gradients match torch to the last bits, so only updates can differ."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ def in_torch(
     scheduler: Any = None,
     clip: Callable[[], object] = lambda: None,
 ) -> dict[str, Tensor]:
-    """Train both for `count` steps on the same batches; the captured state at the end."""
+    """Train both for `count` steps on the same batches; returns the final captured state."""
     state = step.initial_state(5)
     for _ in range(count):
         optimizer.zero_grad()
@@ -92,14 +92,14 @@ def test_updates_follow_torch(kind: type[Optimizer], options: Mapping[str, Any])
 
 
 def test_adamw_follows_torch_for_a_thousand_steps() -> None:
-    """arithmetic.md section 9, point 2: a bias correction may be right for five steps and wrong for fifteen."""
+    """A wrong bias correction may show only after many steps (arithmetic.md section 9, point 2)."""
     model = Gains()
     optimizer = AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     scheduler = LambdaLR(optimizer, lambda k: 1 - k / 1000)
     step = capture(model, squares, optimizer, DATASET, batch_size=BATCH, steps=1000, scheduler=scheduler)
     state = in_torch(step, model, optimizer, 1000, scheduler)
     compare(model, state, 1e-4)
-    # The masses are 1 - beta^t: far from done for the second moment's.
+    # The masses are 1 - beta^t; the second moment's is still far from 1.
     torch.testing.assert_close(state["optimizer.0.mass1"], torch.tensor(1.0), rtol=1e-5, atol=0.0)
     torch.testing.assert_close(state["optimizer.0.mass2"], torch.tensor(1 - 0.999**1000), rtol=1e-5, atol=0.0)
 
@@ -173,7 +173,7 @@ def test_gradients_are_clipped_by_value() -> None:
 
 
 class TiedHead(nn.Module):
-    """One table for the embedding and the head, as a GPT has it."""
+    """Two layers with one weight, like a GPT's embedding and head."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ def test_tied_parameters_are_one_and_get_both_gradients() -> None:
 
 
 def test_a_gpt_whose_head_is_its_embedding_follows_torch() -> None:
-    """The table's gradient is a scatter sum and a matrix product, added."""
+    """The table's gradient is a scatter sum plus a matrix product."""
     shape = gpt.Shape(layers=1, heads=2, width=16, context=8, dropout=0.0, tied=True)
     model = gpt.make_model(shape)
     optimizer = SGD(model.parameters(), lr=0.5)

@@ -1,4 +1,4 @@
-"""Steps of several phases: what a loop with several optimisers does, in its order and at its times."""
+"""Steps of several phases match a loop with several optimisers, in the same order and at the same steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLERANCE = 1e-5
 
 
 class Adversaries(nn.Module):
-    """A generator of pairs of numbers, with batch norm, and a discriminator."""
+    """A generator of number pairs, with batch norm, and a discriminator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Adversaries(nn.Module):
 
 
 def of_discriminator(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-    """Real pairs are 1, made ones 0."""
+    """The loss with label 1 for real pairs and 0 for generated ones."""
     assert isinstance(model, Adversaries)
     real = model.discriminator(batch["real"])
     made = model.discriminator(model.generator(batch["noise"]).detach())
@@ -40,7 +40,7 @@ def of_discriminator(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Ten
 
 
 def of_generator(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Made pairs are taken for real."""
+    """The loss with label 1 for generated pairs."""
     assert isinstance(model, Adversaries)
     made = model.discriminator(model.generator(batch["noise"]))
     return F.binary_cross_entropy_with_logits(made, torch.ones_like(made))
@@ -54,7 +54,7 @@ def data() -> dict[str, Tensor]:
 
 
 def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
-    """One with a kernel, and one that is traced and has its own first step."""
+    """An optimiser with a kernel, and a traced one whose first step differs from the others."""
     return (
         torch.optim.Adam(model.discriminator.parameters(), lr=0.05, betas=(0.5, 0.99)),
         torch.optim.SGD(model.generator.parameters(), lr=0.1, momentum=0.9, dampening=0.5),
@@ -62,7 +62,7 @@ def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.O
 
 
 def adversarial(every: int, first: int, **options: int) -> CapturedStep:
-    """The discriminator in each step, the generator in some."""
+    """A captured step that trains the discriminator at every step and the generator at some."""
     model = Adversaries()
     for_discriminator, for_generator = optimisers(model)
     schedule = torch.optim.lr_scheduler.ExponentialLR(for_generator, 0.8)
@@ -81,14 +81,14 @@ def adversarial(every: int, first: int, **options: int) -> CapturedStep:
 
 
 def rows(seed: Tensor, step: int) -> Tensor:
-    """Which rows a step sees."""
+    """The rows that a step draws."""
     draw = draw_batch.kernel({"batch": BATCH, "rows": ROWS, "stream": 0})
     (index,) = draw([seed, torch.tensor(step, dtype=torch.int32)])
     return index.long()
 
 
 def by_torch(key: Tensor, every: int, first: int) -> dict[str, Tensor]:
-    """The loop that people write, in float64."""
+    """The usual training loop, in float64; returns the final state."""
     torch.set_default_dtype(torch.float64)
     try:
         model = Adversaries()
@@ -154,7 +154,7 @@ def test_phases_have_the_bits_of_their_primitives(options: dict[str, int]) -> No
 
 
 class Body(nn.Module):
-    """A head on a body, and noise between them."""
+    """A body and a head with dropout between them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,14 +163,14 @@ class Body(nn.Module):
         self.head = nn.Linear(6, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """A number for each pair."""
+        """One number per pair."""
         hidden = F.dropout(torch.tanh(self.body(x)), 0.5)
         out: Tensor = self.head(hidden)
         return out
 
 
 def squared(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """An error."""
+    """The mean squared output."""
     error: Tensor = model(batch["real"]).square().mean()
     return error
 
@@ -206,7 +206,7 @@ def test_one_phase_is_capture() -> None:
 
 
 def refused(*phases: Callable[[Body], Phase]) -> str:
-    """What is said of phases."""
+    """The message that refuses these phases."""
     model = Body()
     with pytest.raises(CaptureError) as raised:
         capture_phases(model, [make(model) for make in phases], data(), batch_size=BATCH, steps=4)

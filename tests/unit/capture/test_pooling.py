@@ -1,4 +1,4 @@
-"""Captured pooling and resizing do what torch does, ties included."""
+"""Captured pooling and resizing match torch, ties included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMAGES = {
 
 
 class Pooled(nn.Module):
-    """A layer under test on coarse values, of which many are equal, between a convolution and a head."""
+    """The layer under test between a convolution and a head; ReLU makes many of its inputs equal."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()

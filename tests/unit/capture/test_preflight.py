@@ -1,4 +1,4 @@
-"""The preflight: what differs from torch is found and named, what only lacks precision is reported, the rest passes."""
+"""The preflight names what differs from torch, reports a lack of precision, and passes the rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ aten = torch.ops.aten
 
 
 class Normalised(nn.Module):
-    """Dropout, written buffers, and a bias whose gradient is zero but for rounding."""
+    """Dropout, written buffers, and a bias whose gradient is zero except for rounding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def test_a_wrong_gradient_is_named_with_the_line_of_its_forward_operation(
 
 
 class Cancelling(nn.Module):
-    """Loses in a product of 13 bits what float32 keeps: a small part beside a large one."""
+    """Adds a small part to a large one: float32 keeps the small part, a product of 13 bits loses it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ def test_a_step_that_runs_otherwise_than_it_is_traced_is_refused() -> None:
 
 
 class AtAKink(nn.Module):
-    """A rectifier's operand is the last bit of a weight, so that a rounding decides on a whole gradient."""
+    """A ReLU's operand is the last bit of a weight, so one rounding decides a whole gradient."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class AtAKink(nn.Module):
 def test_a_gradient_that_one_rounding_turns_is_not_taken_for_another_run() -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         assert isinstance(model, AtAKink)
-        lost = 2.0**-23 if type(batch["x"]) is Tensor else 0.0  # as another order of a sum would lose it
+        lost = 2.0**-23 if type(batch["x"]) is Tensor else 0.0  # like the rounding of a sum in another order
         return 1 + (model.high - model.low - lost).relu().sum() + batch["x"].mean()
 
     assert captured(AtAKink(), objective).preflight is not None
@@ -171,7 +171,7 @@ def test_a_gradient_that_no_rounding_turns_is_another_run() -> None:
 
 
 class Caching(nn.Module):
-    """Keeps what it has made in an attribute, a dict and a list, and takes another tensor as its buffer."""
+    """Caches tensors in an attribute, a dict and a list, and assigns a new tensor to its buffer."""
 
     total: Tensor
 
@@ -236,7 +236,7 @@ def test_values_that_model_and_objective_keep_are_put_back() -> None:
 
 
 def test_weights_of_an_objective_count_too() -> None:
-    """A closure that holds a module: its attributes are looked at like the model's."""
+    """The attributes of a module in a closure are checked like the model's."""
     inner = nn.Linear(8, 8)
 
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -248,7 +248,7 @@ def test_weights_of_an_objective_count_too() -> None:
 
 
 class Beating(Thread):
-    """Counts beside the step, as progress bars' and loggers' threads do."""
+    """A thread with a counter, as progress bars and loggers use."""
 
     beats = 0
 
@@ -265,7 +265,7 @@ def test_what_runs_beside_the_step_is_not_the_steps() -> None:
 
 @pytest.mark.parametrize("options", [{"padding": "valid"}, {"padding": "valid", "stride": 2, "groups": 2}])
 def test_one_number_may_stand_for_both_axes_of_a_convolution(options: dict[str, Any]) -> None:
-    """torch hands on one zero for the padding "valid"."""
+    """For the padding "valid", torch passes on a single zero."""
     model = nn.Sequential(
         nn.Unflatten(1, (2, 2, 2)), nn.Conv2d(2, 4, 2, **options), nn.Flatten(), nn.Linear(4, 3)
     )

@@ -1,4 +1,4 @@
-"""Random numbers inside a step: of the right distribution, new in every step, the same in torch's preflight."""
+"""Random numbers inside a step: the right distribution, new in every step, the same in the preflight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = 4096
 
 
 class Noise(nn.Module):
-    """Keeps what it draws in a buffer."""
+    """Stores its draws in a buffer."""
 
     drawn: Tensor
 
@@ -41,7 +41,7 @@ def captured(draw: Callable[[], Tensor]) -> CapturedStep:
 
 
 def numbers(draw: Callable[[], Tensor]) -> Tensor:
-    """Those of two steps; the body gives the same bits as the kernels."""
+    """The numbers drawn in two steps; asserts that the bodies give the bits of the kernels."""
     step = captured(draw)
     first = step.step(step.initial_state(3))
     slow = step.step_program.step(step.initial_state(3), step.fixed, Interpreter())

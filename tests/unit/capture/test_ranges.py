@@ -1,4 +1,4 @@
-"""Integers out of range: found on the committed data, or else computed as torch does."""
+"""Integers out of range are found on the committed data; all others are computed as in torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA = {
     "large": torch.randint(0, 2**31, (ROWS,), generator=GENERATOR),
     "any": torch.randint(-(2**31), 2**31, (ROWS,), generator=GENERATOR),
 }
-"""Integers; each operation takes the last result, and one of these or a number."""
+"""Operands: each operation takes the last result and one of these tensors or a number."""
 FACTORS = [-31, -1, 0, 1, 2, 3, 31, 1000, 2**20]
 DIVISORS = [1, 2, 3, 7, 64, 1000, 65_537, 2**20, 2**31 - 1, 2**31, 2**33]
 OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
@@ -50,7 +50,7 @@ OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = 
     "int32": (FACTORS, lambda x, y, k: (x.int() * k + y.int()).long()),
     "max": ([0], lambda x, y, _: torch.maximum(x, y)),
 }
-"""What is made of every row by itself."""
+"""Operations on each row separately."""
 OF_BATCHES: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
     "sum": ([0], lambda x, _, __: x.sum().expand(x.shape)),
     "cumsum": ([0], lambda x, _, __: x.cumsum(0)),
@@ -69,7 +69,7 @@ def results(steps: Steps, batch: Batch) -> list[Tensor]:
 
 
 def drawn(seed: int) -> Steps:
-    """One to five operations. Not drawn by hypothesis, which asks for the time whenever memory is collected."""
+    """One to five random operations. Not from hypothesis: it reads the clock at every garbage collection."""
     rng = random.Random(seed)
     names = rng.choices(sorted(ALL), k=rng.randint(1, 5))
     return [(name, rng.choice(sorted(DATA)), rng.choice(ALL[name][0])) for name in names]
@@ -145,7 +145,7 @@ def test_columns_that_are_not_used_do_not_matter() -> None:
 
 
 def shifted(batch: Batch) -> Tensor:
-    """Labels as the words that a decoder is given: moved by one place, none ignored."""
+    """Labels as decoder inputs: shifted by one position, with -100 replaced by 0."""
     words = batch["labels"].new_zeros(batch["labels"].shape)
     words[..., 1:] = batch["labels"][..., :-1].clone()
     words[..., 0] = 4
@@ -297,7 +297,7 @@ FLOATS = {
     *("smooth_l1_loss", "softplus", "sqrt", "std", "tanh", "threshold", "var", "var_mean", "xlogy"),
     *("lstm", "lstm_grad", "gru", "gru_grad", "rnn", "rnn_grad"),
 }
-"""Operations whose rules refuse integers, or make floats of them."""
+"""Operations whose rules refuse integers or convert them to floats."""
 BOOLS = {"all", "any", "eq", "ge", "gt", "isinf", "isnan", "le", "logical_and", "logical_not", "logical_or"}
 BOOLS |= {"logical_xor", "lt", "ne"}
 

@@ -1,4 +1,4 @@
-"""Recurrent layers are one operation for a sequence: torch's results and gradients, programs that do not grow."""
+"""A recurrent layer is one operation per sequence: results match torch, and programs do not grow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_in_float64_results_and_gradients_are_torchs(make: Callable[[], Any]) ->
 
 
 def _with_gradients(layer: nn.Module, x: Tensor) -> list[Tensor]:
-    """Output, final states, and the gradients of a mean of them all."""
+    """Output, final states, and the gradients of a weighted sum of all of them."""
     output, ends = layer(x)
     results = [output, *(ends if isinstance(ends, tuple) else (ends,))]
     loss = sum((t * torch.linspace(-1, 2, t.numel(), dtype=t.dtype).view_as(t)).sum() for t in results)
@@ -50,7 +50,7 @@ def _with_gradients(layer: nn.Module, x: Tensor) -> list[Tensor]:
 
 
 class Tagger(nn.Module):
-    """Classifies by the last step."""
+    """Classifies a sequence by its last output."""
 
     def __init__(self, layer: nn.Module, width: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Tagger(nn.Module):
 
 
 def sequences(length: int) -> dict[str, Tensor]:
-    """20 of them, labelled."""
+    """20 labelled sequences."""
     g = torch.Generator().manual_seed(1)
     return {"x": torch.randn(20, length, 4, generator=g), "y": torch.randint(0, 3, (20,), generator=g)}
 
@@ -84,7 +84,7 @@ def test_a_program_does_not_grow_with_the_sequence(kind: Any) -> None:
 
 
 def unrolled(step: CapturedStep) -> bool:
-    """Whether no layer is one operation."""
+    """Whether no layer became a single operation."""
     return not any(operation.startswith("assay.") for operation, _ in step.coverage_counts)
 
 

@@ -1,4 +1,4 @@
-"""What cannot be captured: one error with every reason, the submitter's line and a remedy."""
+"""A step that cannot be captured gives one error with every reason, the submitter's line and a remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.capture.steps import DATASET, captured, cross_entropy
 
 
 class Head(nn.Module):
-    """A linear layer; subclasses do something to its input first."""
+    """A linear layer; subclasses transform its input first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ def test_data_dependent_control_flow_names_its_line(model: type[nn.Module], line
 
 
 class Everything(Head):
-    """Two decisions, two operations without a rule, float64 parameters."""
+    """Two data-dependent decisions, two operations without a rule, float64 parameters."""
 
     def __init__(self) -> None:
         super().__init__()

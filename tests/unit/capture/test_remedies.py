@@ -1,4 +1,4 @@
-"""Remedies fit the case: an operation of some kind names what else to do, code of many models its own option."""
+"""Remedies fit the case: an alternative to an operation, or the option of a common library."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ WEIGHTED = nn.CrossEntropyLoss(weight=torch.ones(3))
 
 
 class Layers:
-    """Named as in transformers."""
+    """Compares a draw with `layerdrop`, the name of the attribute in transformers."""
 
     layerdrop = 0.1
 
@@ -118,7 +118,7 @@ def test_code_that_many_models_share(objective: Callable[[nn.Module, Batch], Ten
 def test_distributions_are_captured_without_their_checks(
     objective: Callable[..., Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # torch.compile, once it is loaded, has switched them off for the whole process.
+    # Loading torch.compile switches these checks off for the whole process.
     monkeypatch.setattr(distributions.Distribution, "_validate_args", True)
     step = captured(nn.Linear(8, 3), objective)
     (note,) = step.notes
@@ -132,7 +132,7 @@ def test_distributions_are_captured_without_their_checks(
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("join", [torch.stack, torch.cat])
 def test_more_tensors_than_an_instruction_holds(join: Callable[..., Tensor], axis: int) -> None:
-    """Of one axis, 300 are more than the operands; of four, 200 are more than the bytes."""
+    """300 tensors exceed the operand limit; 200 tensors of four axes exceed the byte limit."""
 
     def objective(model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         x = batch["x"]

@@ -1,4 +1,4 @@
-"""CTC and masks of transformers, which torch looks at and a trace cannot; and torch left as it was."""
+"""CTC and transformer masks: torch reads their values, a trace cannot. torch is restored afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def both(
     reduction: str = "mean",
     zero: bool = False,
 ) -> list[tuple[Tensor, Tensor]]:
-    """Loss and gradient by torch and by `ctc_loss`."""
+    """Loss and gradient from torch and from `ctc_loss`."""
     found = []
     for ours in (False, True):
         x = logits.clone().requires_grad_()
@@ -56,7 +56,7 @@ def both(
     ids=["padded", "one empty", "numbers", "in a row", "in a row, numbers"],
 )
 def test_ctc_is_torchs(labels: Tensor, spoken: object, written: object, reduction: str) -> None:
-    """Also of log-probabilities that no softmax has made."""
+    """Also for inputs that are not normalised log-probabilities."""
     logits = torch.randn(SOUNDS, 4, CLASSES, generator=torch.Generator().manual_seed(1)).double()
     for x in (logits.log_softmax(-1), logits):
         torch.testing.assert_close(*both(x, labels, spoken, written, reduction))
@@ -84,7 +84,7 @@ def test_ctc_is_captured() -> None:
 
 
 class Masked(nn.Module):
-    """Encoder and decoder with masks, of which nobody says whether they are causal."""
+    """Encoder and decoder with masks, but without `is_causal`."""
 
     def __init__(self, mask: Tensor) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A task that goes on from another's final state does the same as one that is as long as both."""
+"""A task resumed from another's final state gives the same result as one task of their total length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from protocol.capture import CaptureError
 from tests.unit.capture.steps import captured
 
 ROW = {"x": torch.linspace(-1, 1, 8)[None], "y": torch.tensor([1])}
-"""One row, so that every batch is the same whatever is drawn."""
+"""One row, so that every batch is the same."""
 
 
 def made(width: int = 6) -> nn.Module:
@@ -48,7 +48,7 @@ def test_two_tasks_are_as_one(kind: Callable[[Iterable[Tensor]], Optimizer]) -> 
 
 
 class Counted(nn.Module):
-    """Writes statistics and a counter."""
+    """A model whose batch norm writes statistics and a counter."""
 
     def __init__(self) -> None:
         super().__init__()

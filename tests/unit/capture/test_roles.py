@@ -1,4 +1,4 @@
-"""Which bits contractions take follows from where their operands come from: arithmetic.md section 4's table."""
+"""A contraction's bits follow from the origin of its operands: the table of arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def count(contractions: Found) -> Counter[Role]:
 
 
 class Of(nn.Module):
-    """A layer [8, 8], a head [8, 3], and a function of both and x between them."""
+    """A layer [8, 8] and a head [8, 3]; `function` maps the model and x to the input of the head."""
 
     def __init__(self, function: Any) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def test_a_gpt(layers: int) -> None:
         Role.VOCABULARY: 1,
     }
     one_sided = found(model, gpt.objective, batch, {**BITS, Role.ATTENTION: (20, 13)})
-    # P V, then for each layer P^T dO, Q^T dS, dS K: whichever side P or dS is on.
+    # P V, then for each layer P^T dO, Q^T dS, dS K: the 20 bits are on the side of P or dS.
     of_attention = [bits for role, bits in one_sided if role is Role.ATTENTION]
     assert of_attention == [(20, 13)] * layers + [(20, 13), (13, 20), (20, 13)] * layers
 
@@ -140,7 +140,7 @@ def test_neither_gates_nor_gains_nor_biases_are_mistaken() -> None:
 
     assert count(found(Of(gated)))[Role.ATTENTION] == 0
     contractions = found(Of(scaled))
-    # head, layer and table; the gradient of the gain is a sum over what passes down, not over a weight gradient.
+    # head, layer and table; the gain's gradient is a sum of activation gradients, not a weight gradient.
     assert count(contractions)[Role.WEIGHT_GRADIENT] == 3
     assert count(contractions)[Role.PRODUCT] == 3 + 1
 

@@ -1,4 +1,4 @@
-"""Captured steps do what torch does, for the models and optimisers that can be captured."""
+"""Captured steps match torch for the models and optimisers that can be captured."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Tied(nn.Module):
 
 
 class Reused(nn.Module):
-    """An in-place operation on a tensor that nobody else sees, a transpose, a slice and a broadcast."""
+    """An in-place operation on a temporary, a transpose, a slice and a broadcast."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_metrics_bytes_as_data_and_the_seed() -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         z = model(batch["x"].float() / 255)
         accuracy = (z.argmax(1) == batch["y"]).float().mean()
-        first = z[:1].expand(6, 3) > z[:1]  # shapes that broadcasting hides
+        first = z[:1].expand(6, 3) > z[:1]  # operands of different shapes
         same = torch.where(first.t(), 1.0, z[:1].t()).sum(1)
         metrics = {"accuracy": accuracy, "largest": z.abs().sum(), "same": same.view(3, 1).mean()}
         return F.cross_entropy(z, batch["y"]), metrics
@@ -167,6 +167,6 @@ def test_the_program_depends_on_the_code_and_not_on_the_weights() -> None:
 def test_weight_gradients_take_twenty_bits_and_nothing_else_does(model: str) -> None:
     program = captured(MODELS[model]()).step_program.program
     called = Counter(program.callee(number).name for number in program.calls())
-    # mlp: two layers, one gradient passed down. tied: three products, two gradients passed down, one through x @ w.
+    # mlp: two layers, one input gradient. tied: three products, two input gradients, one through x @ w.
     assert called["linear_grad_weight"] == {"mlp": 2, "tied": 3}[model]
     assert called["linear_grad_input"] + called["linear"] == {"mlp": 3, "tied": 4}[model]

@@ -1,4 +1,4 @@
-"""Optimisers without kernels are traced: torch's, subclasses, and people's own."""
+"""Optimisers without kernels are traced: torch's, subclasses, and custom ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.unit.capture.test_optimisers import Gains, compare, in_torch, squares
 
 
 class Lion(Optimizer):
-    """As its paper has it, with the count of steps as a number."""
+    """Lion as in its paper, with the step count as a Python number."""
 
     def __init__(
         self, params: Iterable[nn.Parameter], lr: float = 1e-3, betas: Any = (0.9, 0.99), decay: float = 0.1
@@ -59,7 +59,7 @@ class Lion(Optimizer):
 
 
 class Corrected(Lion):
-    """Divides by a correction that depends on the count of steps."""
+    """Divides by a correction that depends on the step count."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -74,7 +74,7 @@ class Corrected(Lion):
 
 
 class Beginning(Lion):
-    """Has nothing before its first step, and a mean of the gradients after it."""
+    """Has no state before its first step, and a mean of the gradients after it."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -126,7 +126,7 @@ def test_rates_of_a_scheduler_are_followed(make: Callable[..., Optimizer]) -> No
 
 
 class Layers(nn.Module):
-    """Two matrices, which some optimisers take alone."""
+    """Two matrices, for optimisers that accept only matrices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
 
 
 class Counting(Lion):
-    """Counts its steps in a group."""
+    """Counts its steps in a parameter group."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -176,7 +176,7 @@ class Counting(Lion):
 
 
 class Own(Lion):
-    """Has its own options; what a test adds is its step."""
+    """A custom optimiser with attributes; subclasses define its step."""
 
     def __init__(self, params: Iterable[nn.Parameter]) -> None:
         super().__init__(params, lr=0.01)
@@ -186,7 +186,7 @@ class Own(Lion):
 
 
 class AsAWhole(Own):
-    """Puts what it keeps of a parameter there in one piece."""
+    """Assigns a parameter's whole state as one dict."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -198,7 +198,7 @@ class AsAWhole(Own):
 
 
 class Trained(Own):
-    """Leaves what is frozen."""
+    """Skips frozen parameters."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -208,7 +208,7 @@ class Trained(Own):
 
 
 class Scaled(Own):
-    """Keeps a number that its first gradient gives."""
+    """Keeps a number computed from its first gradient."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -230,7 +230,7 @@ def test_peoples_own_follow_torch(kind: type[Own]) -> None:
 
 
 class Global(Own):
-    """Counts its steps beside the parameters."""
+    """Counts its steps in the state, under a key that is not a parameter."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -241,7 +241,7 @@ class Global(Own):
 
 
 class Attribute(Own):
-    """Counts its steps in an attribute, and says so in a list."""
+    """Counts its steps in an attribute and appends them to a list."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -252,7 +252,7 @@ class Attribute(Own):
 
 
 class Halving(Own):
-    """Halves its rate."""
+    """Halves its rate after every step."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -262,7 +262,7 @@ class Halving(Own):
 
 
 class ByItsList(Own):
-    """Moves the parameters that it has in its own list."""
+    """Updates the parameters in its own list."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -272,7 +272,7 @@ class ByItsList(Own):
 
 
 class Deciding(Lion):
-    """Does something else from the third step on."""
+    """Updates differently from the third step on."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -284,7 +284,7 @@ class Deciding(Lion):
 
 
 class Hiding(Lion):
-    """Counts its steps where nobody looks."""
+    """Counts its steps in a class attribute."""
 
     count = 0
 

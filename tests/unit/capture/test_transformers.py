@@ -1,4 +1,4 @@
-"""Other architectures of Hugging Face's `transformers`, unmodified, small and random: rules are per operation."""
+"""Other architectures of Hugging Face's `transformers`, unmodified and small, with random weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No trap is stepped into in silence: each is refused with its reason, or computes what torch computes."""
+"""Every trap is either refused with its reason or computes what torch computes."""
 
 from __future__ import annotations
 

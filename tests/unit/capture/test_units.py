@@ -1,5 +1,4 @@
-"""Micro-batches: the step's gradients are exact means over units, a unit's random numbers its own, and every evaluator
-agrees."""
+"""Micro-batches: gradients are exact means over units, each unit draws its own numbers, evaluators agree."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ from protocol.program.parallel import units
 from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, follow
 
 MOMENTUM = ".momentum"
-"""The slot that holds a step's gradient, the first time: 0.9 * 0 + g."""
+"""Suffix of the slot that holds the gradient after the first step: 0.9 * 0 + g."""
 
 
 class Chosen(Interpreter):
-    """Draws the rows that it is told to."""
+    """Draws the given rows."""
 
     def __init__(self, step: CapturedStep, index: Tensor) -> None:
         super().__init__(kernels(step.step_program.program, step.hints))
@@ -50,7 +49,7 @@ def with_momentum(model: nn.Module, batch: int, parts: int) -> CapturedStep:
 
 
 def exact_mean(tensors: Sequence[Tensor]) -> list[int]:
-    """Bits of arithmetic.md section 5's sum of each place over the number of tensors, in plain integers."""
+    """Bits of the elementwise mean with the sum of arithmetic.md section 5, in plain integers."""
     share = int(np.float32(len(tensors)).view(np.uint32))
     columns = zip(*(t.reshape(-1).view(torch.int32).tolist() for t in tensors), strict=True)
     return [floats.div(rows.sum_f32([word & 0xFFFFFFFF for word in column]), share) for column in columns]
@@ -138,7 +137,7 @@ def test_a_unit_needs_the_memory_of_its_rows() -> None:
 
 
 def test_each_unit_draws_masks_of_its_own() -> None:
-    """Unit u of step s draws with the counter s * units + u, so no two of them drop the same."""
+    """Unit u of step s draws with the counter s * units + u, so no two units share a mask."""
 
     class Dropped(nn.Module):
         def __init__(self) -> None:
@@ -239,7 +238,7 @@ def test_more_units_than_are_summed_at_once_follow_torch_too() -> None:
     step = captured(model, batch_size=40, micro_batches=20)
     names = [step.step_program.program.callee(n).name for n in step.step_program.program.calls()]
     sums = [k for k, name in enumerate(names) if name == "sum_units"]
-    assert names[: sums[0]].count("micro_batch") == MOST  # their results are summed before others are made
+    assert names[: sums[0]].count("micro_batch") == MOST  # their results are summed before the next units run
     state = step.initial_state(1)
     draw = CATALOGUE["draw_batch"].kernel({"batch": 40, "rows": 50, "stream": 0})
     (index,) = draw([state["key"], state["step"]])

@@ -19,8 +19,7 @@ Make = Callable[[nn.Module], Optimizer]
 
 
 class Spare(nn.Module):
-    """Two layers that make the result, parameters that do not, before, between and behind them: of no use, or cut off
-    from the gradient."""
+    """Two layers that make the result, and unused or detached parameters before, between and after them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +59,7 @@ OPTIMISERS: dict[str, Make] = {
 
 
 def beside_torch(step: CapturedStep, model: Spare, optimizer: Optimizer, clip: float | None) -> None:
-    """Train both; raises where a parameter, a norm or what the optimiser keeps differs."""
+    """Train both; asserts that parameters, norms and optimiser state agree."""
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     state = step.initial_state(7)
     for _ in range(4):

@@ -1,6 +1,6 @@
-"""RFC 9162 section 2.1 written down as the RFC states it: recursive, over a list of leaf data, slow.
+"""RFC 9162 section 2.1 as the RFC states it: recursive, over a list of leaf data, slow.
 
-The tests' second opinion on trees and proofs; shares nothing with `protocol.commitments`.
+A second implementation of trees and proofs for the tests. It shares no code with `protocol.commitments`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def subproof(m: int, leaves: Sequence[bytes], whole: bool) -> list[bytes]:
 
 
 def nodes(lo: int, size: int) -> list[tuple[int, int]]:
-    """Every node of the split of `size` leaves that start at `lo`."""
+    """All nodes (first leaf, size) of the subtree over `size` leaves from `lo`."""
     if size == 1:
         return [(lo, 1)]
     k = largest_power_below(size)

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved is what is loaded, and anything else is refused with its name."""
+"""Checkpoints: they load as they were saved; anything else is refused by name."""
 
 from __future__ import annotations
 
@@ -202,7 +202,10 @@ def test_a_malformed_manifest_is_refused(tmp_path: Path, damage: Any) -> None:
 def test_a_save_that_fails_at_any_write_names_no_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    """One rename per tensor, then the manifest's: whichever fails, no manifest is there, and saving again works."""
+    """Each tensor takes one rename, then the manifest takes one.
+
+    Whichever rename fails, no manifest exists, and saving again works.
+    """
     store = BlobStore(tmp_path / "store")
     name = save_checkpoint(BlobStore(tmp_path / "elsewhere"), checkpoint())
     real, calls = os.replace, iter(range(100))
@@ -222,7 +225,7 @@ def test_a_save_that_fails_at_any_write_names_no_checkpoint(
 
 
 def pieces(seen: list[str] | None = None) -> list[Piece]:
-    """The same state as `checkpoint()`, its bytes made when they are asked for."""
+    """The state of `checkpoint()`, with the bytes of each tensor made on request."""
 
     def data(tensor: Tensor) -> bytes:
         if seen is not None:

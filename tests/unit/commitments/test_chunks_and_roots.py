@@ -1,4 +1,4 @@
-"""What the leaves of each tree are: chunks of a tensor, 32-byte roots, encoded instructions."""
+"""Leaves of each tree: chunks of a tensor, 32-byte roots, encoded instructions."""
 
 from __future__ import annotations
 

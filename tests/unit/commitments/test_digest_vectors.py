@@ -1,4 +1,4 @@
-"""digests.json is what its generator writes. That the package computes the same: `tests/unit/vectors`."""
+"""digests.json is current. `tests/unit/vectors` compares the package with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests of states: where their leaves are, what they depend on, and what is refused."""
+"""Digests of states: the place of each leaf, what they depend on, and refused input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def selected(count: int, index: int, thinning: int, step: int) -> bool:
 
 
 def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
-    """The tree with all of its leaves."""
+    """The whole tree. Leaves that are not selected are zeros."""
     chunks = [data[i : i + 1024] for i in range(0, len(data), 1024)]
     return Tree.from_leaf_hashes(
         b"".join(
@@ -39,7 +39,7 @@ def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
 
 
 def folded(node: bytes, path: list[bytes], turned: int) -> bytes:
-    """The root above a leaf by turns alone, without a size: what an accusation's answer shows."""
+    """Fold a leaf to the root by its turns, without the tree's size, as an answer to an accusation does."""
     for i, sibling in enumerate(path):
         node = node_hash(sibling, node) if turned >> i & 1 else node_hash(node, sibling)
     return node

@@ -1,4 +1,4 @@
-"""The compiled hasher beside hashlib, and hashlib alone where there is none or it is wrong."""
+"""The compiled hasher agrees with hashlib; hashlib replaces a missing or wrong hasher."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_digest_is_the_same_without_the_library(nbytes: int, monkeypatch: pyte
 
 
 def wrong(width: int, count: int) -> native.RowHasher:
-    """Right but for the last bit of the last row of one kind."""
+    """A hasher with one wrong bit: the last one, for `count` rows of `width` bytes."""
 
     def hash_wrongly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(hash_rows_by_hashlib(prefix, rows))
@@ -125,7 +125,7 @@ def test_a_hasher_that_is_wrong_anywhere_is_not_let_in() -> None:
 
 
 def wrong_under_a_salt(width: int, count: int) -> native.SaltedRowHasher:
-    """`wrong` for rows under a salt."""
+    """`wrong` for salted rows."""
 
     def hash_wrongly(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(salted.hash_rows_by_hashlib(salt, rows))
@@ -148,7 +148,7 @@ def test_a_hasher_that_is_wrong_anywhere_under_a_salt_is_not_let_in() -> None:
 
 @pytest.mark.skipif(which("c++") is None, reason="no C++ compiler")
 def test_a_library_with_a_wrong_constant_loads_and_is_refused(tmp_path: Path) -> None:
-    """The self-test is what stands between a miscompiled library and a commitment: one bit of one round constant."""
+    """The self-test finds one wrong bit in one round constant."""
     source = Path(native.__file__).with_name("native") / "sha256.cpp"
     for name, text in (
         ("right", source.read_text()),

@@ -1,4 +1,4 @@
-"""Chunks opened in step trees, a seat's and the solver's: they fold to the root, and nothing else does."""
+"""Chunks opened in step trees of a seat and of the solver: only the true chunk folds to the root."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THINNINGS = st.sampled_from([1, 2, 4, 64])
 
 
 def made(sizes: list[int], steps: int) -> list[list[bytes]]:
-    """Tensors of the states 0 … C."""
+    """Tensors of the states 0 … `steps`."""
     return [
         [pattern(nbytes, 100 * step + number) for number, nbytes in enumerate(sizes)]
         for step in range(steps + 1)
@@ -32,7 +32,7 @@ def made(sizes: list[int], steps: int) -> list[list[bytes]]:
 def opened(
     states: list[list[bytes]], digester: Digester | None, step: int, tensor: int, chunk: int
 ) -> tuple[Opening, bytes]:
-    """A chunk under a salt, or in the plain trees; and the root of the step tree."""
+    """Open a chunk, salted if there is a digester; also return the root of the step tree."""
 
     def root(data: bytes, number: int) -> bytes:
         return tensor_root(data) if digester is None else digester.tensor_root(data, number)

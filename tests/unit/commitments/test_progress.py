@@ -1,4 +1,4 @@
-"""The growing segment tree: every prefix is the tree of that prefix, and each is linked to every later one."""
+"""The growing segment tree: every prefix has the root of its own tree and a proof to every later prefix."""
 
 from __future__ import annotations
 

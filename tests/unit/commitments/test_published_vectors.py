@@ -1,7 +1,7 @@
 """The vectors published with Certificate Transparency: leaves, roots, inclusion and consistency proofs.
 
 Source: google/certificate-transparency, cpp/merkletree/merkle_tree_test.cc, and transparency-dev/merkle,
-proof/verify_test.go (whose leaf numbers start at 1; here they start at 0).
+proof/verify_test.go (leaf numbers start at 1 there and at 0 here).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def test_consistency_proofs_are_the_published_ones(old: int, new: int) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [pair for pair in CONSISTENCY if pair[0] != pair[1]])
 def test_published_corruptions_of_consistency_proofs_are_refused(old: int, new: int) -> None:
-    """The corruptions of verify_test.go, corruptConsistencyProof."""
+    """The corruptions of `corruptConsistencyProof` in verify_test.go."""
     proof = [bytes.fromhex(text) for text in CONSISTENCY[old, new]]
     first, second = ROOTS[old], ROOTS[new]
     probes = [

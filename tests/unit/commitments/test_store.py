@@ -1,4 +1,4 @@
-"""Blobs: verified both ways, bounded, and never there by half, whatever fails or kills the writer."""
+"""Blobs are verified on writing and reading, bounded, and never partial, even if the writer is killed."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_killed_writer_leaves_no_blob_and_its_leftover_is_swept(tmp_path: Path
 
 
 def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path) -> None:
-    """Two processes share a folder: only leftovers older than a day are swept."""
+    """Two processes may share a folder, so only leftovers older than a day are deleted."""
     folder = tmp_path / ID[:2]
     folder.mkdir()
     (folder / ".partial-now").write_bytes(b"half")

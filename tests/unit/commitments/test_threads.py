@@ -1,4 +1,4 @@
-"""Items done side by side: results in order, the earliest error, nothing begun after it."""
+"""Parallel items: results come in order, the earliest error is raised, and nothing begins after it."""
 
 from __future__ import annotations
 

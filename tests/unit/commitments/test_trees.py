@@ -1,4 +1,4 @@
-"""Trees and proofs of every size up to 70 against the RFC's own recursion, and against merkly."""
+"""Trees and proofs of every size up to 70 against the RFC's recursion and against merkly."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_path_with_any_single_change_is_refused(where: tuple[int, int, int], d
 def test_a_changed_size_is_refused_unless_the_turns_are_the_same(
     where: tuple[int, int, int], tree_size: int, size: int
 ) -> None:
-    """RFC 9162 roots do not bind sizes: (6, leaf 0) and (7, leaf 0) have paths of one shape. All else is refused."""
+    """RFC 9162 roots do not bind sizes: leaf 0 has the same turns in trees of 6 and 7 leaves."""
     n, lo, own = where
     tree = TREES[n]
 
@@ -159,7 +159,7 @@ def test_a_consistency_proof_with_any_single_change_is_refused(a: int, b: int, d
 
 
 def test_a_byte_moved_between_neighbouring_hashes_is_refused() -> None:
-    """SHA-256(0x01 || left || right) alone cannot tell where left ends, so every length is checked."""
+    """SHA-256(0x01 || left || right) does not show where `left` ends, so every length is checked."""
     a, b, c, d = (TREES[4].node(i, 1) for i in range(4))
     with pytest.raises(ProofError, match="expected 32 bytes"):
         root_from_path(2, 0, 1, a + b[:1], [b[1:]])
@@ -179,7 +179,7 @@ def test_a_byte_moved_between_neighbouring_hashes_is_refused() -> None:
 
 
 def test_a_consistency_proof_of_a_taller_tree_is_refused() -> None:
-    """Roots and proof agree with each other, but on two trees that are one level higher than the sizes say."""
+    """The roots and the proof are consistent, but of trees one level higher than the given sizes."""
     c, d, left, above = (TREES[4].node(lo, size) for lo, size in ((2, 1), (3, 1), (0, 2), (0, 4)))
     old, new = node_hash(above, TREES[3].root), node_hash(above, TREES[4].root)
     verify_consistency(7, 8, old, new, [c, d, left, above])
@@ -250,7 +250,7 @@ def test_leaf_hashes_must_be_whole(size: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 5, 6, 7, 8, 11, 13, 21, 33, 64, 70])
 def test_merkly_builds_the_same_tree(n: int) -> None:
-    """A second opinion: merkly hashes text leaves with the function it is given, a leaf as (data, nothing)."""
+    """merkly calls the given function for leaves, too: with the leaf's text and an empty right side."""
 
     def tagged(left: bytes, right: bytes) -> bytes:
         return node_hash(left, right) if right else sha256(b"\x00" + left).digest()

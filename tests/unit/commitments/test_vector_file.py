@@ -1,5 +1,4 @@
-"""trees.json is what its generator writes. That the package computes the same, and the RFC's own recursion:
-`tests/unit/vectors`."""
+"""trees.json is current. `tests/unit/vectors` compares the package and the RFC's recursion with it."""
 
 from __future__ import annotations
 

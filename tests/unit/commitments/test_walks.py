@@ -1,6 +1,7 @@
-"""Walks: every one names a chunk, every chunk has one, and its first bits are the chunk's turns.
+"""Walks: each names a chunk, each chunk has one, and the first bits are the chunk's turns.
 
-That walks.json has the package's walks: `tests/unit/vectors`; contracts/test/juries/Walks.t.sol opens the same chunks.
+`tests/unit/vectors` compares the package with walks.json, and contracts/test/juries/Walks.t.sol opens the
+same chunks.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def test_every_chunk_has_a_walk_whatever_its_last_bits_are(
         (1, 0, 0),
         (1, (1 << 32) - 1, 0),
         (2, 1 << 31, 1),
-        # Seven leaves: four on the left; on the right two, and one.
+        # Seven leaves: four on the left, and two and one on the right.
         (7, 0, 0),
         (7, 0b011 << 29, 3),
         (7, 0b100 << 29, 4),

@@ -1,4 +1,4 @@
-"""Places of accusations: which chunks are chosen, how evenly, and that what is shown opens under the solver's tree."""
+"""Places of accusations: which chunks are chosen, how evenly, and openings under the solver's tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THINNINGS = st.sampled_from([1, 2, 4])
 
 
 class Written:
-    """States that are written down, and a note of what was asked for."""
+    """Given states. `asked` lists the requested steps."""
 
     def __init__(self, states: Sequence[Sequence[bytes]]) -> None:
         self.states = states
@@ -32,12 +32,12 @@ class Written:
 
 
 def states(changes: dict[int, Sequence[tuple[int, int]]], steps: int) -> Written:
-    """Zeros in which each step adds one to the chunks, (tensor, chunk), that are named for it."""
+    """States that begin with zeros. Each step adds 1 to its chunks in `changes`, each (tensor, chunk)."""
     found = [[bytes(size) for size in SIZES]]
     for step in range(1, steps + 1):
         tensors = [bytearray(data) for data in found[-1]]
         for tensor, chunk in changes.get(step, ()):
-            # The last byte: the short chunk ends where its tensor does.
+            # Change the chunk's last byte. The last chunk of a tensor may be short.
             tensors[tensor][min(1_024 * chunk + 1_023, SIZES[tensor] - 1)] += 1
         found.append([bytes(data) for data in tensors])
     return Written(found)
@@ -77,7 +77,7 @@ def test_every_such_chunk_has_the_same_chance() -> None:
     written, generator = states(dict.fromkeys(range(1, 4), changed), 3), Random(1)
     seen = Counter(choose_place(written, SIZES, 3, 1, generator) for _ in range(4_000))
     assert set(seen) == {Chunk(step, *chunk) for step in (1, 2) for chunk in changed}
-    # 500 expected of each: a standard deviation is 21.
+    # 500 of each are expected, with a standard deviation of 21.
     assert all(abs(times - 500) < 5 * 21 for times in seen.values())
 
 
@@ -98,7 +98,7 @@ def test_the_ends_are_chosen_where_nothing_between_them_is_hashed() -> None:
     assert one == {Chunk(1, *chunk) for chunk in CHUNKS}, "nothing came before state 0"
     still = {choose_place(states({}, 1), SIZES, 1, 1, Random(seed)).step for seed in range(50)}
     assert still == {0, 1}
-    # A tensor of one chunk is hashed in states 0 and 4 of w = 4.
+    # With w = 4, a tensor of one chunk is hashed in states 0 and 4.
     written = Written([[bytes([step])] for step in range(5)])
     assert choose_place(written, (1,), 4, 4, Random(0)) == Chunk(4, 0, 0)
 

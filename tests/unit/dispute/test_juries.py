@@ -1,4 +1,4 @@
-"""Juries: numbers of jurors, what they attest, which chunk an objection names, and what is shown of it."""
+"""Juries: numbers of jurors, their attestations, the chunk of an objection, and its opening."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_seat_may_claim_every_item_that_it_needs() -> None:
 def test_what_is_shown_folds_to_the_items_root_and_to_the_digest(
     sizes: list[int], walk: int, data: st.DataObject
 ) -> None:
-    """As the contract folds: by the walk's first bits, as many as there are siblings."""
+    """The contract folds by the first bits of the walk, one for each sibling."""
     tensors = [pattern(nbytes, number) for number, nbytes in enumerate(sizes)]
     tensor = data.draw(st.integers(0, len(sizes) - 1))
     shown = show(tensors, SALT, Objection(tensor, walk))
@@ -122,7 +122,7 @@ def test_each_chunk_is_objected_to_as_often_as_any_other() -> None:
         place = found.tensor, chunk_at(counts[found.tensor], found.walk)
         seen[place] = seen.get(place, 0) + 1
     assert len(seen) == sum(counts) == 11
-    # Of 11,000 tries 1,000 each, and one in ten thousand is as far off as 122.
+    # 1,000 of each are expected in 11,000 tries. A count is off by 122 with a chance of about 10^-4.
     assert all(abs(times - tries / 11) < 140 for times in seen.values())
 
 

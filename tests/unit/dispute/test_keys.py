@@ -1,5 +1,7 @@
-"""What a seat's secret and salt depend on, and what is refused (the values: tests/vectors/digests.json). keys.json is
-what its generator writes."""
+"""A seat's secret and salt: what they depend on, and refused input. keys.json is current.
+
+tests/vectors/digests.json has values of both.
+"""
 
 from __future__ import annotations
 

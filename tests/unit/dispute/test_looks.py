@@ -1,4 +1,4 @@
-"""Numbers of looks: which seat, segment and leaf a look is about, and what is not a look."""
+"""Numbers of looks: the seat, segment and leaf of each; numbers that are not looks are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following the first differing node down: every tree up to 9 leaves exhaustively, larger ones by hypothesis."""
+"""Descent to the first differing leaf: all trees up to 9 leaves, and larger ones by hypothesis."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from protocol.dispute.partial_tree import PartialTree
 
 
 def leaves(size: int, wrong: frozenset[int]) -> list[bytes]:
-    """32-byte leaves; those in `wrong` differ from the honest ones."""
+    """32-byte leaves. Those in `wrong` differ from the honest leaves."""
     return [bytes([index % 256, index // 256, index in wrong]) + bytes(29) for index in range(size)]
 
 
 def walk(own: Tree, theirs: Tree, data: list[bytes]) -> tuple[PartialTree, int, int]:
-    """Demand nodes until the first differing leaf's data is known: the tree, the leaf, the number of demands."""
+    """Demand nodes until the data of the first differing leaf is known.
+
+    Return the tree, the leaf's number and the number of demands.
+    """
     known = PartialTree(theirs.root, theirs.size, own)
     demands = 0
     while True:

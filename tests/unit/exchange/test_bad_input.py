@@ -1,4 +1,4 @@
-"""What others give to lanes is refused by a typed error that says what was expected, before anything is trained."""
+"""Bad input from others raises a typed error that says what was expected, before any training."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def job(folder: Path) -> LaneJob:
 
 @pytest.fixture(scope="module")
 def state(job: LaneJob) -> State:
-    """Of lane 1 after round 0."""
+    """The state of lane 1 after round 0."""
     lanes = job.lanes
     initial = lanes.initial_state(job.seeds[1], 1)
     return lanes.train(initial, [lanes.nothing()] * lanes.width, job.interpreter())
@@ -199,7 +199,7 @@ def test_damaged_files_are_as_if_they_were_not_there(job: LaneJob, state: State,
 
 
 def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_path: Path) -> None:
-    """A metric of 1.0 has the bytes of a message's count."""
+    """A metric of 1.0 has the same bytes as a message's count."""
     written: list[str] = []
 
     class Bucket:
@@ -215,7 +215,7 @@ def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_pat
     assert written == [tensor_name(root)]
 
 
-# files that an operator is given
+# files of members and jobs
 
 
 def _members(change: Callable[[dict[str, Any]], Any], tmp_path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What hostile places hand out: nothing of it is taken, and the message comes from another place."""
+"""Answers of hostile places are rejected, and the message is fetched from another place."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> LaneJob:
 
 @pytest.fixture(scope="module")
 def state(job: LaneJob) -> State:
-    """Of lane 1 after round 0."""
+    """The state of lane 1 after round 0."""
     lanes = job.lanes
     return lanes.train(lanes.initial_state(job.seeds[1], 1), [lanes.nothing()] * 2, job.interpreter())
 
 
 @pytest.fixture(scope="module")
 def served(job: LaneJob, state: State, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where lane 1's message is served."""
+    """Serve lane 1's message and yield the address."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf"))
     step = job.lanes.inner
     roots = step.tensor_roots(state)
@@ -104,7 +104,7 @@ def test_only_names_of_files_are_served(served: str) -> None:
 
 
 class Refused(Exception):
-    """A place has failed."""
+    """Raised when a place fails."""
 
 
 def test_a_name_that_leads_behind_the_firewall_is_not_asked(

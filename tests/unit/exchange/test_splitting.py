@@ -1,4 +1,4 @@
-"""`assay split`: the job that a task file becomes, and what it refuses."""
+"""`assay split`: the job made from a task file, and refused task files."""
 
 from __future__ import annotations
 

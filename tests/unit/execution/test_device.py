@@ -1,4 +1,4 @@
-"""Choosing a device, and the recorded step: its operands, its results, and what happens where it cannot be recorded."""
+"""The choice of a device, and recorded steps: operands, results, and steps that cannot be recorded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = 6
 
 
 class Rerun:
-    """Records as a graph does, where there is none: each replay computes again and writes where the results lay."""
+    """Stands for a CUDA graph: a replay computes again and writes into the recorded results."""
 
     def __init__(self) -> None:
         self.recorded = 0
@@ -44,7 +44,7 @@ class Rerun:
 
 
 class Refusing:
-    """Records nothing. As torch does, it ends the recording with an error that does not tell why."""
+    """Fails to record. Like torch, it then raises an error that does not give the cause."""
 
     def record(self, _step: Callable[[], Any]) -> Callable[[], None]:
         try:

@@ -1,4 +1,4 @@
-"""Nodes import no torch until there is something to compute; then any number of threads may ask for it at once."""
+"""Nodes import torch only when they first compute. Several threads may import it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of the machine's arithmetic in its own process: what it finds, and what becomes of a lost one."""
+"""The check of the machine's arithmetic in a separate process: its findings, and a check that dies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLUSHING = "import torch; torch.set_flush_denormal(True)"
 
 
 def spoil(folder: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    """What the process of the check does before all else, and no other one."""
+    """Make the process of the check run `what` first. No other process runs it."""
     lines = f"import sys\nif 'protocol.execution.machine_check' in sys.orig_argv:\n    {what}\n"
     (folder / "sitecustomize.py").write_text(lines)
     monkeypatch.setenv("PYTHONPATH", str(folder))

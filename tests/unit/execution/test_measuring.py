@@ -1,4 +1,4 @@
-"""This machine is measured, and what was measured is kept whole or not at all."""
+"""This machine is measured, and a measurement is saved in full or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CPU = torch.device("cpu")
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """The kernel takes no more bytes of a file, as on a disk that is full."""
+    """Limit the size of files in bytes, to imitate a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     signals = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -37,7 +37,7 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """Few runs of each, and a small file."""
+    """A quick measurement: few runs of each family, and a small file."""
     stages: list[str] = []
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:

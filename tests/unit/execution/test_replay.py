@@ -1,4 +1,4 @@
-"""What a replay keeps: all that games in several segments ask in turn, and no more than a share of the memory."""
+"""A replay keeps the roots that games in several segments need, within a share of the memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SEGMENTS = range(1, 7)
 
 
 class Counting(HonestExecutor):
-    """Counts what it runs."""
+    """Counts steps and traces."""
 
     steps = traces = 0
 
     def step(self, state: State, number: int, /) -> State:
-        """The next state."""
+        """Count and run a step."""
         self.steps += 1
         return super().step(state, number)
 
@@ -31,7 +31,7 @@ def executor() -> Counting:
 
 
 def run(executor: Counting) -> Replay:
-    """Of a run in which every segment starts over."""
+    """A replay in which every segment begins with the initial state."""
     program = tiny.step_program()
     return Replay(program, tiny.fixed(), executor, tiny.STEPS, lambda _number: tiny.initial(), lambda: None)
 
@@ -51,7 +51,7 @@ def test_where_memory_is_short_the_two_last_ones_stay(
 ) -> None:
     monkeypatch.setattr(replay, "machine_memory", lambda: 1 << 10)
     kept = run(executor)
-    for segment in (1, 2, 1, 3):  # 3 takes the place of 2
+    for segment in (1, 2, 1, 3):  # 3 replaces 2
         kept.step_roots(segment)
     ran = executor.steps
     kept.step_roots(1)
@@ -75,7 +75,10 @@ def test_a_share_of_the_memory_holds_as_many_as_fit(
 
 
 def test_a_frame_is_counted_with_the_frames_below_it() -> None:
-    """weights / 2 in the callee, beside its constant; the same, the sum, the count and its constant in the frame."""
+    """The callee holds weights / 2 and a constant.
+
+    The frame holds weights / 2, the sum, the count and its constant.
+    """
     program = tiny.step_program().program
     below = 4 * 300 + 4
     own = 2 * 4 * 300 + 4 + 4

@@ -1,4 +1,4 @@
-"""A replay keeps no state that it has passed: a state may be gigabytes, and several replays run side by side."""
+"""A replay drops each state that it has passed. States may have gigabytes, and several replays may run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 5
 
 
 class Watching(HonestExecutor):
-    """Notes at each step whether the weights of the first state are still in memory."""
+    """Records at each step whether the weights of the first state are still in memory."""
 
     def __init__(self) -> None:
         super().__init__(tiny.step_program(), tiny.fixed(), Interpreter())

@@ -1,4 +1,4 @@
-"""What counts as this machine's speed at a program."""
+"""This machine's speed for a program."""
 
 from __future__ import annotations
 

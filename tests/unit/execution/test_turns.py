@@ -1,6 +1,4 @@
-"""Anyone who computes when: one at a time, the defence before all others, these by what is due first, then by who
-asked.
-"""
+"""Turns at computing: the defence goes first, then the earliest deadline, then the earliest request."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ def until(what: Callable[[], bool]) -> None:
 
 
 class Threads:
-    """Threads that take turns; `done` are the names of those that had theirs."""
+    """Threads that ask for turns. `done` lists the names in the order of their turns."""
 
     def __init__(self, turns: Turns) -> None:
         self.turns = turns
@@ -36,7 +34,7 @@ class Threads:
         self._threads: list[Thread] = []
 
     def ask(self, name: str, *, urgent: bool = False, by: float = math.inf) -> None:
-        """A thread that asks for a turn, once it waits."""
+        """Start a thread that asks for a turn, and return once it waits."""
         turn = self.turns.urgent if urgent else self.turns.ordinary
 
         def run() -> None:
@@ -52,7 +50,7 @@ class Threads:
         return len(self.turns._waiting) + self.turns._urgent
 
     def join(self) -> list[str]:
-        """All have had their turns."""
+        """Wait until all threads have had their turns."""
         for thread in self._threads:
             thread.join(SECONDS)
             assert not thread.is_alive()
@@ -103,7 +101,7 @@ def test_shared_turns_begin_beside_a_step_that_is_due_later_and_beside_no_other(
 
 
 def turn_of(turns: Turns, by: float) -> bool:
-    """Take one and give it back."""
+    """Take a turn and return it."""
     with turns.due(by), turns.ordinary():
         return True
 
@@ -137,7 +135,7 @@ def test_between_the_steps_of_an_answer_another_may_be_given() -> None:
 
 
 def test_of_two_defences_the_one_whose_answer_is_due_first_computes() -> None:
-    """Of two deployments, each with its own thread: a long answer makes way between two of its steps."""
+    """Two deployments have a thread each. A long answer yields between two of its steps."""
     turns, order = Turns(), list[str]()
     begun, waits = Event(), Event()
 
@@ -255,7 +253,7 @@ def test_closed_nobody_begins_who_waits_or_asks() -> None:
 
 
 class Trainings:
-    """Trainings of some steps each, on threads; `done` has each step's name in the order that they ran."""
+    """Trainings on threads. `done` lists the training's name for each step, in the order that they ran."""
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -264,7 +262,7 @@ class Trainings:
         self._threads: list[Thread] = []
 
     def begin(self, name: str, training: Scheduled, steps: int, inside: Callable[[], object]) -> None:
-        """A thread that is at its first step or waits for it. `inside` is called in each step."""
+        """Start a training, and return once it is registered. Each step calls `inside`."""
         registered = Event()
 
         def run() -> None:
@@ -283,7 +281,7 @@ class Trainings:
         assert registered.wait(SECONDS)
 
     def join(self) -> list[str]:
-        """All have ended."""
+        """Wait until all trainings have ended."""
         for thread in self._threads:
             thread.join(SECONDS)
             assert not thread.is_alive()
@@ -317,7 +315,7 @@ def test_a_training_that_begins_goes_before_one_with_a_later_deadline_at_its_nex
 
 
 def test_a_training_that_waits_keeps_nobody_else_from_a_turn() -> None:
-    """It asked first, but for another training it would have to wait; an answer to a question does not."""
+    """A training that waits for another one does not block an answer, even if the training asked first."""
     trainings, begun, go = Trainings(), Event(), Event()
 
     def held() -> None:
@@ -336,7 +334,7 @@ def test_a_training_that_waits_keeps_nobody_else_from_a_turn() -> None:
 
 
 def test_a_training_on_another_device_computes_beside() -> None:
-    """Each step waits for the other's: one after the other they would stand for ever."""
+    """Each step waits for a step of the other training, so turns one after the other would deadlock."""
     trainings, both = Trainings(), Barrier(2, timeout=SECONDS)
     trainings.begin("a", Scheduled(10, "cuda:0"), 5, both.wait)
     trainings.begin("b", Scheduled(20, "cuda:1"), 5, both.wait)

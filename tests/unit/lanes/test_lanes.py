@@ -1,4 +1,4 @@
-"""Lanes: the three programs of a round, and whole jobs in one process, for any table of who counts when."""
+"""Lanes: the three programs of a round, and whole jobs in one process for any membership table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OWN = (NUMBER,)
 
 
 class Tied(nn.Module):
-    """Two layers of one weight, and a frozen bias: what is exchanged is the weight, once, and the other bias."""
+    """Two layers share a weight, and one bias is frozen. Lanes exchange the weight and a bias, once each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def split(captured: CapturedStep, density: Fraction = DENSITIES[1], width: int =
 
 
 def same(a: State, b: State, but: Collection[str] = ()) -> bool:
-    """Whether two states have the same bits, but for some tensors."""
+    """Whether two states have the same bits, apart from the tensors in `but`."""
     return a.keys() == b.keys() and all(
         torch.equal(_bits(a[name]), _bits(b[name])) for name in a.keys() - set(but)
     )
@@ -134,7 +134,7 @@ def test_dense_messages_bring_every_lane_to_the_mean(captured: CapturedStep) -> 
     for name in job.parameters:
         mean = torch.stack([state[name] for state in trained]).double().mean(0)
         moved = (mean - captured.initial[name]).abs().max()
-        assert (result[name] - mean).abs().max() < moved / 64  # 7 bits of the largest of 64
+        assert (result[name] - mean).abs().max() < moved / 64  # 7 bits of the largest of 64 values
     assert len(rounds) == 1
 
 
@@ -190,7 +190,7 @@ def test_any_table_gives_all_lanes_the_same_model_whatever_they_are_called(
             assert float(message[-1]) == (part == "counts")
     table = Membership.of(rows)
     if any(table.joins(number, lane) for number in range(len(rows)) for lane in range(WIDTH)):
-        return  # who joins begins with the optimiser of the first lane that was there, by number
+        return  # a joining lane takes the optimiser of the first present lane, so order matters
     of = seeds(7, WIDTH)
     again, other = train(job, [[row[w] for w in order] for row in rows], [of[w] for w in order])
     assert same({k: result[k] for k in job.parameters}, {k: other[k] for k in job.parameters})
@@ -229,7 +229,7 @@ def test_a_lane_that_returns_begins_with_what_another_has(captured: CapturedStep
 
 
 def test_garbage_is_cut_to_what_the_program_allows(captured: CapturedStep) -> None:
-    """A message with the largest numbers that its types hold moves no parameter by more than 2^most_exponent."""
+    """A message of the largest values of its types moves no parameter by more than 2^most_exponent."""
     job = split(captured, most_exponent=-4)
     rounds, _ = train(job, [["counts"] * WIDTH])
     state = rounds[0].states[0]
@@ -244,7 +244,7 @@ def test_garbage_is_cut_to_what_the_program_allows(captured: CapturedStep) -> No
         assert (with_it[name] - without[name]).abs().max() <= 2.0**-4
 
 
-# what is refused
+# refused input
 
 
 @pytest.mark.parametrize(

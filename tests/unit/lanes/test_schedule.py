@@ -1,4 +1,4 @@
-"""Schedules of lanes: a round by hand, what grows with links and speeds, what is recommended, and what is refused."""
+"""Schedules of lanes: rounds by hand, the effect of links and speeds, recommendations, and refused input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protocol.lanes.schedule import (
 
 MESSAGE = 1_000_000
 SECOND = Link(MESSAGE, MESSAGE)
-"""A message passes it in a second."""
+"""A link that passes a message in a second."""
 TIMES = Times(
     step=0.1,
     beside={(width, block): 0.05 + 0.01 * width for width in (2, 4) for block in (1, 8, 64)},
@@ -59,16 +59,16 @@ def test_a_link_up_passes_a_copy_for_each_other_lane() -> None:
 
 
 def test_others_exchange_while_a_slow_lane_computes() -> None:
-    # Lanes 0 and 1 pass theirs from 10 s on. From 20 s on lane 2 fetches two, in 2 s, and hands out two.
+    # Lanes 0 and 1 send from 10 s on. From 20 s on, lane 2 fetches two messages and sends two, both in 2 s.
     assert round_seconds([10, 10, 20], [SECOND] * 3, MESSAGE) == 22
-    # Lane 0 has lane 1's after 10 + 4 s, and lane 2's 4 s after 20 s.
+    # Lane 0 has lane 1's message after 10 + 4 s and lane 2's after 20 + 4 s.
     slow = Link(MESSAGE / 4, MESSAGE)
     assert round_seconds([10, 10, 20], [slow, SECOND, SECOND], MESSAGE) == 24
 
 
 def test_into_a_bucket_a_message_goes_once() -> None:
     slow_up = Link(MESSAGE, MESSAGE / 4)
-    # Lane 2's is in the bucket after 14 s; the others have it 1 s later.
+    # Lane 2's message is in the bucket after 14 s. The others have it 1 s later.
     assert round_seconds([10, 10, 10], [SECOND, SECOND, slow_up], MESSAGE, bucket=True) == 15
     assert round_seconds([10, 10, 10], [SECOND, SECOND, slow_up], MESSAGE) == 18
 
@@ -123,8 +123,8 @@ def plan(
 
 def test_a_schedule_by_hand() -> None:
     found = next(one for one in plan() if (one.width, one.block, one.inner_steps) == (4, 8, 20))
-    # 10,000 steps of 4 lanes: 2,500 of each, 125 rounds. 20 steps of 0.1 s, 0.09 s beside; three messages of 257,812
-    # bytes by a link of 10^6 bytes a second.
+    # 10,000 steps of 4 lanes are 2,500 steps each, in 125 rounds. A round takes 20 steps of 0.1 s, another
+    # 0.09 s of computing, and three messages of 257,812 bytes over a link of 10^6 bytes a second.
     assert found.rounds == 125
     assert found.lane_steps == 2_500
     assert found.computing == pytest.approx(2.09)
@@ -182,7 +182,7 @@ def test_a_short_task_has_no_schedule_that_is_known_to_train_well() -> None:
     assert {one.inner_steps for one in plan(steps=1, everything=True)} == {1}
 
 
-# what an operator says
+# an operator's options
 
 
 def test_lists_are_read() -> None:

@@ -1,4 +1,4 @@
-"""Every library function on shapes that pad, that fill a row, that span blocks; and operands that are mean to them."""
+"""Cases for every library function: shapes that pad, fill a row or span blocks, and difficult operands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ F32, I32, U32 = DType.F32, DType.I32, DType.U32
 
 
 def f32(*shape: int) -> TensorType:
-    """An f32 type, short."""
+    """An f32 type of this shape."""
     return TensorType(F32, shape)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call: the function, its operands' types, its attributes. Integer operands run from -2 to `labels` + 1."""
+    """A call: function, operand types and attributes. Integer operands are from -2 to `labels` + 1."""
 
     function: str
     operands: tuple[TensorType, ...]
@@ -44,16 +44,16 @@ MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}
 
 
 def sliding(kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1, **more: int) -> dict[str, int]:
-    """Attributes of a convolution or a pooling that treats height and width alike, and others."""
+    """Attributes of a convolution or pooling with the same values for height and width, plus `more`."""
     sizes = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
     return {f"{name}_{axis}": size for name, size in sizes.items() for axis in "yx"} | more
 
 
 WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
-"""Another width than height."""
+"""Values for the width that differ from those for the height."""
 
 T, B, H = 18, 2, 3
-"""Steps, more than a frame has calls; rows; width of recurrent layers."""
+"""Steps (more than a frame's calls), rows and width of recurrent layers."""
 RECURRENT = [
     Case("lstm", (f32(T, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H), f32(4 * H)), {"px": 13, "py": 13}),
     Case("lstm", (f32(1, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H)), {"px": 20, "py": 13}),
@@ -80,13 +80,13 @@ RECURRENT = [
 
 
 def message(blocks: int, indexed: bool = True) -> tuple[TensorType, ...]:
-    """The types of a lane's message without its count."""
+    """Types of a lane's message, without its count."""
     byte = TensorType(DType.U8, (blocks,))
     return *[byte] * (2 if indexed else 1), TensorType(I32, (blocks // 64,))
 
 
 def absorbing(block: int, size: int, lanes: int) -> Case:
-    """An `absorb` of that many lanes' messages."""
+    """A `lane_absorb` of messages from `lanes` lanes."""
     sent = message(size // block, block > 1)
     lane = TensorType(I32, ())
     operands = (f32(size), f32(size), lane, *sent, *lanes * (*sent, f32()))
@@ -276,19 +276,19 @@ CASES = [
 ]
 
 FILLS = ("normal", "wide", "bits", "edges", "zeros")
-"""`normal`: as in training. `wide`: 60 binades and a few exact zeros. `bits`: any bits. `edges`: NaN, infinities,
-subnormals, the largest, ties. `zeros`: zeros of both signs."""
+"""`normal`: as in training. `wide`: 60 binades and a few exact zeros. `bits`: any bits. `edges`: NaNs,
+infinities, subnormals, the largest values, ties. `zeros`: zeros of both signs."""
 
 
 def operands(case: Case, fill: str, seed: int) -> list[Tensor]:
-    """Operands for a case, the same for the same seed."""
+    """Operands for a case, determined by the seed."""
     generator = torch.Generator().manual_seed(seed)
     return [_tensor(type_, fill, case.labels, generator) for type_ in case.operands]
 
 
 def _tensor(type_: TensorType, fill: str, labels: int, generator: torch.Generator) -> Tensor:
     shape = type_.shape
-    if type_.dtype is DType.U8:  # places of a block and beyond, values
+    if type_.dtype is DType.U8:  # indices in a block, indices beyond it, and values
         byte = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
         return torch.where(torch.rand(shape, generator=generator) < 0.5, byte % 8, byte)
     if type_.dtype is I32:
@@ -306,5 +306,5 @@ def _tensor(type_: TensorType, fill: str, labels: int, generator: torch.Generato
         return normal * 0.0
     edges = torch.tensor(EDGES[F32], dtype=torch.int64).to(torch.int32).view(torch.float32)
     chosen = edges[torch.randint(0, len(edges), shape, generator=generator)]
-    # One edge in a row is enough to spoil it; leave most rows something to compute.
+    # One edge can turn a whole row into NaN, so most rows have none.
     return canonical(torch.where(torch.rand(shape, generator=generator) < 0.15, chosen, normal))

@@ -1,4 +1,4 @@
-"""Fused attention: the bits of the functions one after the other, whatever the shapes, layouts, masks and threads."""
+"""Fused attention has the bits of the separate functions for all shapes, layouts, masks and thread counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIANTS = [f.name.removeprefix("fused-") for f in FUSED if f.available()]
 
 
 class Plain(Fused):
-    """The same chain by the library's functions, each on whole tables."""
+    """The same chain, computed with the library's functions on whole tables."""
 
     def __init__(self) -> None:
         super().__init__("none")
@@ -91,7 +91,7 @@ SHAPES = [
 
 
 def causal(m: int, n: int) -> Tensor:
-    """True where a key comes after its query, counted from the last of both."""
+    """True where a key comes after its query. The last key belongs to the last query."""
     return torch.ones(m, n, dtype=torch.bool).triu(n - m + 1)
 
 
@@ -102,7 +102,10 @@ def case(
     *,
     drop: bool,
 ) -> Backward:
-    """Heads cut out of wider rows of tokens, as in a model; gradients of values and keys turned for one batch."""
+    """Heads are slices of wider token rows, as in a model.
+
+    With a batch of 1, the gradients of values and keys are transposed.
+    """
     batch, heads, m, n, d, e = shape
     drawn = torch.Generator().manual_seed(1)
     q, k, v, g = (
@@ -115,7 +118,7 @@ def case(
 
 
 def same(given: Backward, whole: int) -> bool:
-    """Whether the chain of the fastest instruction set has the plain functions' bits, both ways."""
+    """Whether the fastest instruction set has the plain functions' bits, forward and backward."""
     ours, plain = Fused(VARIANTS[0], whole), Plain()
     both = ((f.forward(given.forward), *f.backward(given)) for f in (ours, plain))
     return len({digest(results) for results in both}) == 1
@@ -141,7 +144,7 @@ def test_every_shape_has_the_bits_of_the_plain_functions(
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_masks_of_every_form(whole: int) -> None:
-    """By head, by sample, by key alone; that fill where they hold or where they do not; tables; finite fills."""
+    """Masks per head, per sample and per key; fills where true or where false; added tables; finite fills."""
     shape = (2, 3, 125, 127, 6, 5)
     _, heads, m, n, *_ = shape
     hidden = causal(m, n)
@@ -168,7 +171,7 @@ def test_masks_of_every_form(whole: int) -> None:
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
-    """An infinity, a NaN or an overflow under the mask makes NaN of rows, as it does in whole tables."""
+    """An infinity, a NaN or an overflow under the mask turns rows into NaN, as with whole tables."""
     shape = (2, 1, 130, 130, 4, 4)
     hidden, scale = causal(130, 130), Change(Kind.TIMES, 0.5)
     fill, plus = (
@@ -202,7 +205,7 @@ def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
 def test_a_hidden_score_that_overflows_on_the_way_counts(
     factors: tuple[tuple[Kind, float], ...], whole: int
 ) -> None:
-    """Factors whose product is tame or vanishes make an infinity of a hidden score, and -infinity beside it NaN."""
+    """Factors with a harmless product may overflow a hidden score to infinity; adding -infinity gives NaN."""
     hidden = causal(130, 130)
     plus = Change(Kind.PLUS, table=torch.where(hidden, -math.inf, 0.0))
     given = case((1, 1, 130, 130, 4, 4), (*(Change(*factor) for factor in factors), plus), drop=False)
@@ -217,7 +220,7 @@ def test_a_hidden_score_that_overflows_on_the_way_counts(
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_rows_without_any_key(whole: int, safe: bool) -> None:
-    """NaN, or zero with `safe`; the rows beside them as ever."""
+    """These rows are NaN, or zero with `safe`. The other rows do not change."""
     hidden = causal(130, 130)
     hidden[3:6] = True
     for change in (

@@ -1,4 +1,7 @@
-"""Attention in captured programs: found however it is spelled, run as one with the same bits, left alone where read."""
+"""Attention in captured programs: every spelling is recognised and fused with the same bits.
+
+It is not fused where the program reads an intermediate value.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def without_mask(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def biased(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """A distance to every key, as in ALiBi, and the mask as a table."""
+    """Attention with a bias by distance, as in ALiBi, and the mask in the same table."""
     place = torch.arange(CONTEXT)
     distance = (place[None, :] - place[:, None]).float()
     table = torch.where(distance > 0, torch.finfo(torch.float32).min, 0.25 * distance)
@@ -51,7 +54,7 @@ SPELLINGS = (written_out, torchs, without_mask, biased)
 
 
 class Model(nn.Module):
-    """Bytes to logits through one attention; with `show` the objective also sees its probabilities' mean."""
+    """A model from bytes to logits with one attention."""
 
     def __init__(self, attend: Attend) -> None:
         super().__init__()
@@ -92,7 +95,7 @@ def equal(x: State, y: State) -> bool:
 
 
 class Watching(Interpreter):
-    """Remembers the shapes of all values that it was asked for."""
+    """Records the shapes of all computed values."""
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         found = super().results(site, operands)

@@ -26,7 +26,7 @@ def test_kernel_has_the_bits_of_the_body(case: Case, fill: str) -> None:
 COMPILED = re.compile(
     "softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv|lane_|lstm"
 )
-"""Functions that compiled kernels compute where they may be used."""
+"""Functions that compiled kernels may compute."""
 
 
 @pytest.mark.parametrize("fill", FILLS)
@@ -39,7 +39,7 @@ def test_kernel_has_the_bits_of_the_body_where_nothing_is_compiled(
 
 
 def compare(case: Case, fill: str) -> None:
-    """Compare kernel and body on operands of this kind."""
+    """Compare kernel and body on operands of the kind `fill`."""
     function = CATALOGUE[case.function]
     program = function.program(case.operands, case.attributes)
     kernel = function.kernel(case.attributes)
@@ -53,7 +53,7 @@ def compare(case: Case, fill: str) -> None:
             assert tuple(x.shape) == type_.shape
             assert x.dtype == type_.dtype.storage
             assert to_bytes(x, type_.dtype) == to_bytes(y, type_.dtype)
-            if x.is_floating_point():  # canonical without help, as the next primitive expects it
+            if x.is_floating_point():  # kernels return canonical NaNs, as the next primitive expects
                 assert torch.equal(x.contiguous().view(torch.int32), y.contiguous().view(torch.int32))
         assert all(
             torch.equal(x.view(torch.uint8), y.view(torch.uint8))

@@ -1,4 +1,4 @@
-"""Compiled convolutions and batch norm have the plain functions' bits, and self-tests refuse those that have not."""
+"""Compiled convolutions and batch norm have the plain functions' bits, and self-tests refuse wrong bits."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from protocol.program.library import CATALOGUE, batch_norm
 from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
-VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has none
+VARIANTS = [variant for variant in variants() if variant != "amx"]  # amx has no compiled layers
 EACH = pytest.mark.parametrize("variant", VARIANTS)
 SEEDS = range(24)
 MEMORY_LIMIT = 1 << 22
-"""Elements of windows above which a case of the fuzz is passed over: the plain path writes them out."""
+"""Random cases with more window elements than this are skipped: the plain path stores all of them."""
 
 
 class PlainChannels(Channels):
-    """Torch's operations one by one."""
+    """The same layers, computed with torch operations."""
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
         mean, rstd, following = CATALOGUE["batch_statistics"].kernel({"eps": eps})([x])
@@ -64,14 +64,14 @@ def _run(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No compiled layer."""
+    """Turn off compiled layers."""
     monkeypatch.setattr(library, "convolution_for", lambda *_: None)
     monkeypatch.setattr(batch_norm, "channels_for", lambda _: None)
 
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Clears the results of self-tests in this process before and after."""
+    """Clear this process's self-test results before and after the test."""
     channels_dispatch._usable.cache_clear()
     yield
     channels_dispatch._usable.cache_clear()
@@ -112,7 +112,7 @@ def test_a_wrong_bit_keeps_them_out(
 @pytest.mark.usefixtures("plain")
 def test_the_self_test_sees_beyond_the_first_piece() -> None:
     class OneBitOff(PlainChannels):
-        """Right but for a channel's elements beyond the first 2^14."""
+        """Wrong in a channel's elements beyond the first 2^14."""
 
         def normalise(
             self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
@@ -134,7 +134,7 @@ def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch)
 
 
 def _values(chance: random.Random, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
-    """f32 of one of several kinds: ordinary, of very different rows, at the limit, half zero, with specials."""
+    """f32 of a random kind: ordinary, very different rows, at the limit, half zeros, or with specials."""
     x = torch.randn(shape, generator=generator)
     kind = chance.randrange(6)
     if kind == 0:

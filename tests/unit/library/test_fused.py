@@ -1,4 +1,4 @@
-"""Compiled functions: the digests that let them in are those of the plain lists, and a wrong one stays out."""
+"""Compiled functions: expected digests are those of the plain lists, and wrong functions are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GELU = {Map.GELU_ERF: False, Map.GELU_TANH: True, Map.GELU_ERF_GRAD: False, Map.
 
 
 class Plain(Fused):
-    """The same functions as the library runs them where nothing is compiled."""
+    """The same functions, computed as the library does without compiled code."""
 
     def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
         name = function.name.lower()
@@ -161,7 +161,7 @@ def _library(name: str, *operands: Tensor, **attributes: bool) -> Tensor:
 
 
 def with_other_nans(x: Tensor) -> Tensor:
-    """A copy whose NaNs are of every kind but the canonical one."""
+    """A copy with every kind of NaN except the canonical one."""
     found = x.clone()
     words = found.view(torch.int32)
     for k, word in enumerate(NANS):
@@ -199,10 +199,10 @@ def test_every_instruction_set_passes_its_self_test(compiled: Fused) -> None:
 def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     compiled: Fused, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sizes that divide among threads, strips of columns and vector lengths, or do not."""
+    """Sizes that threads, column strips and vector lengths divide, and sizes that they do not divide."""
     x, g = numbers(11, *(max(n, 30) for n in shape)), numbers(12, *(max(n, 30) for n in shape))
     x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
-    wide = x.clamp(-50, 50)  # rows and columns that specials do not spoil
+    wide = x.clamp(-50, 50)  # no specials, so that rows and columns stay finite
     wide = torch.where(wide == wide, wide, 0.5)
     index = ((torch.arange(len(x)) * 2654435761 >> 7) % 43 - 2).to(torch.int32)
     mean, rstd, gain = x[:, :1].contiguous(), g[:, :1].contiguous(), g[0].contiguous()
@@ -259,7 +259,7 @@ def test_the_compiled_lists_are_written_from_the_lists() -> None:
 
 def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptureFixture) -> None:
     class Reassociated(Plain):
-        """A planted set that adds in another order."""
+        """A planted instruction set with wrong results, as from another order of addition."""
 
         def adamw(
             self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
@@ -281,7 +281,7 @@ BEYOND: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "a piece of rows that are named": ("scatter_sum", lambda y: y[15:]),
     "a piece of what is made canonical": ("canonical_in_place", lambda y: y.view(-1)[1 << 16 :]),
 }
-"""Of what the first is right, the function, and the elements beyond it."""
+"""For each piece whose results are right: the function, and the elements beyond the piece."""
 
 
 @pytest.mark.parametrize("what", BEYOND)
@@ -319,7 +319,7 @@ def test_another_nan_keeps_a_set_out(function: str, caplog: pytest.LogCaptureFix
 
 
 def turned(x: Tensor) -> Tensor:
-    """The same matrix, its columns side by side in memory."""
+    """The same matrix in column-major order."""
     return x.mT.contiguous().mT
 
 

@@ -1,4 +1,4 @@
-"""Library functions are close to what torch computes in float64, and exact where arithmetic.md says so."""
+"""Library functions are close to torch in float64, and exact where arithmetic.md says so."""
 
 import pytest
 import torch
@@ -18,7 +18,8 @@ def run(name: str, *operands: Tensor, **attributes: float) -> Tensor:
 def test_linear_rounds_rows_to_thirteen_bits() -> None:
     x, w, bias = torch.randn(8, 100), torch.randn(5, 100), torch.randn(5)
     exact = F.linear(x.double(), w.double(), bias.double())
-    # Each factor is off by at most 2^-14 of its row's power of two, so a product by less than 2^-11 of both maxima.
+    # Each factor is off by at most 2^-14 of its row's power of two.
+    # So a product is off by less than 2^-11 of the product of both maxima.
     bound = 100 * 2.0**-11 * x.abs().amax(1, keepdim=True) * w.abs().amax(1)
     assert bool(((run("linear", x, w, bias) - exact).abs() <= bound).all())
 

@@ -1,4 +1,4 @@
-"""A kernel is found by the program's id alone; what a hint says is checked."""
+"""A kernel is found by the program's id alone, and hints are checked."""
 
 import pytest
 
@@ -14,7 +14,7 @@ SGD = CATALOGUE["sgd"].program((f32(4), f32(4), f32()), {"weight_decay": 0.5})
 def test_a_true_hint_finds_the_kernel_of_a_decoded_program(case: Case) -> None:
     program = CATALOGUE[case.function].program(case.operands, case.attributes)
     decoded = decode_closure([p.encode() for p in program.closure()])
-    # A scan's frames only call: those that they end in are found.
+    # A scan's frames only make calls. The called programs have kernels.
     known = {p.id for p in program.closure() if not p.name.startswith("scan ")}
     assert set(kernels(decoded, hints(program))) == known
 

@@ -1,4 +1,4 @@
-"""ASGI apps behind the parties' HTTP server, on a port of loopback."""
+"""ASGI apps behind the parties' HTTP server, on a loopback port."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 MIB = 1 << 20
 PATIENCE = 60.0
-"""Seconds after which a test gives up; what it waits for takes a tenth of one."""
+"""Seconds after which a test gives up; normally it waits for a tenth of a second."""
 
 
 async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
@@ -30,7 +30,7 @@ async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
 
 @contextmanager
 def served(app: App, *proxies: str) -> Iterator[tuple[str, int]]:
-    """The server of an app; where it listens."""
+    """Run a server of an app; the address and port where it listens."""
     bound = bind("127.0.0.1", 0)
     running = server(app, map(ip_address, proxies))
     thread = Thread(target=running.run, kwargs={"sockets": [bound]})

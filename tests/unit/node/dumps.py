@@ -23,7 +23,7 @@ class Dump:
 
 
 def dumps(kind: str) -> list[Dump]:
-    """All of a kind: "verifier"."""
+    """All dumps of a kind, such as "verifier"."""
     files = sorted(FOLDER.glob(f"{kind}-*.sql"))
     return [
         Dump(file.stem, file.read_text(), json.loads(file.with_suffix(".json").read_text())) for file in files
@@ -31,15 +31,15 @@ def dumps(kind: str) -> list[Dump]:
 
 
 def written(dump: Dump, path: Path) -> Path:
-    """A dump as a database file."""
+    """Write a dump as a database file; its path."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript(dump.sql)
     return path
 
 
 def put_back(path: Path, dump: Dump, renamed: Mapping[str, str] | None = None) -> None:
-    """Make a database of today one of an earlier format: the tables of the dump, with today's rows. `renamed` says what
-    a table of the dump is called today. Nobody may have the file open.
+    """Convert a database of today to an earlier format: the tables of the dump, with today's rows. `renamed`
+    maps a table of the dump to its name today. The file must not be open.
     """
     former = path.with_name(f"{path.name}.former")
     with closing(sqlite3.connect(path)) as database:

@@ -1,4 +1,4 @@
-"""Loopback servers that answer as a test wants, well-formed or not: what a hostile solver may put on the wire."""
+"""Loopback servers that send whatever a test wants, including malformed answers of a hostile solver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 Handler = Callable[[socket.socket, str], None]
-"""Given a connection and the request's target, whatever the server does with them."""
+"""Called with a connection and the request's target; sends the answer."""
 
 
 class Server:
@@ -23,7 +23,7 @@ class Server:
         self._thread.start()
 
     def close(self) -> None:
-        """No connection is taken any more."""
+        """Stop accepting connections."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -45,7 +45,7 @@ class Server:
 
 @contextmanager
 def serving(handle: Handler) -> Iterator[Server]:
-    """A server that is gone afterwards."""
+    """A server that is closed afterwards."""
     server = Server(handle)
     try:
         yield server

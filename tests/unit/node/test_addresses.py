@@ -1,4 +1,4 @@
-"""Which addresses are addresses, and what of a node's is printed: no path, query or user, where providers put keys."""
+"""Which addresses are valid, and that a node's is shown without path, query and user, which may hold keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands as all parties add them: connection options, errors as one line, exit codes, `config show`."""
+"""Commands of all parties: connection options, errors as one line, exit codes, `config show`."""
 
 from __future__ import annotations
 

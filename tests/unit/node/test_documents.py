@@ -1,4 +1,4 @@
-"""JSON from strangers ends in a value or an error, whatever Python's recursion limit is."""
+"""Parsing a stranger's JSON gives a value or an error, whatever Python's recursion limit is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_json_is_its_value() -> None:
 
 
 class _Nested(BaseHTTPRequestHandler):
-    """A node of the chain that answers each question with brackets."""
+    """A node of the chain that answers each request with a million brackets."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -59,7 +59,7 @@ def url() -> Iterator[str]:
 
 
 def test_a_node_that_answers_with_brackets_ends_nobody(url: str) -> None:
-    """With the standard library's parser the process ended: py_ecc, which draws need, raises the limit."""
+    """The standard library's parser would crash the process: py_ecc, which draws need, raises the limit."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)
     try:

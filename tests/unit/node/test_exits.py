@@ -1,6 +1,4 @@
-"""Errors end in one line and their exit code, defects leave their traceback in a file, a closed pipe is not
-an error.
-"""
+"""Errors end in one line and an exit code, defects leave a traceback in a file, a closed pipe is no error."""
 
 from __future__ import annotations
 

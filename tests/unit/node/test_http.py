@@ -19,7 +19,7 @@ from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers,
 
 
 def test_an_answer_does_not_wait_for_an_acknowledgement() -> None:
-    """asyncio, of which uvicorn is made, lets each write out at once if it sees that the socket is one of TCP."""
+    """asyncio, which uvicorn uses, sets TCP_NODELAY if it recognises the socket as TCP."""
 
     async def nodelay() -> int:
         found = asyncio.get_running_loop().create_future()
@@ -82,14 +82,14 @@ def test_an_address_of_another_machine_is_announced(url: str) -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections are looked at often, and ended soon."""
+    """Connections are checked often and closed soon."""
     monkeypatch.setattr(http_timeouts, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
     monkeypatch.setattr(http_timeouts, "READING_SECONDS", 0.1)
 
 
 def is_ended(client: socket.socket) -> bool:
-    """Wait for the other side to end the connection; what it sends is not looked at."""
+    """Wait until the other side ends the connection, and ignore what it sends."""
     client.settimeout(PATIENCE)
     try:
         while client.recv(MIB):
@@ -102,7 +102,7 @@ def is_ended(client: socket.socket) -> bool:
 
 
 def is_cut_off(client: socket.socket) -> bool:
-    """Send a byte now and then, fewer than too many headers, until the other side ends the connection."""
+    """Send bytes slowly, within the limit on headers, until the other side ends the connection."""
     try:
         for _ in range(4_000):
             client.sendall(b"a")
@@ -113,7 +113,7 @@ def is_cut_off(client: socket.socket) -> bool:
 
 
 def ask(place: tuple[str, int]) -> tuple[int, bytes]:
-    """One ordinary question."""
+    """Send one ordinary request; its status and body."""
     connection = HTTPConnection(*place, timeout=PATIENCE)
     try:
         connection.request("GET", "/")
@@ -191,7 +191,7 @@ def test_a_proxys_connections_are_those_of_many_clients() -> None:
     with served(answers, "127.0.0.1") as place, ExitStack() as stack:
         for _ in range(CONNECTIONS_EACH + 1):
             client = stack.enter_context(socket.create_connection(place, PATIENCE))
-            client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nname: ")  # and each has a half request
+            client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nname: ")  # each with half a request
         assert ask(place) == (200, b"hello")
 
 

@@ -1,4 +1,4 @@
-"""Bounded GET against real servers: the bytes that are due, and nothing that was not asked for."""
+"""Bounded GET against real servers: it reads the expected bytes and nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BODY = bytes(range(200))
 
 
 def read(handler: Handler, most: int) -> bytes:
-    """What `get` reads from a server that answers so."""
+    """What `get` reads from a server with this handler."""
 
     async def ask(url: str) -> bytes:
         into = bytearray()
@@ -58,11 +58,11 @@ def test_an_encoding_is_refused_before_it_unpacks() -> None:
 
 
 def test_a_kept_connection_that_the_server_ends_is_opened_again() -> None:
-    """Servers may close a connection at any time, also while the next request is on its way."""
+    """Servers may close a connection at any time, even while the next request is being sent."""
 
     def handle(connection: socket.socket, _target: str) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
-        connection.recv(4096)  # the next request, which nobody answers
+        connection.recv(4096)  # the next request gets no answer
 
     async def ask(url: str) -> list[bytearray]:
         found = [bytearray() for _ in range(2)]
@@ -132,7 +132,7 @@ def test_an_answer_that_goes_on_beside_its_body_is_cut_off(piece: bytes) -> None
 
     with pytest.raises(BadAnswer):
         read(endless, 1 << 16)
-    assert sent < 1 << 24  # and of that most lies in buffers of the system
+    assert sent < 1 << 24  # and most of that is in system buffers
 
 
 def test_a_name_has_one_lookup_and_its_first_address_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +171,6 @@ def test_a_name_server_that_is_silent_takes_no_more_than_the_callers_time(
 
     monkeypatch.setattr(socket, "getaddrinfo", silent)
     with pytest.raises(TimeoutError):
-        asyncio.run(ask())  # comes back although the lookup has not
+        asyncio.run(ask())  # returns although the lookup has not ended
     assert not go.is_set()
     go.set()

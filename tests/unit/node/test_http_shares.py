@@ -1,7 +1,7 @@
-"""What the requests of one address cost the others: turns, of which each address has one at a time.
+"""What the requests of one address cost the others: each address has one turn at a time.
 
-What is asserted is who is answered before whom, as the app sees it. Every address of 127.0.0.0/8 is this machine
-(Linux).
+The tests assert in which order clients are answered, as the app sees it. On Linux every address of
+127.0.0.0/8 is this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that notes whom it answers; after every `pause` answers to others its own client asks."""
+    """An app that counts answers by address. After every `pause` answers to others, its own client asks."""
 
     def __init__(self, pause: int) -> None:
         self.client: socket.socket | None = None
@@ -41,11 +41,11 @@ class Watched:
         self._own: tuple[str, int] | None = None
 
     def begin(self, client: socket.socket) -> None:
-        """Ask for this client from now on."""
+        """From now on, send requests for this client."""
         self._own, self.client = client.getsockname(), client
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer. The question goes out on the server's own thread: nothing comes between it and the count."""
+        """Answer. The client's request is sent on the server's thread, directly after the count."""
         if scope["client"] == self._own:
             self.between.append(self._answered)
             self._answered = Counter()
@@ -64,8 +64,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
-    """How many answers went to each address between a question from `host` and its answer, ten times, while that many
-    connections of each address of `flood` ask without a pause.
+    """How many answers each address got between a request from `host` and its answer, ten times. Meanwhile
+    each address in `flood` sends requests without a pause, on that many connections.
     """
     app = Watched(pause=500)
     with served(app) as place, ExitStack() as stack, connected(place, host) as client:
@@ -84,7 +84,7 @@ def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str
 def test_between_a_question_and_its_answer_each_address_has_at_most_three_answers() -> None:
     found = answers_between([(host, CONNECTIONS_EACH) for host in HOSTILE], "127.0.2.1")
     assert [set(counts) for counts in found] == [set(HOSTILE)] * 10  # all of them did flood
-    # While the question is sent, read and looked at, the event loop goes round three times.
+    # While the request is sent, read and parsed, the event loop makes three rounds.
     assert max(max(counts.values()) for counts in found) <= 3
 
 
@@ -95,7 +95,7 @@ def test_connections_of_one_address_take_turns() -> None:
 
 
 class Gated:
-    """An app that answers "/slow" when it is let, and all else at once."""
+    """An app that answers "/slow" once `let` is set, and everything else at once."""
 
     def __init__(self) -> None:
         self.asked = Semaphore(0)
@@ -180,7 +180,7 @@ def test_room_is_made_by_the_address_that_has_most_when_all_wait_for_the_server(
 
 
 def ending(client: socket.socket) -> bytes:
-    """The status line of the next answer; nothing where the server has ended the connection."""
+    """The status line of the next answer; empty if the server has ended the connection."""
     try:
         return status(client)
     except ConnectionResetError:

@@ -1,4 +1,4 @@
-"""Journals of every earlier format, as the code of that time wrote them, in today's sender."""
+"""Today's sender reads journals of every earlier format, as written by the code of their time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL = dumps("journal")
 
 
 def told(entries: Sequence[Entry]) -> list[list[object]]:
-    """Entries as the dumps tell them."""
+    """Entries in the form of the dumps."""
     return [[e.hash, e.intent, e.label, e.nonce, e.raw.hex(), e.status.value, e.block] for e in entries]
 
 

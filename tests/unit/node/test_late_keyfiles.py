@@ -1,4 +1,4 @@
-"""Key files are read and written by `eth_keyfile` itself, which commands that need none do not load."""
+"""`eth_keyfile` reads and writes key files; commands that need no key file do not load it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that is not a coroutine runs some, also where its thread runs a loop already, as a notebook's kernel does."""
+"""Synchronous code runs coroutines, even in a thread that already runs a loop, such as a notebook's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database is brought from format to format: a copy before, whole steps, and files that are refused as they are."""
+"""Databases are migrated in whole steps, after a copy; a file that is refused stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINE = Identity("0xchain", "0xmarket", "0xaccount")
 
 
 class First(NodeDatabase):
-    """Format 1 of a party's."""
+    """A party's database in format 1."""
 
     PARTY = "tester"
     VERSION = 1
@@ -48,7 +48,7 @@ def _fail(execute: Execute) -> None:
 
 
 def third(last: Callable[[Execute], None] = _add_marks) -> type[NodeDatabase]:
-    """Format 3, whose last step is `last`."""
+    """A database in format 3, whose last migration is `last`."""
 
     class Third(NodeDatabase):
         PARTY = First.PARTY
@@ -72,7 +72,7 @@ def first(path: Path) -> Path:
 
 
 def found(path: Path, *queries: str) -> list[list[Any]]:
-    """What the queries give."""
+    """The rows of each query."""
     with closing(sqlite3.connect(path)) as connection:
         return [connection.execute(query).fetchall() for query in queries]
 

@@ -61,7 +61,7 @@ class Node:
         )
 
     def answered(self, late: float = 0.0, block_age: float = 0.0) -> None:
-        """The chain has answered, and the loop has turned, that many seconds ago."""
+        """The chain answered and the loop turned `late` seconds ago; the block is `block_age` seconds old."""
         now = monotonic() - late
         self.known.pulse.answer(now, 7, int(time() - block_age))
         self.known.pulse.turn(now, 0.5)
@@ -71,7 +71,7 @@ class Node:
         return answer.status_code, answer.json()
 
     def wrong(self) -> dict[str, str]:
-        """What /readyz finds."""
+        """The failed checks of /readyz."""
         self.monitor._written = None
         status, body = self.get("/readyz")
         found = {name: text for name, text in body["checks"].items() if text}

@@ -1,4 +1,4 @@
-"""Prose and the envelope never mix."""
+"""Prose and the JSON envelope never mix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a party keeps its data, and in which other deployments of its chain it has some. Only the chain is not real."""
+"""Where a party keeps its data, and in which other deployments it has data. Only the chain is a stub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = "31337-abababab-cdcdcdcd"
 
 
 def deployed(number: int, arithmetic: int = 1, genesis: str = GENESIS) -> Deployment:
-    """The deployment whose market is the address of so many, made in block 10 times as many."""
+    """A deployment whose addresses begin with `number`, made in block 10 * `number`."""
     address = f"0x{number:02x}" + "00" * 19
     return Deployment(
         chain_id=31337,
@@ -40,7 +40,7 @@ def deployed(number: int, arithmetic: int = 1, genesis: str = GENESIS) -> Deploy
 
 
 def client(deployment: Deployment) -> Client:
-    """The account at a deployment."""
+    """A client of the account at a deployment."""
     made = SimpleNamespace(
         connection=SimpleNamespace(chain_id=31337, genesis=GENESIS),
         deployment=deployment,
@@ -52,18 +52,18 @@ def client(deployment: Deployment) -> Client:
 
 @pytest.fixture
 def home() -> Home:
-    """That of the environment, which has the deployment files."""
+    """The environment's home, which has the deployment files."""
     return Home.find()
 
 
 def used(home: Home, *deployments: Deployment) -> None:
-    """The account has taken part in these."""
+    """Create the account's data in these deployments."""
     for one in deployments:
         open_database(Database, home, client(one)).close()
 
 
 def former(home: Home, deployment: Deployment) -> Path:
-    """The account has taken part by a release that knew one deployment of a chain; its folder."""
+    """Create the account's data as a release did that knew one deployment per chain; its folder."""
     folder = home.folder("solver", PLAIN)
     Database(folder / "solver.sqlite", Identity(GENESIS, deployment.addresses.market, ME)).close()
     return folder

@@ -21,7 +21,7 @@ DEPLOYMENT = cast(
 )
 """Round r is published at second r."""
 END = 500
-"""Last second of whatever the status has: bids, training, challenges."""
+"""Last second of the status's period: bids, training or challenges."""
 DRAWN, UNTIL = 300, 400
 """When the seats were drawn, and their last second."""
 
@@ -51,7 +51,7 @@ def seen(
 
 
 def audit(**changes: Any) -> AuditView:
-    """Drawn once, for the escrow."""
+    """An audit that is drawn once, at the escrow's cost."""
     drawn = AuditView(
         pool=(0,) * 16,
         version=1,
@@ -181,7 +181,7 @@ def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> Non
 
 
 def test_nothing_but_its_draw_is_due_while_a_jury_sits() -> None:
-    """It is drawn, then any watching party fetches its verdict; a claimant is not silent meanwhile."""
+    """The jury is drawn, then any party may fetch its verdict. Meanwhile the claimant is not silent."""
     late = seat(0, until=UNTIL)
     asked = audit(claimant=1, pending=True, round=UNTIL)
     assert due(seen(TaskStatus.SUBMITTED, UNTIL - 1, asked, late)) is None

@@ -1,4 +1,4 @@
-"""Tokens of a party: brought into the vault as needed, taken out as far as they are free."""
+"""A party's tokens: moved into the vault as needed, and withdrawn as far as they are free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ME = "0x" + "11" * 20
 
 
 class Bank:
-    """A vault and a token with amounts of one account."""
+    """A vault and a token with one account's amounts."""
 
     def __init__(self, free: int, held: int) -> None:
         self.sent: list[tuple[str, int]] = []

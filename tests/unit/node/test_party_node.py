@@ -1,4 +1,4 @@
-"""The loop of a node: how long it bears a chain that does not answer, when it ends, when it may be stopped."""
+"""A node's loop: how long it waits for a silent chain, when it ends, and when it may be stopped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Event = ChainError | Callable[[], None]
 
 
 class Script(Node):
-    """Its ticks are `events`: errors, or functions. Afterwards it is stopped."""
+    """A node whose ticks are `events`, errors or functions. After them it stops."""
 
     def __init__(
         self, *events: Event, patience: float = 60.0, poll: float = 0.001, earlier: Sequence[Node] = ()
@@ -38,10 +38,10 @@ class Script(Node):
         super().__init__(settings, logs.get("test"), None, earlier=earlier)
         self.events = list(events)
         self.unprepared: list[ChainError] = []
-        """What goes wrong before the first look."""
+        """Errors before the first look, the last one first."""
         self.outcome: ExitCode | None = None
         self.busy = 0
-        """Looks for which a move is still due."""
+        """Number of looks during which a move is still due."""
 
     def run(self, once: bool = False) -> ExitCode:
         return self._loop(once)
@@ -71,7 +71,7 @@ class Script(Node):
 
 
 def slow(seconds: float) -> Callable[[], None]:
-    """A tick that takes its time."""
+    """A tick that takes that many seconds."""
     return lambda: sleep(seconds)
 
 
@@ -80,7 +80,7 @@ def slow(seconds: float) -> Callable[[], None]:
     [
         AWAY,
         RpcRefused("eth_call", "too many requests"),
-        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),  # of a node that is a block behind
+        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),  # from a node that is a block behind
         NonceTaken("bid"),
         WrongChain("http://127.0.0.1:1", 1, 2),
     ],
@@ -157,7 +157,7 @@ def test_a_move_that_is_due_under_earlier_contracts_keeps_it_from_stopping() -> 
 
 
 class Counted(Script):
-    """A node of a chain with a block each `block_time` seconds, idle or not."""
+    """A node, idle or not, on a chain with a block every `block_time` seconds."""
 
     def __init__(self, idle: bool, block_time: float, poll: float | None) -> None:
         super().__init__()

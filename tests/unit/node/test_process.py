@@ -1,4 +1,4 @@
-"""Settings of a process: freed memory is used again, and imports are not searched for garbage."""
+"""Settings of a process: freed memory is reused, and the garbage collector is off during imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where strangers' addresses may lead, by their text and by what names lead to."""
+"""Where strangers' addresses may lead, by their text and by what names resolve to."""
 
 from __future__ import annotations
 

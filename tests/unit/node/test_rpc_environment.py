@@ -1,4 +1,4 @@
-"""What the environment says of proxies and passwords holds for a chain's node, though it is read once."""
+"""Proxies and passwords from the environment apply to a chain's node, although they are read only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE = "http://node.invalid:8545/"
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Gives every question the same result, and notes what was asked for and with which password."""
+    """Answers every request with the same result, and notes its path and password."""
 
     asked: list[tuple[str, str | None]]
 
@@ -30,11 +30,11 @@ class Answering(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 class Server:
-    """Runs until it is closed."""
+    """A server that runs until it is closed."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []

@@ -1,4 +1,4 @@
-"""The parties' HTTP server as a context: it answers, it stops, and a port that is taken is said in one line."""
+"""The parties' HTTP server as a context: it answers, stops, and reports a port in use in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: flags over environment over file over defaults; what is unknown or unfit is named with its source."""
+"""Flags override the environment, the file and defaults. Invalid settings are named with their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alerts on their way to a webhook: a real server that takes them, refuses them, hangs or redirects, or is away."""
+"""Alerts to a webhook: a real server accepts them, refuses them, hangs, redirects, or is unreachable."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_a_killed_process_has_not_posted_the_next_one_posts(
     first.see("0xmarket", 1, Seen("submitted", 4, 0, 100), 1e9, 100)
     first.see("0xmarket", 1, Seen("submitted", 4, 1, 110), 1e9, 110)
     assert not poster(first, taking.hook).post()
-    second = alerts_at(tmp_path)  # the other one is in the state of a killed process
+    second = alerts_at(tmp_path)  # the first one is as a killed process leaves it
     second.see("0xmarket", 1, Seen("submitted", 4, 1, 120), 1e9, 120)
     post = poster(second, taking.hook)
     assert post.post()

@@ -1,4 +1,4 @@
-"""Shape classes of attention: each is tried before its first use, and a chain that errs in one is used no more."""
+"""Shape classes of attention: each is tested before its first use, and a failing chain is not used again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_self_test_expects_the_library_functions_bits(seed: int) -> None:
 
 
 class Planted(Fused):
-    """Right but where `errs` says so: one bit of the forward, or the last of the backward results."""
+    """Wrong where `errs` holds: in one bit of the forward result, and of the last backward result."""
 
     def __init__(self, variant: str, whole: int, errs: Callable[[Forward, bool], bool]) -> None:
         super().__init__(variant, whole)
@@ -108,12 +108,12 @@ ERRORS: dict[str, tuple[Callable[[Forward, bool], bool], Plan, Plan]] = {
     "terms beside a vector": (lambda f, _: f.q.shape[-1] % 16 == 3, GPT, GPT._replace(d=35)),
     "safe": (lambda f, _: f.safe, GPT, GPT._replace(safe=True)),
 }
-"""What is wrong, a plan of another class, and one of that class."""
+"""The error's condition, a plan of another class, and a plan of the class with the error."""
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Clears the results of self-tests in this process before and after."""
+    """Clear this process's self-test results before and after the test."""
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
 
     def forget() -> None:
@@ -135,7 +135,7 @@ def test_an_error_in_one_class_is_refused_there(
     monkeypatch.setattr(attention_dispatch, "_of", lambda _, whole: planted[whole])
     assert attention_for(other) is not None
     with caplog.at_level(logging.WARNING):
-        for plan in (of_the_class, other, of_the_class):  # one wrong bit, and it is used for nothing
+        for plan in (of_the_class, other, of_the_class):  # after one wrong bit it is never used again
             assert attention_for(plan) is None
     assert caplog.text.count(f"{planted[1].name} is not used") == 1
     assert "has wrong bits" in caplog.text

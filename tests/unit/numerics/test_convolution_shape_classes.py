@@ -1,4 +1,4 @@
-"""Shape classes of convolutions: each is tried before its first call, and who errs in one is used no more."""
+"""Shape classes of convolutions: each is tested before its first call, and a failing kernel is dropped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from protocol.program.library import CATALOGUE
 from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
-VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has no separate convolutions
+VARIANTS = [variant for variant in variants() if variant != "amx"]  # amx has no separate convolutions
 BITS = {FORWARD: (20, 20), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
 EVERY_BITS = ((13, 13), (13, 20), (20, 13), (20, 20))
 SEEDS = range(40)
@@ -54,7 +54,7 @@ def call(
 
 
 def random_call(r: Random) -> ConvolutionCall:
-    """Any windows that fit, sizes at the edges of runs and panels."""
+    """A random call: any windows that fit, with sizes around the limits of runs and panels."""
     while True:
         windows = tuple(
             r.randrange(a, b) for a, b in ((1, 6),) * 2 + ((1, 4),) * 2 + ((0, 4),) * 2 + ((1, 3),) * 2
@@ -65,7 +65,7 @@ def random_call(r: Random) -> ConvolutionCall:
             r.choice((1, 2, 3, 17, 33, 130)),
             r.choice((1, 2, 11, 12, 13, 25, 64)),
         )
-        if r.random() < 0.3:  # a channel a group
+        if r.random() < 0.3:  # one channel per group
             size, channels = (r.choice((1, 3, 33, 70)), size[1]), (r.choice((1, 7, 8, 9, 21)), 1, 1)
         kind = r.choice((FORWARD, AT_INPUT, AT_WEIGHT))
         found = call(
@@ -81,7 +81,7 @@ def random_call(r: Random) -> ConvolutionCall:
 
 
 def written_out(given: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
-    """By the library's windows and products."""
+    """Compute the call with the library's windows and products."""
     name = ("conv", "conv_grad_input", "conv_grad_weight")[given.kind]
     more: dict[str, int] = {}
     operands, bits = (image, left), given.bits[::-1]
@@ -119,7 +119,7 @@ def test_a_case_is_of_its_own_class_and_no_larger_than_its_call(seed: int) -> No
             assert case.outputs <= given.outputs
             assert all(a <= b for a, b in zip(case.size, given.size, strict=True))
             assert all(1 <= a <= b for a, b in zip(case.result, given.result, strict=True))
-            # what lies beside the last window is as it was
+            # the elements after the last window stay the same
             for axis in range(2):
                 less = given.result[axis] - case.result[axis]
                 assert given.size[axis] - case.size[axis] == less * given.stride[axis]
@@ -151,7 +151,7 @@ def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
 def test_sums_of_20_by_20_bits_beyond_2_to_51_are_a_case_of_their_own(
     kind: int, bits: tuple[int, int], most: tuple[int, ...]
 ) -> None:
-    """2^11 terms of 2^40: of windows of 9 that is 228 channels."""
+    """2^11 terms of 2^40 sum to 2^51, which takes 228 channels with windows of 9 elements."""
     found = shape_classes_of(call(kind, 4, (1, 512, 512), bits=bits))
     assert len(found) == len(most)
     for case, channels in zip(found, most, strict=True):
@@ -169,7 +169,7 @@ def test_every_instruction_set_passes_every_class(variant: str, seed: int) -> No
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
 @pytest.mark.parametrize("windows", [(1, 1, 2, 2, 0, 0, 1, 1), (3, 3, 1, 1, 1, 1, 1, 1)], ids=["1x1", "3x3"])
 def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, windows: tuple[int, ...]) -> None:
-    """Panels that do not divide by their shares: 5 in 4, 11 in 8, 22 in 16."""
+    """Panel counts that the number of threads does not divide, such as 5 by 4, 11 by 8 and 22 by 16."""
     convolution = Convolution(VARIANTS[0])
     for panels in range(1, 25):
         wide = 12 * panels - 5
@@ -198,7 +198,7 @@ def test_channels_and_samples_are_shared_by_any_number_of_threads(kind: int, cha
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
 @pytest.mark.parametrize("apart", [32, 33, 100_000])
 def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, apart: int) -> None:
-    """A slab of a hundred thousand rows and columns would take terabytes."""
+    """Storing everything between windows 100,000 rows and columns apart would take terabytes."""
     given = call(kind, 2, (9, 1, 1), (2, 3), (3, 3, 1, 1, apart, apart, apart, apart))
     assert given.is_depthwise() == (apart == 32)
     of = operands(given)
@@ -209,7 +209,7 @@ def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, 
 
 
 class Planted(Convolution):
-    """Right but where `errs` says so."""
+    """Wrong in one bit where `errs` holds."""
 
     def __init__(self, variant: str, errs: Callable[[ConvolutionCall], bool]) -> None:
         super().__init__(variant)
@@ -302,12 +302,12 @@ ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, Conv
         call(AT_WEIGHT, windows=(3, 3, 1, 1, 2, 2, 2, 2)),
     ),
 }
-"""What is wrong, a call of another class, and one of that class."""
+"""The error's condition, a call of another class, and a call of the class with the error."""
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Clears the results of self-tests in this process before and after."""
+    """Clear this process's self-test results before and after the test."""
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
 
     def forget() -> None:
@@ -332,7 +332,7 @@ def test_an_error_in_one_class_is_refused_there(
     x = torch.ones(1)
     assert convolution_for(x, other) is planted
     with caplog.at_level(logging.WARNING):
-        for given in (of_the_class, other, of_the_class):  # one wrong bit, and it is used for nothing
+        for given in (of_the_class, other, of_the_class):  # after one wrong bit it is never used again
             found = convolution_for(x, given)
             assert (found.name if found else None) == (f"convolution-{rest[0]}" if rest else None)
     assert caplog.text.count(f"{planted.name} is not used") == 1

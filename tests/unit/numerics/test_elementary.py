@@ -1,4 +1,4 @@
-"""Elementary functions: edges, agreement of the three evaluations of each list, symmetry."""
+"""Elementary functions: edge cases, agreement of the three evaluations of each list, and symmetry."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_special_arguments_give_special_bits(function: str, x: float, bits: int)
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_all_three_evaluations_of_a_list_agree(name: str) -> None:
-    """Plain integers, torch operation by operation, and numpy over reused buffers."""
+    """The three are plain integers, torch operations one by one, and the numpy kernel."""
     patterns = [*F32, *EXP, *ELEMENTARY, *(philox.word((7, 7), 0, 0, i) for i in range(3000))]
     x = floats_of(np.array(patterns))
     function = getattr(elementary, name)

@@ -1,4 +1,4 @@
-"""The worst error of each elementary function is what `elementary_errors.json` says, and below 2 ulp."""
+"""The worst error of each elementary function matches `elementary_errors.json` and is below 2 ulp."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.vectors.elementary_errors import REFERENCE, SLICES, Worst, kernel, ta
 
 TABLE = table()
 BOUND = 2.0
-"""arithmetic.md section 6, in ulp."""
+"""The bound of arithmetic.md section 6, in ulp."""
 
 
 def ulp_by_mpmath(name: str, case: Worst) -> float:
-    """The error of `case.result` at `case.at` in ulp, against 40 digits."""
+    """The error of `case.result` at `case.at` in ulp, from mpmath with 40 digits."""
     x, got = np.array([case.at, case.result], np.uint32).view(np.float32).tolist()
     with mpmath.workdps(40):
         exact = {"sigmoid": lambda v: 1 / (1 + mpmath.exp(-v)), "rsqrt": lambda v: 1 / mpmath.sqrt(v)}
@@ -53,5 +53,5 @@ def test_a_sample_is_no_worse_than_the_table(name: str) -> None:
 @pytest.mark.parametrize("number", range(SLICES))
 @pytest.mark.parametrize("name", TABLE)
 def test_every_input_of_a_slice_is_no_worse_than_the_table(name: str, number: int) -> None:
-    """2^28 inputs: those whose first four bits are `number`; all sixteen are all there are."""
+    """A slice has the 2^28 inputs whose first four bits are `number`. The sixteen slices are all inputs."""
     assert worst_of_slice(name, number).ulp == pytest.approx(TABLE[name][number].ulp, abs=1e-6)

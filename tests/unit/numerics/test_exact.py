@@ -1,4 +1,4 @@
-"""Contractions, sums and indexing on torch: exact at their limits, free of order, right about special rows."""
+"""Contractions, sums and indexing on torch: exact at limits, independent of order, right on special rows."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def threads() -> Iterator[int]:
 @pytest.mark.parametrize(("px", "py"), [(13, 13), (20, 13), (20, 20)])
 @pytest.mark.parametrize("length", [1, 7, 300, 8193, 20_000])
 def test_contract_is_its_four_primitives(px: int, py: int, length: int) -> None:
-    """8193 terms of 20 x 20 bits are one more than a float64 block holds."""
+    """A float64 block holds 8192 terms of 20 x 20 bits."""
     x, y = normal(2, 3, length), normal(2, 4, length, seed=1)
-    x[0, 0] = 0.999  # all terms near the limit, one sign
+    x[0, 0] = 0.999  # all terms are near the limit and have one sign
     y[0, 0] = 0.999
     ex, ey = rows.exponent(x), rows.exponent(y)
     acc = dot(rows.quantise(x, ex, px), rows.quantise(y, ey, py))

@@ -1,4 +1,4 @@
-"""Product kernels: every one has the bits of plain integers, and one that has not is never used."""
+"""Product kernels: each has the bits of plain integers, and a wrong kernel is never used."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def patterns(x: Tensor) -> list[int]:
 
 
 def spread(generator: torch.Generator, *shape: int) -> Tensor:
-    """Rows of very different sizes, terms over twenty binades, some zeros."""
+    """Rows of very different magnitudes, with terms over twenty binades and some zeros."""
     x = torch.randn(shape, generator=generator)
     x *= torch.exp2(torch.randint(-20, 1, shape, generator=generator).float())
     x *= torch.exp2(torch.randint(-90, 60, (*shape[:-1], 1), generator=generator).float())
@@ -53,7 +53,7 @@ def spread(generator: torch.Generator, *shape: int) -> Tensor:
 
 @cache
 def judged(px: int, py: int, seed: int) -> tuple[Tensor, Tensor, list[int]]:
-    """Operands of a random shape and layout, and what the integer reference makes of them."""
+    """Operands of a random shape and layout, and the integer reference's result."""
     g = torch.Generator().manual_seed(seed)
     m, n, k = (int(torch.randint(1, high, (), generator=g)) for high in (16, 40, 150))
     x, y = spread(g, m, k), spread(g, n, k)
@@ -64,7 +64,7 @@ def judged(px: int, py: int, seed: int) -> tuple[Tensor, Tensor, list[int]]:
 
 
 def test_the_library_is_built_where_there_is_a_compiler() -> None:
-    """`make setup` builds it; without a compiler this is skipped, with one it must be there."""
+    """`make setup` builds the library. This test is skipped without a compiler."""
     if shutil.which("c++") is None or sys.platform != "linux":
         pytest.skip("no C++ compiler that is known to have OpenMP: `c++` on Linux")
     assert {"baseline", "portable"} <= set(native.variants())
@@ -72,8 +72,10 @@ def test_the_library_is_built_where_there_is_a_compiler() -> None:
 
 @cache
 def ties() -> tuple[Tensor, Tensor, list[int]]:
-    """Rows x [M, K] and y [1, K] whose products are integers of 54 bits halfway between two f32, or beside that by 2^k
-    for every k, and the bits of those products as f32."""
+    """Rows x [M, K] and y [1, K], and the bits of their products as f32.
+
+    The products are 54-bit integers halfway between two f32, or off from there by 2^k for every k.
+    """
     largest = 2.0**20 - 2.0**-4  # below 2^20, so that the exponent is 20, and rounded to 2^20
     y = torch.tensor([[*[largest] * 2**13, 2.0**15, 2.0**10, 1.0, 2.0**10]])
     found, right = [], []
@@ -115,7 +117,7 @@ def test_contract_has_the_bits_of_the_reference(kernel: ProductKernel, px: int, 
 @pytest.mark.parametrize(("px", "py"), PAIRS)
 @pytest.mark.parametrize("terms", [1, 31, 64, 65, 1000, 9001])
 def test_dot_is_exact_at_the_limit(kernel: ProductKernel, px: int, py: int, terms: int) -> None:
-    """Blocks of zeros, of the largest and of small integers in one row: every way to cut a row into runs."""
+    """Rows mix blocks of zeros, of the largest and of small integers, to cut rows into runs in many ways."""
     g = torch.Generator().manual_seed(terms)
     sizes = torch.tensor([0.0, 1.0, 2.0**-4, 2.0**-9])
 
@@ -161,7 +163,7 @@ def test_exponents_of_a_larger_group_are_taken_as_given(kernel: ProductKernel) -
 
 
 class OneBitOff(Float64):
-    """A planted kernel: right but for the last bit of one result of long rows."""
+    """A planted kernel: the last bit of each result of long rows is wrong."""
 
     name = "planted"
 
@@ -171,7 +173,7 @@ class OneBitOff(Float64):
 
 
 class Saturating(Int8):
-    """A planted kernel: 16-bit pair sums that saturate, as `_int_mm` has them on old processors, with wide slices."""
+    """A planted kernel that saturates at 16 bits, as pair sums of `_int_mm` do on old processors."""
 
     name = "saturating"
 
@@ -180,7 +182,7 @@ class Saturating(Int8):
 
 
 class Broken(Float64):
-    """A planted kernel that does not run at all."""
+    """A planted kernel that always fails."""
 
     name = "broken"
 
@@ -234,7 +236,7 @@ def test_the_environment_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_the_library_products_run_in_float64_and_say_so() -> None:
-    """In its own process whose import system knows no suffix of compiled files."""
+    """Run in a separate process in which the kernels find no compiled files."""
     code = (
         "import logging, torch; logging.basicConfig()\n"
         "from protocol.numerics.kernels import native; native.EXTENSION_SUFFIXES.clear()\n"

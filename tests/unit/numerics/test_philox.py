@@ -1,4 +1,4 @@
-"""Random words by the compiled library have the bits of the torch ones, for any shape and number of threads."""
+"""Random words of the compiled library equal those of torch for any shape and number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No compiler, a library that does not load, an old processor: said once in plain words, slower, the same bits."""
+"""No compiler, an unusable library or an old processor: one plain warning, slower, but the same bits."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ STRUCTURES = (
         convolution.Problem,
     ),
 )
-"""All that Python hands to the library."""
+"""All structures that Python passes to the library."""
 LAYOUTS = {2: "c20d368c169fd61c"}
-"""By version, the digest of their fields."""
+"""The digest of the structures' fields for each library version."""
 
 VARIANTS = """
 known = native.variants()
@@ -76,7 +76,7 @@ def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
 
 @needs_library
 def test_a_library_of_another_version_is_as_good_as_none() -> None:
-    """Built from other sources: its functions take other structures, and a call would read what is not there."""
+    """A library built from other sources takes other structures, so a call could read invalid memory."""
     code = KERNEL_IN_USE.replace(VARIANTS, "native.VERSION += 1\n")
     out, log = in_a_process([sys.executable, "-c", code], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["float64", "11.25", "11.25"]
@@ -109,7 +109,7 @@ def test_a_changed_structure_is_another_version() -> None:
 
 
 def package(to: Path, environment: Mapping[str, str]) -> Path:
-    """The package installed from a copy of its sources, with these variables."""
+    """Install the package from a copy of its sources, with these environment variables."""
     copy, site = to / "copy", to / "site"
     for name in ("protocol", "solver", "verifier", "assay"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))

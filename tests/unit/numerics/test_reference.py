@@ -1,4 +1,4 @@
-"""The plain-integer reference against other sources: numpy's IEEE hardware, Python's fractions, published answers."""
+"""The plain-integer reference against numpy on IEEE hardware, Python's fractions and published answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def value(x: int) -> Fraction:
 
 
 def is_nearest(result: int, true: Fraction) -> bool:
-    """`result` is the f32 nearest to a non-zero `true`, ties to even; beyond 2^128 - 2^103 an infinity."""
+    """Whether `result` is the f32 nearest to a non-zero `true`, ties to even.
+
+    From 2^128 - 2^103 on it must be an infinity.
+    """
     if abs(true) >= 2**128 - 2**103:
         return result == (floats.INFINITY | (floats.SIGN if true < 0 else 0))
     magnitude = result & floats.MAGNITUDE
@@ -76,7 +79,7 @@ def is_nearest(result: int, true: Fraction) -> bool:
 )
 @example(acc=2**53 + 1, e=-95, f=-64, p=40)
 @example(acc=-(2**63), e=128, f=-95, p=26)
-@example(acc=1, e=-95, f=-29, p=26)  # 2^-150: half of the smallest subnormal goes to zero
+@example(acc=1, e=-95, f=-29, p=26)  # 2^-150, half of the smallest subnormal, rounds to zero
 @example(acc=-3, e=-95, f=-30, p=26)
 def test_round_scaled_is_the_nearest_f32_of_the_exact_fraction(acc: int, e: int, f: int, p: int) -> None:
     assert is_nearest(rows.round_scaled(acc, (e, f), p), Fraction(acc) * Fraction(2) ** (e + f - p))

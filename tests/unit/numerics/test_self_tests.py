@@ -1,4 +1,4 @@
-"""Self-tests compare bits: a kernel that gives another NaN than the canonical one fails."""
+"""Self-tests compare bits, so a kernel with a NaN that is not canonical fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEI
 from protocol.numerics.kernels.float64 import Float64
 
 OTHERS = (-(1 << 22), 0x7F800001)
-"""Bits of what is NaN but not canonical: 0xffc00000, which 0 / 0 is on x86, and a signalling one."""
+"""Bits of NaNs that are not canonical: 0xffc00000, which is 0 / 0 on x86, and a signalling NaN."""
 A, B = (13, 13), (20, 20)
 CONVOLUTIONS = [
     ConvolutionCall(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
@@ -27,7 +27,7 @@ other_nans = pytest.mark.parametrize("other", [None, *OTHERS], ids=["right", "ne
 
 
 def spoilt(x: Tensor, other: int | None) -> Tensor:
-    """A copy with another NaN, if that is given. There must be one."""
+    """A copy with each NaN replaced by `other`, if given. `x` must have a NaN."""
     nan = x != x
     assert nan.any()
     found = x.clone(memory_format=torch.contiguous_format)
@@ -38,7 +38,7 @@ def spoilt(x: Tensor, other: int | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Product(Float64):
-    """A planted kernel of products."""
+    """A planted product kernel with other NaNs."""
 
     other: int | None
 
@@ -63,7 +63,7 @@ def test_of_products(other: int | None) -> None:
 
 
 class Convolution:
-    """Planted convolutions: the plain ones, but for NaN."""
+    """Planted convolutions: plain, but with other NaNs."""
 
     def __init__(self, other: int | None) -> None:
         self._other = other
@@ -80,7 +80,7 @@ def test_of_convolutions(call: ConvolutionCall, other: int | None) -> None:
 
 
 class Attention(Fused):
-    """A planted chain: the plain one, but for NaN in one result."""
+    """A planted chain: plain, but with other NaNs in one result."""
 
     def __init__(self, other: int | None, result: int) -> None:
         super().__init__("none")

@@ -1,4 +1,4 @@
-"""Shape classes: every kernel is tried for each before its first product, and one that fails then is used no more."""
+"""Shape classes: each is tested on a kernel before its first product, and a failing kernel is dropped."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_layouts_are_told_apart() -> None:
 @pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize(("px", "py"), PAIRS[1::2])
 def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py: int) -> None:
-    """Each order of each operand, with and without gaps, a batch, exponents, a bias, whole tiles and rests."""
+    """All orders of the operands, with and without gaps, batch, exponents, bias, whole and partial tiles."""
     x, y = torch.zeros(6, 125, 300), torch.zeros(6, 133, 300)
     seen: set[ShapeClass] = set()
     for m, n, k, batch in (
@@ -119,7 +119,7 @@ def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py:
 
 
 class Planted(Float64):
-    """Right but for one bit of one result, in the calls that `when` names."""
+    """Wrong in one bit of one result, in calls for which `when` holds."""
 
     def __init__(self, name: str, when: Callable[[ProductCall], bool]) -> None:
         self.name = name
@@ -158,12 +158,12 @@ PLANTS: dict[str, tuple[Callable[[ProductCall], bool], Operands]] = {
         lambda x: (x[:90].reshape(3, 30, 1000)[..., :96], x[:40, :96]),
     ),
 }
-"""Classes of calls that only one kind of product reaches: when the kernel errs, and operands of such a product."""
+"""Classes reached by one kind of product only: the kernel's error condition, and operands of that kind."""
 
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Puts kernels in the place of those that there are."""
+    """Replace the available kernels."""
 
     def put(*found: ProductKernel) -> None:
         monkeypatch.setattr(dispatch, "KERNELS", found)
@@ -227,7 +227,7 @@ def test_no_kernel_for_a_class_is_a_refusal(kernels: Callable[..., None]) -> Non
 
 
 class Refuses(Float64):
-    """Does not take long rows of integers, as a library may."""
+    """Fails on rows of 384 integers, as a library may."""
 
     name = "refuses"
 

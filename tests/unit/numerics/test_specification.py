@@ -1,4 +1,4 @@
-"""The lists of docs/spec/arithmetic.md section 6, run as they stand there, have the bits of the vectors."""
+"""The lists of docs/spec/arithmetic.md section 6, run from the page, have the bits of the vectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class F32:
 
 
 def lists() -> dict[str, Any]:
-    """The functions that the page's block of Python defines."""
+    """The functions defined by the page's Python block."""
     names: dict[str, Any] = {
         "f32": F32,
         "minimum": lambda x, y: F32(floats.minimum(x.bits, y.bits)),

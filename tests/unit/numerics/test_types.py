@@ -1,4 +1,4 @@
-"""Canonical bytes: what is stored, what is loaded from hostile bytes, and what is refused."""
+"""Canonical bytes: storing, loading hostile bytes, and refused input."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def test_wrong_storage_and_empty_tensors_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_a_buffer_has_the_bytes_without_a_copy(dtype: DType) -> None:
-    """Of every type, layout and rank; rows of the tensor itself where it lies as it is committed."""
+    """This holds for all types, layouts and ranks. A tensor already in committed form is not copied."""
     data = bytes(n % 2 for n in range(48)) if dtype is DType.BOOL else bytes(range(1, 49))
     x = from_bytes(data, dtype, (len(data) // dtype.itemsize,))
     assert canonical_buffer(x, dtype) == to_bytes(x, dtype) == data
-    if dtype is not DType.BOOL:  # a bool becomes 0 or 1 in a copy
+    if dtype is not DType.BOOL:  # bools are copied, as 0 or 1
         assert np.frombuffer(canonical_buffer(x, dtype), np.uint8).ctypes.data == x.data_ptr()
     for other in (x.reshape(2, -1).T, x[0], x[::2]):
         assert canonical_buffer(other, dtype) == to_bytes(other, dtype)

@@ -1,6 +1,6 @@
-"""numerics.json: the reference still writes it, and torch agrees with the reference on a larger random set.
+"""numerics.json is current, and torch agrees with the reference on a larger random set.
 
-That torch has the bits of the file: `tests/unit/vectors`.
+`tests/unit/vectors` compares torch with the file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""`python -m tests.unit.parallel.rank FOLDER RENDEZVOUS RANK SIZE STEPS FAULT`: a process of a group without a parent.
+"""`python -m tests.unit.parallel.rank FOLDER RENDEZVOUS RANK SIZE STEPS FAULT`: a process of a group.
 
-FAULT is what process 1 does: `none`; `update`, one weight's update is off by an ulp in the last step; `leave`, it ends
-before the last step. The others print a state root, or an error, as one line of JSON.
+FAULT is the fault of process 1. `none`: no fault. `update`: a weight's update is off by an ulp in the last
+step. `leave`: the process ends before the last step. Each process prints a state root, or an error, as one
+line of JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from protocol.tasks.bundles import load_bundle
 
 
 class Device(Interpreter):
-    """An interpreter that can be made to err where every process computes for itself."""
+    """An interpreter. With `broken`, it errs in the update that each process computes itself."""
 
     broken = False
 
@@ -38,7 +39,7 @@ class Device(Interpreter):
 
 
 def main(folder: str, rendezvous: str, rank: str, size: str, steps: str, fault: str) -> None:
-    """Train, and print what came of it."""
+    """Train, and print the state root or the error."""
     bundle = load_bundle(Path(folder))
     store = dist.FileStore(rendezvous, int(size))  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=int(rank), world_size=int(size))
@@ -55,7 +56,7 @@ def main(folder: str, rendezvous: str, rank: str, size: str, steps: str, fault: 
         print(json.dumps({"root": shared.agreed_root(state).hex()}), flush=True)
     except ParallelError as error:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}), flush=True)
-    os._exit(0)  # gloo would wait for those that have left
+    os._exit(0)  # gloo would wait for processes that have left
 
 
 if __name__ == "__main__":

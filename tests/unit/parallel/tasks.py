@@ -1,4 +1,4 @@
-"""Steps with four units, small enough to be trained by several processes in a test."""
+"""Steps with four units, small enough for several processes to train in a test."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ BUILD = {"mlp": mlp, "gpt": transformer}
 
 
 def written(step: CapturedStep, folder: Path) -> bytes:
-    """The hash of the step's bundle, which is then in a folder."""
+    """Write the step's bundle to a folder, and return its hash."""
     return write_bundle(Bundle.of("task", step, step.initial_state(SEED)), folder)
 
 
 def alone(step: CapturedStep, steps: int) -> State:
-    """What one process makes of it."""
+    """The state after training in one process."""
     state: State = step.initial_state(SEED)
     for _ in range(steps):
         state = step.step(state)

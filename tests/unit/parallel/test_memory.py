@@ -1,4 +1,4 @@
-"""Workers that memory cannot hold: refused before any starts, in plain words; a solver takes fewer."""
+"""Workers that do not fit in memory are refused before any starts; a solver uses fewer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.parallel.tasks import UNITS
 
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """What stands for /proc/meminfo."""
+    """The file used instead of /proc/meminfo."""
     path = tmp_path / "meminfo"
     monkeypatch.setattr(memory, "MEMINFO", path)
     return path
@@ -53,7 +53,7 @@ def test_workers_that_do_not_fit_are_refused_before_any_starts(
 
 def test_as_many_as_fit_where_it_is_known_and_all_where_it_is_not(free: Path) -> None:
     program = tasks.mlp().step_program
-    assert memory.fitting(program, 4) == 4  # no such file: another system
+    assert memory.fitting(program, 4) == 4  # no such file, as on another system
     has(free, 3 * memory.needed(program) + 4096)
     assert memory.fitting(program, 4) == 3
     assert memory.fitting(program, 2) == 2

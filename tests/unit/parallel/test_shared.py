@@ -1,5 +1,7 @@
-"""A step shared by processes: which instructions are units, who runs what, and the same bits, or an error that says
-which process is at fault."""
+"""A step shared by processes: its units, their distribution, and the same bits.
+
+Otherwise an error names the process at fault.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ X = TensorType(DType.F32, (300, 300))
 
 
 def heavy() -> Program:
-    """A program worth sharing."""
+    """A program that is expensive enough to share."""
     b = Builder("heavy")
     x = b.input(X)
     for _ in range(4):
@@ -35,7 +37,7 @@ def heavy() -> Program:
 
 
 def calling(count: int, *, chained: bool = False, spare: int = 0) -> Program:
-    """A program that calls `heavy` some times, and does something else `spare` times."""
+    """A program that calls `heavy` `count` times, and divides `spare` times."""
     b = Builder("top")
     x = y = b.input(X)
     results = []
@@ -73,7 +75,7 @@ def test_every_process_runs_its_units_and_what_it_needs_and_nothing_of_others(si
         for number in made.order:
             assert {program.producer(x.leaf) for x in program.instructions[number].operands} <= ran
         prepared = [n for n in made.order if program.instructions[n].op is Op.ADD]
-        assert len(prepared) == len(own) + 4  # an operand for each own unit, and the sum of all
+        assert len(prepared) == len(own) + 4  # one operand for each own unit, and the four sums
     exchanged = [
         [pair for place in sorted(made.exchanges) for pair in made.exchanges[place]] for made in plans
     ]
@@ -83,7 +85,7 @@ def test_every_process_runs_its_units_and_what_it_needs_and_nothing_of_others(si
 
 
 def ranks(folder: Path, place: Path, size: int, steps: int, fault: str = "none") -> list[dict[str, Any]]:
-    """What the processes of a group print; those that left print nothing."""
+    """Run the processes of a group, and return what they print. Those that leave print nothing."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LOOPBACK}
     command = [sys.executable, "-m", "tests.unit.parallel.rank", str(folder), str(place / fault)]
     started = [

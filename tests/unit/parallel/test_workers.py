@@ -1,4 +1,4 @@
-"""Worker processes: the bits of one process, an end for every failure, and nothing left behind."""
+"""Worker processes: the bits of one process, a clean end after every failure, and nothing left over."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ STEPS = 20
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tests run side by side."""
+    """Use one thread per process, because several tests run at once."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def gone(pids: list[int], seconds: float = 10) -> bool:
-    """Whether no process of these ids runs, soon."""
+    """Whether all processes with these ids end within `seconds`."""
     deadline = monotonic() + seconds
     while any(running(pid) for pid in pids):
         if monotonic() > deadline:
@@ -43,7 +43,7 @@ def gone(pids: list[int], seconds: float = 10) -> bool:
 
 
 def running(pid: int) -> bool:
-    """Whether a process computes, rather than waits to be buried by its parent."""
+    """Whether a process runs and is not a zombie."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] != "Z"
@@ -52,7 +52,7 @@ def running(pid: int) -> bool:
 
 
 def no_more(_number: int, _state: State) -> None:
-    """For steps that nobody looks at."""
+    """A callback that ignores the steps."""
 
 
 def same_bits(model: str, processes: int, folder: Path) -> None:
@@ -62,7 +62,7 @@ def same_bits(model: str, processes: int, folder: Path) -> None:
     with Workers(folder, hash_, step.step_program, processes) as workers:
         pids = workers.pids
         state: State = step.initial_state(SEED)
-        for first in (1, 1 + STEPS // 2):  # from a file, then from what they have
+        for first in (1, 1 + STEPS // 2):  # first from a file, then from the workers' state
             state = workers.run(state, first, STEPS // 2, lambda n, s: seen.append((n, metrics(s))))
         assert len(pids) == processes
     assert gone(pids)
@@ -123,7 +123,7 @@ workers.run(step.initial_state(tasks.SEED), 1, 1_000_000, tell)
 def parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A process whose two workers are at work, and their ids."""
+    """A process with two running workers, and the workers' ids."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     hash_ = tasks.written(tasks.mlp(), tmp_path)
     command = [sys.executable, "-c", PARENT, str(tmp_path), hash_.hex()]
@@ -150,7 +150,7 @@ def test_workers_end_with_their_parent_and_leave_nothing(
     process, pids = parent
     assert [running(pid) for pid in pids] == [True, True]
     assert list(tmp_path.glob("assay-workers-*/state"))
-    os.killpg(process.pid, how)  # as a terminal does; workers are in their own groups
+    os.killpg(process.pid, how)  # like a terminal; workers have their own process groups
     assert gone(pids)
     assert process.wait(10) != 0
     assert not list(tmp_path.glob("assay-workers-*"))
@@ -172,7 +172,7 @@ def test_another_bundle_than_was_promised_is_not_trained(tmp_path: Path) -> None
 def test_a_machine_that_fails_its_self_check_commits_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A library that every process loads sets flush-to-zero, as those built with -ffast-math do."""
+    """A library loaded by every process sets flush-to-zero, as libraries built with -ffast-math do."""
     step = tasks.mlp()
     hash_ = tasks.written(step, tmp_path)
     (tmp_path / "sitecustomize.py").write_text("import torch\ntorch.set_flush_denormal(True)\n")

@@ -1,4 +1,4 @@
-"""Small random programs for property tests: instructions picked one by one over a pool of values."""
+"""Small random programs for property tests. Each instruction takes operands from a pool of values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_ELEMENTS = 4096
 
 
 class Bounded(Builder):
-    """Refuses values that are too large to be judged element by element."""
+    """Refuses values that are too large to judge element by element."""
 
     def _append(
         self, op: Op, operands: Sequence[Value], results: Sequence[TensorType], attributes: bytes
@@ -41,17 +41,17 @@ class Pool:
 
     @property
     def v(self) -> Value:
-        """Any value."""
+        """A random value."""
         return self.r.choice(self.values)
 
     @property
     def ranked(self) -> Value:
-        """Any value of rank 1 or more."""
+        """A random value of rank 1 or more."""
         return self.r.choice([value for value in self.values if value.shape])
 
 
 def _scatter_sum(p: Pool) -> Value:
-    """By the first elements of any value, as many as a row has."""
+    """A `scatter_sum` of a random value, with the first elements of a random value as the index."""
     x = p.b.pad_rows(p.b.cast(p.ranked, DType.I64), 0)
     index = p.b.cast(p.b.strided(p.ranked, (x.shape[-1],), (1,)), DType.I32)
     return p.b.scatter_sum(index, x, p.r.randint(1, 9))
@@ -105,7 +105,7 @@ MOVES: tuple[Callable[[Pool], Value], ...] = (
 
 
 def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
-    """The value of a move, with operands that fit if a few draws find any."""
+    """The value of a move, or nothing if ten draws find no fitting operands."""
     for _ in range(10):
         with suppress(RuleError):
             return [move(pool)]
@@ -114,7 +114,7 @@ def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
 
 @dataclass(frozen=True)
 class Loop:
-    """A body whose first `kept` inputs are carried, and how often it runs."""
+    """A body, the number `kept` of its first inputs that are carried, and the number of runs."""
 
     body: Program
     kept: int
@@ -122,7 +122,10 @@ class Loop:
 
 
 def random_loop(r: random.Random) -> Loop:
-    """One or two carried values and a fixed one; the body gives the last values of their types that it comes to."""
+    """A loop with one or two carried values and a fixed one.
+
+    The body returns the latest values of the carried types.
+    """
     b = Bounded("body")
     kept = r.randint(1, 2)
     types = [TensorType(r.choice(list(DType)), r.choice(((), (4,), (3, 4)))) for _ in range(kept)]
@@ -138,7 +141,7 @@ def random_loop(r: random.Random) -> Loop:
 def random_program(
     r: random.Random, callees: list[Program], moves: int = 35, loops: Sequence[Loop] = ()
 ) -> Program:
-    """A program of the instructions that happened to fit, over two to five inputs, with calls and loops."""
+    """A random program with a key and two to five more inputs, calls of the callees, and the loops."""
     b = Bounded("random")
     pool = Pool(b, r, [b.input(TensorType(DType.U32, (2,)))])
     pool.values.extend(
@@ -158,7 +161,7 @@ def random_program(
 
 
 def _operands(pool: Pool, callee: Program) -> list[Value]:
-    """The latest values of the callee's types, or ones."""
+    """For each input of the callee, the latest value of its type, or ones."""
     by_type = {value.type: value for value in pool.values}
     return [by_type.get(type_) or pool.b.constant(type_.dtype, type_.shape, 1) for type_ in callee.inputs]
 

@@ -1,4 +1,4 @@
-"""One or more instructions of every primitive, and operands that are mean to them."""
+"""One or more instructions of every primitive, with difficult operands."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ EXPONENTS: tuple[int, ...] = (0, 1, -1, 13, 30, -95, -96, 128, 32767, -32767, 40
 
 @dataclass(frozen=True)
 class Sample:
-    """An instruction over some inputs; `fills` says what each operand is filled with."""
+    """An instruction over inputs. `fills` has the kind of values for each operand."""
 
     name: str
     instruction: Instruction
     fills: tuple[str, ...]
 
     def operands(self, seed: int) -> list[Tensor]:
-        """Random operands, the same for the same seed."""
+        """Random operands, determined by the seed."""
         draw = random.Random(f"{self.name} {seed}")
         return [fill(type_, how, draw) for type_, how in zip(self.instruction.operand_types, self.fills)]
 
 
 def fill(type_: TensorType, how: str, draw: random.Random) -> Tensor:
-    """`bits`: edges and random bits. `finite`: no NaN, no infinity. `ties`: few values. `index`: about 0 … 8."""
+    """Fill a tensor.
+
+    `bits`: edge cases and random bits. `finite`: no NaN and no infinity. `ties`: 0 and 1 with both signs.
+    `index`: about 0 … 8. `exponent`: about -150 … 150.
+    """
     values = [_one(type_.dtype, how, draw) for _ in range(type_.elements)]
     data = b"".join((v % (1 << type_.dtype.width)).to_bytes(type_.dtype.itemsize, "little") for v in values)
     return from_bytes(data, type_.dtype, type_.shape)
@@ -59,7 +63,7 @@ def _one(dtype: DType, how: str, draw: random.Random) -> int:
 
 
 def loader(instruction: Instruction, data: Sequence[bytes]) -> Load:
-    """Bits of single elements, from the canonical bytes of the operands as chunks would hold them."""
+    """A function that loads single elements' bits from the operands' canonical bytes, as chunks hold them."""
     sizes = [operand.type.dtype.itemsize for operand in instruction.operands]
 
     def load(operand: int, element: int) -> int:
@@ -73,7 +77,7 @@ def loader(instruction: Instruction, data: Sequence[bytes]) -> Load:
 def sample(
     name: str, types: Sequence[TensorType], make: Callable[..., Value], fills: Sequence[str] = ()
 ) -> Sample:
-    """Record `make(builder, *inputs)`, which ends in the instruction to sample."""
+    """Record `make(builder, *inputs)` and sample its last instruction."""
     b = Builder(name)
     make(b, *[b.input(type_) for type_ in types])
     given = tuple(fills) or ("bits",) * len(types)
@@ -85,7 +89,7 @@ def _call(method: str, *after: Any) -> Callable[..., Value]:
 
 
 def t(dtype: DType, *shape: int) -> TensorType:
-    """A type, short."""
+    """A tensor type."""
     return TensorType(dtype, shape)
 
 

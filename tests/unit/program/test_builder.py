@@ -1,4 +1,4 @@
-"""The builder's views and conveniences give what torch's give, and record no more than they must."""
+"""The builder's views and helpers match torch and record no unnecessary instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check` accepts what the builder records and refuses a table of broken programs, naming the instruction."""
+"""`check` accepts programs of the builder, and refuses broken programs and names the instruction."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def good_other() -> Program:
 
 
 def only(op: Op, operand: TensorType, result: TensorType) -> Program:
-    """An input and one instruction over it."""
+    """A program with one input and one instruction."""
     read = Instruction(Op.INPUT, 0, (), (operand,), attrs.encode_index(0))
     return Program((operand,), (result,), (read, Instruction(op, 1, (Operand(0, operand),), (result,))))
 

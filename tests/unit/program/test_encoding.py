@@ -1,6 +1,6 @@
-"""The bytes of types, instructions and programs: strict (encoding.md sections 1, 3, 4).
+"""The strict encoding of types, instructions and programs (encoding.md sections 1, 3, 4).
 
-That those of programs.json decode, encode and run as the file says: `tests/unit/vectors`.
+`tests/unit/vectors` checks that the package decodes, encodes and runs the programs of programs.json.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_a_cut_instruction_is_refused_or_is_another_one(
     except EncodingError:
         return
     assert found.encode() == cut
-    assert len(cut) >= len(whole) - len(instruction.attributes)  # only attributes run to the end
+    assert len(cut) >= len(whole) - len(instruction.attributes)  # a valid cut can only shorten the attributes
 
 
 @given(st.binary(max_size=80))

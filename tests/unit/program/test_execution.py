@@ -1,4 +1,4 @@
-"""Fast and traced execution have the same bits; a call is its body; another evaluator can stand in."""
+"""Fast and traced execution have the same bits; a call equals its body; the evaluator can be replaced."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data_of(program: Program, outputs: Sequence[Tensor]) -> list[bytes]:
 
 
 def frames(run: Trace) -> list[Trace]:
-    """A trace and all below it."""
+    """A trace and all traces below it."""
     below = [frame for number in run.program.calls() for frame in frames(run.callee(number))]
     return [run, *below]
 
@@ -79,7 +79,7 @@ def test_fast_equals_traced(seed: int) -> None:
 
 
 def _bits(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Pairs that can be viewed as bytes: of rank 1 at least, contiguous."""
+    """Pairs of tensors that can be viewed as bytes: rank 1 or more, the first one contiguous."""
     return [(torch.atleast_1d(x).contiguous(), torch.atleast_1d(y)) for x, y in zip(xs, ys, strict=True)]
 
 
@@ -149,7 +149,7 @@ def test_inputs_of_other_types_are_refused(inputs: list[Tensor]) -> None:
 
 
 class OneUlp(Interpreter):
-    """Moves the first element of the results of one instruction up by one bit, and goes on."""
+    """Adds one to the bits of one instruction's first result element, and continues."""
 
     def __init__(self, path: Path, number: int) -> None:
         super().__init__()
@@ -228,7 +228,7 @@ def test_cost_counts_operations_of_primitives_and_callees() -> None:
 
 
 def test_every_element_of_a_trace_follows_from_its_operands() -> None:
-    """What a judge does, over the primitives of random programs."""
+    """Judge every primitive of random programs as an arbiter does."""
     for seed in range(20):
         r = random.Random(seed)
         program = random_program(r, [], moves=40)

@@ -1,4 +1,4 @@
-"""What is worked out of a program is worked out once, and goes with the program."""
+"""A result derived from a program is computed once, and freed with the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.program.parallel.units import units
 
 
 def program(factor: int = 0x3F800000) -> Program:
-    """One product."""
+    """A program with one product."""
     b = Builder("scaled")
     b.output(b.mul(b.input(TensorType(DType.F32, (3,))), b.f32(factor)))
     return b.build()

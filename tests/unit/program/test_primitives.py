@@ -1,4 +1,4 @@
-"""Every primitive: torch, plain integers and the chunks that a proof opens say the same (encoding.md section 3)."""
+"""Every primitive: torch, plain integers and the opened chunks of a proof agree (encoding.md section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repeat` is n runs of its body, in frames of at most 16 calls, log16 n deep."""
+"""`repeat` runs its body n times, in frames of at most 16 calls, log16 n levels deep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ STEP = TensorType(DType.I32, ())
 
 
 def mixing() -> Program:
-    """Carried words and a counter, a fixed multiplier: words times multiplier plus counter, counter plus 1."""
+    """Carry words and a counter, with a fixed multiplier.
+
+    Each run gives words x multiplier + counter, and counter + 1.
+    """
     b = Builder("mixing")
     words, counter, multiplier = b.input(WORDS), b.input(STEP), b.input(WORDS)
     b.output(b.add(b.mul(words, multiplier), b.cast(counter, DType.U32)))

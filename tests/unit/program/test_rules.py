@@ -1,4 +1,4 @@
-"""Every primitive refuses operands, results and attributes that encoding.md section 3 does not give it."""
+"""Every primitive refuses operands, results and attributes that encoding.md section 3 does not allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW = TensorType(F32, (2, 4))
 
 @dataclass
 class Scene:
-    """A builder with a value of every kind that a rule may be offered."""
+    """A builder with a value of each kind for the rules."""
 
     b: Builder = field(default_factory=Builder)
 

@@ -1,4 +1,4 @@
-"""Outliers in the rows of contractions are found, and the measuring changes nothing."""
+"""Outliers in rows of contractions are found, and measuring changes no results."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""A step on a device reads nothing back from it and copies nothing to it: otherwise no CUDA graph could hold the
-step.
+"""A step on a device copies nothing from or to the device. Otherwise a CUDA graph could not hold the step.
 
-Shown without a device: torch's `meta` tensors have shapes and no values, so whatever asks for one raises, and they
-take the ways through the code that a CUDA device takes. Python's own products of integers of unknown size do read
-back: a step that has them is not recorded.
+The tests need no device. Torch's `meta` tensors have shapes but no values, so reading a value raises. They
+take the same code paths as tensors on a CUDA device. Products of integers of unknown size do read back, so a
+step with such products is not recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ META = torch.device("meta")
 
 
 class _OneDevice(TorchDispatchMode):
-    """Raises where an operation has tensors of two devices."""
+    """Raises if an operation has tensors of two devices."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -49,20 +48,20 @@ class _OneDevice(TorchDispatchMode):
 
 
 def twice(step: Callable[[], object]) -> None:
-    """The first time constants are copied to the device and stay there."""
+    """Run the step twice. Only the first run may copy constants to the device, where they stay."""
     step()
     with _OneDevice():
         step()
 
 
 def made(seed: int) -> tuple[Program, random.Random]:
-    """A random program, and what its inputs are drawn from."""
+    """A random program, and the generator for its inputs."""
     r = random.Random(seed)
     return random_program(r, [random_program(r, [])]), r
 
 
 def has_products(program: Program) -> bool:
-    """Whether it has products of integers of unknown size."""
+    """Whether the program has products of integers of unknown size."""
     return any(each.op is Op.DOT for frame in program.closure() for each in frame.instructions)
 
 
@@ -78,7 +77,7 @@ def test_random_programs(seed: int) -> None:
 def test_library_functions(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         dispatch, "_chosen", lambda *_: Float64()
-    )  # without values no kernel passes a self-test
+    )  # without values, no kernel passes its self-test
     kernel = CATALOGUE[case.function].kernel(case.attributes)
     given = [x.to(META) for x in operands(case, FILLS[0], 0)]
     twice(lambda: kernel(given))

@@ -1,4 +1,4 @@
-"""A step program maps a state to a state, and says the roots of both (encoding.md sections 2 and 4)."""
+"""A step program maps a state to a state, and gives their roots (encoding.md sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = torch.arange(-3.0, 5.0).reshape(2, 4)
 
 
 def step_program() -> StepProgram:
-    """w, n, data, rate: w - rate data[n], n + 1."""
+    """Map (w, n, data, rate) to (w - rate data[n], n + 1)."""
     b = Builder("step")
     w, n = b.input(TensorType(F32, (4,))), b.input(TensorType(DType.I32, ()))
     data, rate = b.input(ROW), b.input(TensorType(F32, ()))

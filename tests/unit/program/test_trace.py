@@ -1,4 +1,4 @@
-"""A trace holds what fits, computes the rest again, and asks each instruction no more than it must."""
+"""A trace keeps values that fit, recomputes the others, and runs no instruction more than necessary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ X = torch.arange(-16.0, 16.0).reshape(4, 8)
 
 
 class Counting(Interpreter):
-    """Counts the instructions that were run, by frame and number."""
+    """Counts runs of each instruction, by frame and number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ def inner() -> Program:
 
 
 def chain() -> Program:
-    """0 input, 1 … 4 a chain of negations and absolutes, 5 a sum of the last two, 6 a call on two of them, 7 output."""
+    """0 input, 1 … 4 a chain of sums and negations, 5 the sum of the last two, 6 a call, 7 output."""
     b = Builder("chain")
     values = [b.input(ROW)]
     for k in range(4):
@@ -68,7 +68,7 @@ def test_values_are_the_same_however_little_is_held(room: int) -> None:
 
 
 def test_everything_that_fits_is_held() -> None:
-    run, evaluator = made(6 * ROW.nbytes)  # all but the input, which does not count
+    run, evaluator = made(6 * ROW.nbytes)  # all leaves except the input, which does not count
     for leaf in range(7):
         run.value(leaf)
     assert not evaluator.ran

@@ -1,6 +1,6 @@
-"""One round of the smallest market, for tests that compute every end by hand.
+"""One round of the smallest market, for tests that compute each outcome by hand.
 
-One solver without competition asks its cost of 60 tokens. K = q = V = 1: one seat, which has the only segment.
+One solver without competition asks for its cost of 60 tokens. K = q = V = 1: one seat has the only segment.
 """
 
 from collections.abc import Sequence
@@ -46,15 +46,15 @@ SMALL = MarketParameters(
     retrain_reward=80 * TOKEN,
 )
 GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
-"""At 10^-6 tokens for one gas."""
+"""In tokens, at 10^-6 tokens per gas."""
 REPLAY = 66
-"""1.1 times the training of the only segment."""
+"""The cost of a replay in tokens: 1.1 times the training of the only segment."""
 SPOKE = 3 + 2
-"""A game's cost and a seat's fee: what a seat has that challenged, beside reward and bond."""
+"""A game's cost and a seat's fee, which a challenging seat receives with the reward and the bond."""
 SLASH_BURNED = 1000 - 50 - 100
-"""All but reward and restitution, where no seat has a claim."""
+"""The stake less reward and restitution, if no seat has a claim."""
 SILENCE = 2 + 1
-"""The fee of a seat and the draw's."""
+"""The fees of a seat and of a draw."""
 
 
 def play(
@@ -72,7 +72,7 @@ def play(
 def result(
     people: Population, *, runs: int = 4, rounds: int = 1, auction: Auction = cheapest, **changed: Any
 ) -> Columns:
-    """Anyone who wins is paid its ask, unless bids are to go down: so amounts are round."""
+    """Simulate one or more rounds. By default the winner is paid its ask, which keeps amounts round."""
     parameters = SMALL.with_values(changed)
     found = simulate(
         Case(parameters, people, auction), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1)
@@ -85,7 +85,7 @@ def result(
 
 
 def each(columns: Columns, **expected: float) -> None:
-    """All runs give these values, and no others of the ends happen."""
+    """All runs have the expected values. If one of them is an end of a task, no other end happens."""
     ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
     quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
     for name, value in {**quiet, **expected}.items():

@@ -1,4 +1,4 @@
-"""Strategies, one by one, on all that they can see; populations; and your own strategy in a few lines."""
+"""Each strategy on everything it can see; populations; and a custom strategy in a few lines."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -31,7 +31,7 @@ from sim.units import TOKEN
 
 PARAMETERS = MarketParameters(segments=40, budget=100 * TOKEN, restitution=0)
 SEEN = list(product([True, False], repeat=3))
-"""Served, hit, attested by others."""
+"""All combinations of served, hit and attested by others."""
 
 
 def flags(*values: bool) -> Flags:
@@ -45,9 +45,9 @@ def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
-"""By what is seen, in the order of SEEN: where something is served, where others attested."""
+"""One digit for each entry of SEEN: never, if served, if others attested, always."""
 HONEST = (SERVED, "00110000", "11001111")
-"""Replays what is served, attests what is right of it, challenges the rest."""
+"""Replays if served, attests if that is right, and challenges otherwise."""
 BLIND = (NOBODY, SERVED, NOBODY)
 
 
@@ -66,18 +66,18 @@ BLIND = (NOBODY, SERVED, NOBODY)
     ],
 )
 def test_verifiers(strategy: Verifier, expected: tuple[str, str, str]) -> None:
-    """Replays, attests, challenges."""
+    """`expected` has the replays, the attestations and the challenges."""
     check = strategy.check(seats())
     assert tuple("".join("01"[done] for done in part.astype(int)) for part in check) == expected
 
 
 @pytest.mark.parametrize("kind", VERIFIERS.values())
 def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
-    """Where a strategy does not replay, it does the same whether a replay would differ or not."""
+    """A strategy that does not replay acts the same whether or not a replay would differ."""
     for luck in (0.0, 0.7, 0.999):
         check = kind().check(seats(luck))
         hit = seats().hit
-        # SEEN has the same sights with and without a difference in the same order.
+        # In SEEN, the entries with a hit and those without have the same order.
         alike = [(part[hit] == part[~hit]) for part in check]
         assert (
             np.logical_and.reduce(alike) | check.replays[hit] | check.replays[~hit] | ~seats().served[hit]
@@ -225,7 +225,7 @@ def test_names_tell_strategies_apart() -> None:
 
 @dataclass(frozen=True)
 class Undercutter(Solver):
-    """Asks half of everybody's cost."""
+    """Asks for half of each solver's cost."""
 
     name: ClassVar[str] = "undercutter"
 

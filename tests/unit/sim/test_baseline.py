@@ -1,4 +1,4 @@
-"""The baseline: what the engine plays meets the closed forms at every point, and a defect of either is seen."""
+"""The baseline: the engine meets the closed forms at every point, and a defect of either is found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     claims = list(results.answer.claims)
     assert len(claims) == 3 * 28
     assert failed(claims) == []
-    # The errors are small enough to tell: at the middle of the grid, below 2 percent of the tasks.
+    # The errors are small enough: in the middle of the grid, below 2 percent of the tasks.
     middle = next(c for c in claims if c.text == "escape at false_share 0.1, honest_share 0.5")
     assert 0 < middle.together.error < 0.02
     s = Baseline().parameters()

@@ -1,4 +1,4 @@
-"""The command `sim`: quick help, one line and a code for every mistake, one envelope for programs, the whole way."""
+"""The command `sim`: quick help, one line and an exit code per mistake, JSON output, and a whole run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from sim.parameters import MarketParameters, unit_of
 
 HEAVY = ("numpy", "pyarrow", "matplotlib", "rich.progress", "sim.results.results")
 MOST_TIMES = 1.6
-"""`sim --help` beside a bare Typer command's. On an idle core they take 0.24 s and 0.2 s of processor time."""
+"""The limit on the processor time of `sim --help`, relative to a bare Typer command.
+
+On an idle core they take 0.24 s and 0.2 s.
+"""
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef run(): pass\napp()"
 START = "import sim.cli as cli; cli.main()"
 TINY = """
@@ -77,7 +80,7 @@ def test_help_takes_little_more_than_typer_itself(tmp_path: Path) -> None:
 
 
 def seconds(*arguments: object, folder: Path, code: str) -> float:
-    """Processor time, for other work on the machine is not the command's."""
+    """Processor time of the command, which does not depend on other work on the machine."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert "Usage:" in run(*arguments, folder=folder, code=code).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -176,7 +179,7 @@ def test_an_interrupted_run_leaves_no_process_and_the_same_command_finishes_it(
 ) -> None:
     arguments = ["run", "tiny.py", "--out", "here", "--jobs", "2"]
     command = [sys.executable, "-c", START, *arguments]
-    # A shell's background job ignores SIGINT, and so would all that it starts, this command too.
+    # Background jobs of a shell ignore SIGINT, and so would this command if it inherited that.
     heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard

@@ -1,4 +1,4 @@
-"""docs/economics.md is what the kept findings and the recommended file say, and every figure it shows is there."""
+"""docs/economics.md matches the stored findings and the recommended file, and all its figures exist."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def test_fees_are_those_of_the_table() -> None:
 
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A page of one study, in its own folder."""
+    """A folder for a page of one study."""
     monkeypatch.setattr(economics_page, "STUDIES", {"baseline": STUDIES["baseline"]})
     monkeypatch.setattr(economics_page, "FIGURES", tmp_path / "docs" / "figures")
     monkeypatch.setattr(economics_page, "KEPT", tmp_path / "docs" / "economics.json")

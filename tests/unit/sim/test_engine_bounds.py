@@ -1,4 +1,4 @@
-"""Amounts that would leave 62 bits are refused before anything is played, whatever they overflow on the way."""
+"""Amounts beyond 62 bits are refused before any round, even if an intermediate value overflows."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[s
 
 
 def test_costs_and_gains_by_hand() -> None:
-    """2 seats of 2 segments, drawn twice, and a bystander that may replay all 10: 18 replays of 5 tokens, 4
-    attestations; 4 + 3 + 4 games and one in another's place.
+    """18 replays of 5 tokens: 2 seats of 2 segments, drawn twice, and a bystander that may replay all 10.
+
+    Also 4 attestations, and 12 games: 4 + 3 + 4, and one in another account's place.
     """
     parameters = MarketParameters(
         budget=100 * TOKEN,
@@ -80,9 +81,9 @@ def test_costs_and_gains_by_hand() -> None:
 
 
 def test_capital_by_hand() -> None:
-    """At 100 % a year, a tenth of one to the submission, a fifth to the settlement, a half for each side of a game.
+    """100 % a year: 0.1 years to the submission, 0.2 to the settlement, 0.5 for each side of a game.
 
-    4 seats of 1 + 1 tokens; bonds of 3, of 4 seats and 4 + 3 more games.
+    There are 4 seats of 1 + 1 tokens, and bonds of 3 tokens for 4 seats and 4 + 3 more games.
     """
     parameters = MarketParameters(
         **dict.fromkeys(("gain", "training_cost", "gas_price"), 0),

@@ -1,4 +1,4 @@
-"""One round of the smallest market, to the token unit: what everybody's locks cost, computed by hand."""
+"""One round of the smallest market: the capital cost of all locks, by hand and to the token unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.sim.small_market import play
 
 TIMES: Mapping[str, Any] = {"training_time": YEAR // 10, "audit_time": YEAR // 5, "game_time": YEAR // 20}
 TRAINED, AUDITED, PLAYED = 0.1, 0.2, 0.1
-"""Years; a game takes both sides' time."""
+"""Times in years. A game takes the time of both sides."""
 ESCROW = 100 + 2 + 8
 PENALTY, STAKE, SEAT, BOND = 10, 1000, 2 + 1, 20
 
@@ -26,7 +26,7 @@ PENALTY, STAKE, SEAT, BOND = 10, 1000, 2 + 1, 20
 def paid(
     solver: Solver, *verifiers: tuple[Verifier, int], rate: float = 1.0, **changed: Any
 ) -> dict[str, Any]:
-    """What each party pays for its locks: the difference to a market where capital is free."""
+    """The cost of each party's locks: the difference from a market with free capital."""
     free: Columns = play(solver, *verifiers, **TIMES, **changed)
     priced = play(solver, *verifiers, **TIMES, capital_rate=rate, **changed)
     for name, column in free.items():
@@ -79,7 +79,7 @@ def test_a_game_holds_the_stake_and_the_bond() -> None:
 
 
 def test_games_are_played_side_by_side() -> None:
-    """Six bonds, and the stake is held once. Nobody's doubles: the first that does is the seventeenth."""
+    """Six bonds are held, and the stake once. Bonds double only from the seventeenth on."""
     found = paid(Solver(), (Verifier(), 1), bystanders=[(Griefer(1.0, games=3), 2)])
     assert found["solver_honest"] == PENALTY * TRAINED + STAKE * (AUDITED + PLAYED)
     assert found["bystander_griefer"] == 6 * BOND * PLAYED
@@ -101,7 +101,7 @@ def test_submitters_that_challenge_lock_bonds() -> None:
 
 
 def test_each_account_that_is_drawn_locks_its_seat() -> None:
-    """Three absent accounts, drawn one after the other; the empty seat after them locks nothing."""
+    """Three absent accounts are drawn in turn. The empty seat after them locks nothing."""
     assert paid(Solver(), (Absent(), 3))["verifier_absent"] == 3 * SEAT * AUDITED
 
 

@@ -1,4 +1,4 @@
-"""Redraws, seat by seat: an attested account stays, and later ones see it."""
+"""Redraws seat by seat: an account that attested keeps its seat, and later accounts see its attestation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from sim.parameters import MarketParameters
 
 
 class Seated(Checker):
-    """Seats the accounts that the test names, draw after draw; records the requested draws, and which accounts could
-    not be drawn.
-    """
+    """Seats the accounts in `drawn`, draw by draw. Records the requested seats and the bound accounts."""
 
     drawn: Sequence[Sequence[int]]
 
@@ -41,7 +39,7 @@ class Seated(Checker):
 
 
 def checked(people: Population, drawn: Sequence[Sequence[int]], **changed: Any) -> tuple[Checks, Seated]:
-    """One task of an honest solver."""
+    """Check one task of an honest solver."""
     parameters = MarketParameters(
         segments=3, verifiers=len(drawn[0]), segments_per_verifier=1, device_spread=0.0, **changed
     )

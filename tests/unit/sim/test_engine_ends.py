@@ -1,4 +1,4 @@
-"""One round of the smallest market, to the token unit: ends and challenges, computed by hand."""
+"""One round of the smallest market: ends and challenges, by hand and to the token unit."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
 
 
 def test_a_lost_challenge_costs_the_bond() -> None:
-    """Anyone who accuses does not attest: it loses its seat too, and nobody else is there."""
+    """The accuser does not attest, so it also loses its seat. No other account is left."""
     found = play(Solver(), (Accusing(), 1))
     each(
         found,
@@ -118,13 +118,13 @@ def test_accusing_blindly_does_not_convict_a_cheat() -> None:
 
 
 def test_a_conviction_comes_before_a_redraw() -> None:
-    """Two seats: who is absent loses nothing where the other one convicts."""
+    """Two seats: the absent account loses nothing if the other one convicts."""
     found = play(Lazy(1.0), (Verifier(), 1), (Absent(), 1), verifiers=2)
     each(found, convicted=1, silent=0, redrawn=0, profit_verifier_absent=0, burned=SLASH_BURNED - SPOKE)
 
 
 def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
-    """Two of four segments false: an account that replays the seat finds the same as the one before would have."""
+    """Two of four segments are false. The new account convicts as often as the first one would have."""
     found = play(Lazy(0.5), (Absent(), 1), (Verifier(), 1), segments=4, runs=4000)
     first, again = (found["convicted"][found["redrawn"] == n] for n in (0, 1))
     for seen in (first, again):
@@ -132,13 +132,13 @@ def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
 
 
 def test_copying_follows_the_first() -> None:
-    """Two seats and two accounts: the copy has something to copy."""
+    """Two seats and two accounts: the copier finds an attestation to copy."""
     found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2)
     each(found, settled=1, silent=0, profit_verifier_copying=2 - GAS_ATTEST)
 
 
 def test_whoever_copies_finds_no_attestation_of_who_is_offline() -> None:
-    """The honest one is there in half of the tasks; else both seats are silent, and nobody is left."""
+    """The honest account is online in half of the tasks. Otherwise both seats are silent."""
     found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, downtime=0.5, runs=2000)
     assert found["settled"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 2000**0.5)
     assert (found["settled"] + found["void"] == 1).all()
@@ -186,14 +186,14 @@ def test_bonds_of_moot_games_return() -> None:
 def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(), silence_rate=1.0)
     each(found, convicted=1, false=0, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
-    # The only segment is convicted, which the seat has attested.
+    # The seat attested the only segment, and that segment is convicted.
     each(found, burned=SLASH_BURNED, profit_verifier_honest=-REPLAY - GAS_ATTEST)
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(2))
     each(found, settled=1, dismissed=2, profit_submitter=-60 - 2 - 1 - 2 * (20 + GAS_DISPUTE))
 
 
 def test_a_solver_may_be_silent_in_each_of_its_games() -> None:
-    """Three games, two of one challenger: all are answered with the chance of a half, to its third power."""
+    """Three games, two of them by one challenger. All are answered with chance (1/2)^3."""
     others = [(Griefer(1.0, games=2), 1)]
     submitter = Challenging()
     found = play(
@@ -231,7 +231,7 @@ def test_a_shill_lowers_a_second_price() -> None:
 
 
 def test_a_shill_lowers_the_price_to_its_own() -> None:
-    """From nine tenths of the budget in steps of 2 %: within one of them."""
+    """Bids go down in steps of 2 %, so the price is within a step of the shill's. Alone, a solver gets 90."""
     for submitter, least, most in ((Shill(0.7, 0.7), 70 * 0.98, 70 / 0.98), (Submitter(), 90, 90)):
         people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=submitter)
         found = simulate(Case(SMALL, people, descending), runs=4, rounds=1, seed=np.random.SeedSequence(1))

@@ -1,4 +1,4 @@
-"""Tasks in flight together: nobody has a seat in two of them, and no token is in two of their stakes."""
+"""Tasks in flight: no account has a seat in two of them, and no token is in two stakes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def market(people: Population, rounds: int, **changed: Any) -> Market:
 
 
 def drawn(played: Market) -> list[int]:
-    """Everybody that one round's task has drawn, in the first row."""
+    """The accounts drawn by a round's task, in the first row."""
     task = played.begin()
     checks = played.checker.check(task)
     played.closer.end(task, checks)
@@ -38,7 +38,7 @@ def drawn(played: Market) -> list[int]:
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
 def test_nobody_has_seats_of_two_tasks_in_flight(overlap: int) -> None:
-    """Six accounts, of three tasks with two seats at most: all are bound, and then the first ones are free again."""
+    """Six accounts and at most three tasks of two seats: all are bound, and then the first are free again."""
     people = population([(Solver(), 1)], [(Verifier(), 6)])
     played = market(people, 40, verifiers=2, overlap=overlap)
     tasks = [drawn(played) for _ in range(40)]
@@ -50,8 +50,10 @@ def test_nobody_has_seats_of_two_tasks_in_flight(overlap: int) -> None:
 
 
 def test_whoever_was_silent_is_suspended_as_long() -> None:
-    """One absent account and one honest one: where the first task draws both, the second one finds nobody, and where
-    it draws the honest one alone, the second one finds the other, which is silent then.
+    """One absent and one honest account.
+
+    If the first task draws both, the second task finds nobody. If the first task draws only the honest
+    account, the second task draws the absent one, which is silent.
     """
     people = population([(Solver(), 1)], [(Absent(), 1), (Verifier(), 1)])
     found = result(people, runs=64, rounds=2, overlap=2)
@@ -59,7 +61,7 @@ def test_whoever_was_silent_is_suspended_as_long() -> None:
 
 
 def test_a_redraw_passes_over_those_that_tasks_in_flight_have() -> None:
-    """Three accounts, one of them absent: the second task's redraws find two of them, never the first task's."""
+    """A task's redraws never find an account of the task before."""
     people = population([(Solver(), 1)], [(Absent(), 2), (Verifier(), 1)])
     played = market(people, 9, overlap=2)
     tasks = [drawn(played) for _ in range(9)]
@@ -73,7 +75,7 @@ def test_the_oldest_task_is_over_first() -> None:
     assert seated.accounts(2).shape == (0, 2)
     for task in ([[4, NOBODY], [NOBODY, 5]], [[6, 7], [NOBODY, NOBODY]], [[8, 9]]):
         seated.add(np.array(task))
-    # Columns are filled up; a line of nobody is left out.
+    # Columns are compacted, and rows without accounts are dropped.
     assert [sorted(column) for column in seated.accounts(2).T.tolist()] == [[6, 8], [7, 9]]
     alone = Seated(1)
     alone.add(np.array([[4, 5]]))
@@ -102,16 +104,16 @@ def test_a_solver_bids_no_more_than_its_stakes_cover(overlap: int, capital: int,
 
 
 def test_what_it_earns_is_capital_too() -> None:
-    """60 tokens a task: a stake of 120 is there after two of them."""
+    """A task earns 60 tokens, so two tasks earn another stake of 120."""
     people = population([(Solver(), 1)], [(Verifier(), 9)])
     stake: dict[str, Any] = {"stake": 120 * TOKEN, "retrain_reward": 10 * TOKEN, "restitution": 50 * TOKEN}
     found = result(people, rounds=5, overlap=2, solver_capital=1, **stake)
-    # Sold, not, sold, then there are 240 for two stakes.
+    # Sold, unsold, sold; then 240 tokens cover two stakes.
     each(found, settled=4 / 5, unsold=1 / 5)
 
 
 def test_a_stake_that_is_lost_is_locked_no_more() -> None:
-    """Two stakes, both lost in the first two tasks; with a third one the third task is sold too."""
+    """A solver with capital for n stakes loses them in the first n tasks, and sells no further task."""
     people = population([(Withholder(), 1)], [(Verifier(), 9)])
     for capital in (2, 3):
         found = result(people, rounds=4, overlap=4, solver_capital=capital)
@@ -119,10 +121,10 @@ def test_a_stake_that_is_lost_is_locked_no_more() -> None:
 
 
 def test_no_stake_is_locked_by_who_submits_nothing() -> None:
-    """Each deadline that is missed costs 10 of 1,000, and then no whole stake is left."""
+    """A missed deadline costs 10 of 1,000 tokens, which leaves less than a stake."""
     people = population([(Crashing(1.0), 1)], [(Verifier(), 9)])
     each(result(people, rounds=4, overlap=4, solver_capital=1), expired=1 / 4, unsold=3 / 4)
-    # Without a penalty nothing binds it.
+    # Without a penalty, missed deadlines cost nothing.
     found = result(people, rounds=4, overlap=4, solver_capital=1, delay_penalty=0)
     each(found, expired=1)
 

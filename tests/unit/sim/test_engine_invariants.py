@@ -1,4 +1,4 @@
-"""What always holds (dispute.md section 8), over parameters and populations of all strategies."""
+"""The invariants of dispute.md section 8, over parameters and populations of all strategies."""
 
 from collections.abc import Mapping
 
@@ -23,13 +23,13 @@ SHARES = st.sampled_from([0.0, 0.3, 1.0])
 
 @st.composite
 def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketParameters:
-    """Small tasks, in which little amounts meet great ones and much is drawn twice."""
+    """Parameters of small tasks, with small and large amounts and many redraws."""
     budget = draw(st.sampled_from([1, 60 * TOKEN, 100 * TOKEN]))
     segments, verifiers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     restitution, fee = draw(st.sampled_from([0, budget])), draw(st.sampled_from([0, 3, 50 * TOKEN]))
     reward, cost = draw(st.sampled_from([0, 50 * TOKEN])), draw(st.sampled_from([0, 1, 20 * TOKEN]))
     retrain, each = draw(st.sampled_from([0, 7, 90 * TOKEN])), draw(st.integers(1, segments))
-    # From what a conviction owes on, which then leaves nothing to burn.
+    # The least stake is what a conviction owes, and then nothing is left to burn.
     looks = draw(st.sampled_from([0.0, 0.3, 1.0]))
     owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
     owed += verifiers * each * (cost + fee) if looks else 0
@@ -68,7 +68,7 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
 
 @st.composite
 def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool = False) -> Population:
-    """Some of every kind; verifiers with several slots too."""
+    """A population with agents of all kinds. Verifiers may have several slots."""
     sizes = st.integers(0, 3)
     solvers = [(Solver(), 2)] if honest_solvers else [(kind(), draw(sizes)) for kind in SOLVERS.values()]
     verifiers = [(kind(), draw(sizes), draw(st.sampled_from([1, 2, 8]))) for kind in VERIFIERS.values()]
@@ -95,13 +95,13 @@ def played(
 def test_inflow_is_payouts_refunds_and_burns(
     parameters: MarketParameters, everybody: Population, seed: int, auction: str
 ) -> None:
-    """To the unit, in every row, after every round; and every task has one end."""
+    """This holds to the unit in every row after every round. Every task has one end."""
     luck = streams(np.random.SeedSequence(seed), ROWS)
     market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
     for _ in range(ROUNDS):
         market.play()
         assert market.books.ledger.balanced()
-        # Stakes in flight are among the free tokens: none of them is in two tasks.
+        # Free tokens cover the stakes in flight, so no token is in two tasks.
         books = market.books
         assert (books.stakes.locked <= books.ledger.free[books.solvers]).all()
     tally = market.books.tally
@@ -116,7 +116,7 @@ def test_inflow_is_payouts_refunds_and_burns(
 def test_an_honest_solver_is_never_slashed(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """By whom and how often it may be challenged, as long as it answers. It loses delay penalties at most."""
+    """The number of challenges does not matter while it answers. It loses delay penalties at most."""
     market = played(parameters, everybody, seed)
     books = market.books
     assert not books.tally.convicted.any()
@@ -129,7 +129,7 @@ def test_an_honest_solver_is_never_slashed(
 def test_an_honest_verifier_that_is_there_never_loses_stake(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """Whatever others do."""
+    """The other agents do not matter."""
     market = played(parameters, everybody, seed)
     gains = market.books.ledger.gains()[market.books.verifiers]
     for group in everybody.verifiers:
@@ -145,7 +145,7 @@ def test_an_honest_verifier_that_is_there_never_loses_stake(
 def test_a_false_result_challenged_is_always_slashed(
     parameters: MarketParameters, seed: int, data: st.DataObject
 ) -> None:
-    """Nothing that drawn honest verifiers hold false, and nothing that is not served, settles."""
+    """No task settles if honest verifiers find it false or if it is not served."""
     cheat = data.draw(st.sampled_from([Withholder(), Lazy(1.0)]))
     market = played(parameters, population([(cheat, 3)], [(Verifier(), 4)]), seed)
     tally = market.books.tally
@@ -158,7 +158,7 @@ def test_a_false_result_challenged_is_always_slashed(
 def test_no_lock_pays_more_than_it_holds(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """Each loses at most what it locked: stakes, escrows, bonds, and what one seat or look of a task locks."""
+    """Each account loses at most its locks: stakes, escrows, bonds, and the lock of a seat or look."""
     market = played(parameters, everybody, seed)
     books, games = market.books, everybody.submitter.most_games
     gains = books.ledger.gains()
@@ -182,7 +182,7 @@ def test_nothing_moves_where_no_task_arrives(
 
 @pytest.mark.parametrize("kind", ["withholder", "lazy"])
 def test_an_unbalanced_market_would_be_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The balance is a check that can fail: a slash that loses a unit is one."""
+    """The balance check fails if a slash loses tokens."""
     monkeypatch.setattr("sim.mechanism.ledger.Ledger.burn", lambda *_: None)
     market = played(MarketParameters(), population([(SOLVERS[kind](), 2)], [(Verifier(), 9)]), 1)
     assert not market.books.ledger.balanced()

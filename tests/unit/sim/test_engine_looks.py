@@ -1,4 +1,4 @@
-"""Second looks in the smallest market, to the token unit, computed by hand: every segment is picked on every level."""
+"""Second looks in the smallest market, by hand and to the token unit. Every level picks every segment."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """What the submitter pays beside the price: seat and first draw, looks and their draws."""
+    """The submitter's profit: it pays the price, the seat, the first draw, the looks and their draws."""
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
 
 def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
-    """V q = 1: the first level has a draw, and then there are as many looks as segments."""
+    """V q = 1: the first level has a draw, and then there is a look for the only segment."""
     found = looked((Verifier(), 2))
     each(found, settled=1, looks=1, caught=0, profit_submitter=submitted(1, 1))
     each(found, profit_verifier_honest=2 * (FEE - REPLAY - GAS_ATTEST) - REVEAL)
 
 
 def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
-    """Two accounts: in half of the runs the stamp has the seat, in the others it is the looker."""
+    """Two accounts: in about half of the runs the stamp has the seat, and in the others it is the looker."""
     found = looked((Verifier(), 1), (Trusting(), 1), runs=64)
     caught = found["caught"] == 1
     assert 0 < caught.sum() < 64
@@ -65,14 +65,14 @@ def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
 
 
 def test_who_hides_loses_its_lock_to_any_looker() -> None:
-    """A lazy looker need not replay for that; nobody accuses."""
+    """A lazy looker catches it without a replay and without an accusation."""
     found = looked((Hiding(), 2))
     each(found, settled=1, caught=1, burned=LOCK / 2)
     each(found, profit_verifier_hiding=-LOCK / 2 + FEE - 2 * GAS_ATTEST, profit_solver_honest=-GAS_TASK)
 
 
 def test_who_accuses_what_is_right_pays_for_it() -> None:
-    """The solver for the step tree, and the accused account, which answers."""
+    """The accuser pays the solver for the step tree, and the accused account, which answers."""
     found = looked((Slandering(), 2))
     each(found, settled=1, caught=0, burned=0, profit_solver_honest=-GAS_TASK + GAME_COST - GAS_DEFENCE)
     spent = 2 * (REPLAY + GAS_ATTEST) + 2 * REVEAL + ACCUSE
@@ -80,7 +80,7 @@ def test_who_accuses_what_is_right_pays_for_it() -> None:
 
 
 def test_a_draw_of_looks_is_paid_also_where_the_solver_is_convicted_before() -> None:
-    """Every seat is attested, and a bystander wins: nobody looks any more."""
+    """Every seat is attested, but a bystander convicts the solver, so no looks follow."""
     found = play(Lazy(1.0), (Trusting(), 2), **LOOKED, bystanders=[(Bystander(chance=1.0), 1)])
     each(found, convicted=1, looks=0, profit_submitter=100 - 2 * DRAW, profit_verifier_lazy=-GAS_ATTEST)
 
@@ -91,10 +91,10 @@ def test_lazy_lookers_catch_nobody() -> None:
 
 
 def test_silent_lookers_are_drawn_again_three_times_and_lose_what_a_silent_seat_does() -> None:
-    """Five accounts, one seat: three silent lookers, then the look lapses and the task settles."""
+    """Five accounts and one seat: three lookers are silent, then the look lapses and the task settles."""
     found = looked((SilentLooker(), 5))
     each(found, settled=1, looks=0, caught=0, silent=3, redrawn=0)
-    # Two redraws are paid by the silent; the third one's draw fee burns with the rest.
+    # Silent lookers pay two redraws. The draw fee of the third one burns with the rest.
     each(found, burned=3 * SILENCE - 2 * DRAW, profit_submitter=submitted(0, 1))
     each(found, profit_verifier_silent_looker=FEE - REPLAY - GAS_ATTEST - 3 * SILENCE)
 
@@ -113,7 +113,7 @@ def test_a_redrawn_looker_looks() -> None:
 
 
 def test_a_look_that_finds_the_solver_wrong_is_one_more_audit() -> None:
-    """Who vouched for it loses its fee, and no lock."""
+    """The account that attested the segment loses its fee but keeps its lock."""
     found = looked((Trusting(), 1), (Verifier(), 1), solver=Lazy(1.0), runs=64)
     stamped = found["silent"] == 0
     assert stamped.all()
@@ -142,7 +142,7 @@ def test_a_look_locks_as_long_as_a_seat() -> None:
 
 
 def test_four_levels_and_as_many_looks_as_segments() -> None:
-    """Three seats, all picked: then none are left. With fewer picked there are higher levels."""
+    """Three seats that are all picked leave no further looks. With fewer picks there are higher levels."""
     found = looked((Verifier(), 20), verifiers=3, segments=3)
     each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + DRAW))
     some = looked((Verifier(), 40), verifiers=8, segments=3, look_chance=0.5, runs=512)
@@ -161,7 +161,7 @@ def test_a_seat_of_several_segments_loses_its_lock_once() -> None:
 
 
 def test_nothing_is_drawn_without_looks() -> None:
-    """To the unit, and no number of another purpose."""
+    """Results are the same to the unit, so looks take no random numbers of other purposes."""
     plain = play(Solver(), (Verifier(), 3), (Trusting(), 3), runs=64, downtime=0.2)
     never = play(
         Solver(), (Verifier(), 3), (Trusting(), 3), runs=64, downtime=0.2, gas_reveal=1, gas_accuse=1

@@ -1,4 +1,4 @@
-"""The engine against the same market in plain Python, a task and an agent at a time: the same ends, the same money."""
+"""The engine against the same market in plain Python, which plays one task and agent at a time."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ ENDS = ("settled", "convicted", "escaped", "unsold")
     ],
 )
 def test_engine_and_plain_model_agree(changed: dict[str, Any], honest: int, share: float) -> None:
-    """Within 4 standard errors of both, for every end and everybody's profit."""
+    """All ends and profits agree within 4 standard errors of the difference."""
     parameters = MarketParameters().with_values(changed)
     solver = Lazy(share) if share else Solver()
     people = population(

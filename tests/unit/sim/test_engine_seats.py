@@ -1,4 +1,4 @@
-"""One round of the smallest market, to the token unit: silent and empty seats, tasks that stall, computed by hand."""
+"""One round of the smallest market: silent seats, empty seats and stalled tasks, by hand to the unit."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.unit.sim.small_market import (
 
 
 def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
-    """Two accounts, one of them absent: where it is drawn first, it pays the second draw, and its fee burns."""
+    """Two accounts, one absent: if it is drawn first, it pays the second draw, and its fee burns."""
     found = play(Solver(), (Absent(), 1), (Verifier(), 1), runs=400)
     each(found, settled=1, fees=2, profit_submitter=-60 - 2 - 1)
     again = found["redrawn"]
@@ -46,7 +46,7 @@ def test_of_several_silent_accounts_one_pays_the_draw() -> None:
 
 @pytest.mark.parametrize("absent", [(Absent(), 4), (Copying(), 4)])
 def test_a_task_whose_seats_stay_silent_stalls(absent: tuple[Verifier, int]) -> None:
-    """Two redraws, each paid by a silent account; the stake returns, the solver worked for nothing."""
+    """A silent account pays each of two redraws. The solver gets its stake back, but no price."""
     found = play(Solver(), absent, redraws=2)
     each(found, stalled=1, silent=2, redrawn=2, burned=2 * 2, profit_submitter=-1)
     each(found, profit_solver_honest=-60 - GAS_TASK)
@@ -64,14 +64,14 @@ def test_attested_seats_of_a_stalled_task_are_paid() -> None:
 
 
 def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
-    """One account for two seats: it attests and is paid, the escrow pays eight draws."""
+    """There is one account for two seats. It attests and is paid, and the escrow pays eight draws."""
     found = play(Solver(), (Verifier(), 1), verifiers=2)
     each(found, void=1, redrawn=7, silent=0, fees=2, burned=0)
     each(found, profit_submitter=-8 - 2, profit_solver_honest=-60 - GAS_TASK)
 
 
 def test_the_silent_pay_before_the_escrow_does() -> None:
-    """An absent account and nobody else: its own redraw finds nobody, then the escrow pays until it has paid eight."""
+    """The only account is absent. The redraw it pays finds nobody, then the escrow pays up to eight draws."""
     found = play(Solver(), (Absent(), 1))
     each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
 
@@ -81,7 +81,7 @@ def test_being_offline_is_silence() -> None:
 
 
 def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
-    """With R redraws a task stalls with chance d^(R + 1)."""
+    """With R redraws and downtime d, a task stalls with chance d^(R + 1)."""
     found = play(Solver(), (Verifier(), 9), downtime=0.5, redraws=2, runs=2000)
     assert found["stalled"].mean() == pytest.approx(1 / 8, abs=4 * (7 / 64 / 2000) ** 0.5)
     assert (found["stalled"] + found["settled"] == 1).all()
@@ -92,7 +92,7 @@ def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
 
 @pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
 def test_a_task_that_is_never_drawn_pays_half_of_the_price(solver: Solver, false: int) -> None:
-    """Nobody was drawn; the draw is paid when its round comes at last. Nothing burns."""
+    """No account is drawn. The draw is paid once its round is published. Nothing burns."""
     price = 60 if not false else 0
     found = play(solver, (Verifier(), 1), beacon_stops=1.0)
     each(found, stalled=1, false=false, escaped=0, burned=0, fees=0, profit_verifier_honest=0)
@@ -112,7 +112,7 @@ def test_a_challenge_needs_no_draw() -> None:
 
 @pytest.mark.parametrize("changed", [{"beacon_stops": 1.0}, {"downtime": 1.0, "redraws": 1}])
 def test_whoever_retrains_a_stalled_task_convicts_it(changed: dict[str, Any]) -> None:
-    """All four segments are replayed, each for a quarter of 66 tokens."""
+    """The retrainer replays all four segments, each for a quarter of 66 tokens."""
     found = play(Lazy(0.25), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
     each(found, convicted=1, false=1, profit_bystander_retrainer=80 - REPLAY - GAS_DISPUTE)
     found = play(Solver(), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)

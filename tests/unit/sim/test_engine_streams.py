@@ -1,4 +1,4 @@
-"""Luck: the same seed gives the same run, variants meet the same luck, more runs leave the first ones as they are."""
+"""Luck: a seed determines the run, variants have the same luck, and more runs do not change the first."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -54,7 +54,7 @@ def same(one: Columns, other: Columns) -> bool:
 
 
 def asks_of(parameters: MarketParameters, people: Population = PEOPLE) -> list[Amounts]:
-    """What was bid in each round."""
+    """The asks of each round."""
     seen: list[Amounts] = []
 
     def auction(asks: Amounts, budget: Amounts) -> Assignment:
@@ -85,7 +85,7 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 
 
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 4 runs, blocks of 8: each chunk has its own random numbers, and results do not depend on blocks."""
+    """Chunks of 4 runs, blocks of 8. Each chunk has its own random numbers; blocks do not change results."""
     monkeypatch.setattr(streaming, "CHUNK", 4)
     monkeypatch.setattr(simulating, "block", lambda _: 8)
     many = play(20)
@@ -161,7 +161,7 @@ def test_whole_numbers_are_uniform_and_within_bounds() -> None:
 
 
 def test_more_rounds_do_not_change_what_is_bid_before() -> None:
-    """Deposits grow with the rounds; nobody's decisions depend on them."""
+    """Deposits grow with the number of rounds, but no decision depends on them."""
     seen: list[list[Amounts]] = []
     for rounds in (2, 6):
         asks: list[Amounts] = []

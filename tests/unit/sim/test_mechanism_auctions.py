@@ -1,4 +1,4 @@
-"""Auctions against sorting and against bidding one by one, in floats and in the chain's amounts."""
+"""Auctions against sorting and against bids one by one, in floats and in the chain's amounts."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, object])
 @given(asks=ASKS, budget=st.integers(0, 12))
 def test_the_lowest_ask_within_the_budget_wins(dtype: type[Any], asks: list[int], budget: int) -> None:
-    """Of equal ones the first, as a later bid must be lower."""
+    """The first of equal asks wins, because a later bid must be lower."""
     table, most = np.array([asks, asks[::-1]], dtype=dtype).T, np.array([budget] * 2, dtype=dtype)
     first, second = cheapest(table, most), second_price(table, most)
     for row, mine in enumerate((asks, asks[::-1])):
@@ -74,7 +74,7 @@ def test_bids_are_what_the_market_takes_and_nobody_would_make_another(
     last = made[-1]
     most = last.price - least_undercut(last.price, len(made) if is_late else 0)
     ranked = sorted(asks[: last.solver] + asks[last.solver + 1 :])
-    # Two bid to the end. A third that could answer as well asks no less than the better of them.
+    # No other solver could answer the last bid.
     assert not ranked or ranked[0] > most
 
 
@@ -96,7 +96,7 @@ def test_a_posted_price_goes_to_the_first_that_would_work_for_it(asks: list[int]
 
 
 def test_who_has_won_is_busy() -> None:
-    """Three tasks for two solvers; the cheaper one takes the first, and nobody is left for the last."""
+    """Three tasks, two solvers: the cheaper one takes the first task, and nobody is left for the last."""
     asks = np.array([[[5], [6]]] * 3)
     found = in_turn(asks, np.full((3, 1), 9), cheapest)
     assert found.sold.T.tolist() == [[True, True, False]]

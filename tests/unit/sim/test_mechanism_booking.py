@@ -28,7 +28,7 @@ ROW = np.zeros(1, dtype=np.int64)
 def test_a_booking_counts_every_amount_also_on_one_account(
     dtype: type[Any], table: list[tuple[int, int, int]]
 ) -> None:
-    """Two seats in each row, which one verifier may hold."""
+    """Each row has two seats, and one verifier may hold both."""
     accounts = np.array([entry[:2] for entry in table]).T
     amounts = np.array([entry[2] for entry in table], dtype=dtype)
     places, expected = np.zeros((4, len(table)), dtype=dtype), [[0] * len(table) for _ in range(4)]
@@ -48,7 +48,7 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
 
 @given(amounts=st.tuples(*(CHAIN,) * 9), silent=st.integers(0, 2))
 def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
-    """Amounts of 18 decimals go through every booking without a rounding, and what nobody holds is burned."""
+    """Amounts with 18 decimals pass every booking without rounding, and unclaimed tokens are burned."""
     bond, reward, restitution, price, fee, draw_fee, cost, rest, lock = amounts
     ledger = Ledger(np.full((5, 1), 4 * sum(amounts), dtype=object))
     solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])
@@ -68,7 +68,7 @@ def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> No
     booking.compensate(ledger, ROW, solver, seats, one, cost=cost, fee=fee)
     booking.pay_fees(ledger, ROW, solver, seats, ~one, fee=fee)
     booking.burn_rest(ledger, ROW, solver, exact(rest))
-    # The second of two looks at the first account catches it; both have dropped a game, and one is answered.
+    # The second of two looks catches the first account. Both looks dropped a game, and one game is answered.
     targets, lookers = np.full((2, 1), VERIFIER), np.full((2, 1), VERIFIER + 1)
     booking.take_locks(ledger, ROW, targets, lookers, ~one, lock)
     booking.pay_dropped(ledger, ROW, lookers, np.full((2, 1), SOLVER), one | ~one, cost)
@@ -86,7 +86,7 @@ def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> No
 
 
 def test_fees_are_owed_to_attested_seats_elsewhere() -> None:
-    """Four seats of two segments, three rows: the third segment convicted, the first one, none named."""
+    """Four seats of two segments. The rows convict segment 3, segment 1 and no named segment."""
     attested = np.array([[True], [True], [False], [True]]) & np.ones(3, dtype=bool)
     spoke = np.array([[False], [False], [False], [True]]) & np.ones(3, dtype=bool)
     segments = np.array([[1, 2, 2, 2], [3, 4, 4, 4]])[:, :, None] + np.zeros(3, dtype=int)

@@ -1,4 +1,4 @@
-"""Draws: uniform subsets of segments, and seats of distinct accounts as the board finds them slot by slot."""
+"""Draws: uniform subsets of segments, and seats of distinct accounts, found slot by slot as on the board."""
 
 from itertools import combinations, permutations
 
@@ -16,10 +16,10 @@ def test_every_subset_of_segments_is_drawn_equally_often(segments: int, each: in
     draws = distinct(np.random.default_rng(7).random((each, 60_000)), segments)
     subsets = dict.fromkeys(combinations(range(1, segments + 1), each), 0)
     for subset in map(tuple, np.sort(draws, axis=0).T.tolist()):
-        subsets[subset] += 1  # KeyError: a number twice, or out of bounds.
+        subsets[subset] += 1  # A KeyError means a repeated number, or a number out of bounds.
     expected, freedom = 60_000 / len(subsets), len(subsets) - 1
     surprise = sum((count - expected) ** 2 for count in subsets.values()) / expected
-    assert surprise <= freedom + 4 * (2 * freedom) ** 0.5  # Chi-square: its mean, and 4 standard deviations.
+    assert surprise <= freedom + 4 * (2 * freedom) ** 0.5  # Chi-square: mean and 4 standard deviations.
 
 
 @given(st.integers(1, 1 << 20), st.integers(1, 64), st.sampled_from([0.0, 0.5, 1 - 2**-53]))
@@ -37,9 +37,7 @@ def nobody(rows: int) -> Indices:
 
 
 def test_seats_are_drawn_by_stake_among_those_without_one() -> None:
-    """Three seats of four accounts with 1, 2, 4 and 1 slots: every order has the chance of drawing without
-    replacement.
-    """
+    """Three seats of four accounts with 1, 2, 4 and 1 slots: draws without replacement, weighted by slots."""
     slots = (1, 2, 4, 1)
     found = Pool(np.array(slots)).seats(np.random.default_rng(3).random((3, 80_000)), nobody(80_000))
     surprise, orders = 0.0, list(permutations(range(4), 3))
@@ -73,7 +71,7 @@ def test_seats_are_distinct_and_nobody_bound_has_one(
 
 
 def test_a_seat_is_empty_where_all_tries_meet_bound_accounts() -> None:
-    """63 of 64 slots are bound: 32 tries find the last one with chance 1 - (63 / 64)^32."""
+    """63 of 64 slots are bound. 32 tries find the free one with chance 1 - (63 / 64)^32."""
     rows = 40_000
     pool, bound = Pool(np.array([1, 1, 2, 60])), np.array([[0], [2], [3]]).repeat(rows, axis=1)
     found = pool.seats(np.random.default_rng(5).random((1, rows)), bound)[0]

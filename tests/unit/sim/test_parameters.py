@@ -1,4 +1,4 @@
-"""Defaults of the market: gas as the contracts' own tests have measured it."""
+"""Defaults of the market: gas as measured by the contracts' tests."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ PARAMETERS = MarketParameters()
     ],
 )
 def test_gas_is_what_the_contracts_use(default: int, calls: tuple[str, ...]) -> None:
-    """At most a quarter more than was measured: room for amounts that cost more to write."""
+    """Defaults exceed the measured gas by at most a quarter, as some amounts cost more to write."""
     measured = sum(GAS[call] for call in calls)
     assert measured <= default <= 1.25 * measured
 
@@ -37,7 +37,7 @@ def test_a_submitter_locks_what_the_escrow_may_pay() -> None:
 
 
 def test_the_stall_period_has_time_for_the_redraws() -> None:
-    """A draw delay and a day for the attestation, each."""
+    """Each redraw takes the draw delay, and a day for the attestation."""
     assert PARAMETERS.redraws == RECOMMENDED.stall_period // (RECOMMENDED.draw_delay + 86_400)
 
 

@@ -1,4 +1,4 @@
-"""Amounts of a replay: the engine's, with twelve more digits that agents do not see."""
+"""Amounts of a replay: the engine's amounts, with twelve more digits that agents do not see."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_exact_amounts_have_no_more_digits() -> None:
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
-    """What is at its bound in the parameters stays within it."""
+    """Parameters at their bound give amounts within the bound."""
     parameters = replace(
         MarketParameters(),
         budget=100,
@@ -87,7 +87,7 @@ def test_looks_are_in_the_escrow_and_in_the_least_lock() -> None:
 
 
 def test_of_equal_asks_the_first_is_lowest() -> None:
-    """As the engine's auction has it."""
+    """The engine's auction breaks ties in the same way."""
     prices = [Amounts.of(MarketParameters()).price(60, solver) for solver in range(16)]
     assert prices == sorted(set(prices))
     assert prices[-1] < Amounts.of(MarketParameters()).price(61, 0)

@@ -1,4 +1,4 @@
-"""Two accounts side by side: what is in one alone counts as nothing in the other."""
+"""Comparison of two sets of books: an entry missing from one counts as zero."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_silent_account_lacks_a_part_of_its_registration_until_it_resumes() ->
     books.register(2, [1, 1])
     books.asked([2, 3])
     held = books.balances()
-    # The purse is a lock of the first one until the draw is executed.
+    # The draw's purse stays in the first account's lock until the draw is executed.
     assert held[Place("a", REGISTRATION)] == unit - fee
     assert held[Place("b", REGISTRATION)] == unit - fee - draw_fee
     assert held[Place("drawer", FREE)] == 0

@@ -1,4 +1,4 @@
-"""Accounts of seats found again from a draw's seed: the slots' order, tries, and accounts that are bound."""
+"""Seats' accounts derived from a draw's seed: the order of slots, tries and bound accounts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 @pytest.mark.parametrize("room", range(5))
 def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
-    """One number for each candidate, until there is no room."""
+    """Each candidate takes one number until the looks are full."""
     candidates = [0, 2, 3, 5]
     for seed in seeds(40):
         picked, stream = looked(seed, candidates, 5_000, room)

@@ -1,4 +1,4 @@
-"""What is trained in a replay: false where it is said to be, right everywhere else, judged inside its call."""
+"""Training in a replay: only the named segments are false, and the error is judged inside its call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports: one HTML file that loads nothing, states its findings, shows its claims, and escapes what it is given."""
+"""Reports: one HTML file that loads nothing, with findings and claims, and all input escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sim.studies.study import Answer, Claim, Finding, Table
 
 
 class Reader(HTMLParser):
-    """Identifiers, references and tags of a page."""
+    """Collects a page's tags, ids and references."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def test_claims_that_fail_come_first_and_long_tables_end(
     assert "<h2>A &amp; B &lt;i&gt;differ&lt;/i&gt;</h2>" in text
     assert "1 &lt; 2" in text
     assert f"{MOST_CLAIMS} of {MOST_CLAIMS + 2} claims hold, 1 of them weakly" in text
-    # What fails, then the widest tolerance.
+    # Failing claims come first, then those with the widest tolerance.
     places = [
         text.index(f"<td>{name}<") for name in ("&lt;b&gt;off&lt;/b&gt;", "wide", f"claim {MOST_CLAIMS - 2}")
     ]

@@ -1,4 +1,4 @@
-"""Folders of results: complete or resumable, never mixed; the same rows however many processes played them."""
+"""Folders of results: complete or resumable, never mixed, with the same rows for any number of processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parts(folder: Folder) -> list[bytes]:
 
 
 class Counting:
-    """Plays here, notes what was played, and stops after `most` chunks as Ctrl-C would."""
+    """Plays in this process, records the chunks, and after `most` chunks stops like Ctrl-C."""
 
     def __init__(self, most: int = COUNT) -> None:
         self.most = most

@@ -1,4 +1,4 @@
-"""Auctions: formats meet theory, the weakest that can does the most there is to do, findings follow the table."""
+"""Auctions: formats meet theory, `weakest` completes the most tasks, and findings follow the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
     claims = list(results.answer.claims)
     assert [claim.text for claim in claims if not claim.holds] == []
     texts = [claim.text for claim in claims]
-    # Trade, price and cost of 4 formats at 11 points, a variance of 5 numbers of bidders and a budget, 2 rules.
+    # Trade, price and cost of 4 formats at 11 points; variance for 5 bidder counts and a budget; 2 rules.
     assert len(texts) == 12 * 11 + (5 + 1) + 2 * 10
     price = next(
         claim for claim in claims if claim.text.startswith("second price: price at solver_count 5, budget 90")
@@ -100,7 +100,7 @@ def test_the_weakest_that_can_does_the_most(load: float) -> None:
 
 
 def test_the_cheapest_by_hand() -> None:
-    """Two devices, of which the stronger can do a task with chance 1 / 2 and the weaker never."""
+    """Two devices: the stronger one can do a task with chance 1 / 2, and the weaker one never can."""
     strength = np.array([[1e-9], [1.0]])
     assert expected_done(BATCH, strength)[0] == pytest.approx(1 - 0.5**4)
 

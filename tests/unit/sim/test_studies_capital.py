@@ -18,7 +18,7 @@ from sim.studies.recommended import BUDGET, parameters_for
 from sim.units import TOKEN
 
 CHAIN = 10**12
-"""Units of the chain in one of the engine's."""
+"""Chain units per engine unit."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def results() -> Results:
 
 
 def failing(**params: Any) -> list[str]:
-    """Claims that do not hold, of a small run."""
+    """The failing claims of a small run."""
     claims = sim.run("capital", runs=200, rounds=16, params=params).answer.claims
     assert claims
     return [claim.text for claim in claims if not claim.holds]
@@ -79,7 +79,7 @@ def test_a_lock_that_is_forgotten_fails_a_claim(
 
 
 def test_the_price_of_trust_is_the_recommended_terms() -> None:
-    """At the recommended rate: as `trust` says for this budget, up to the engine's coarser units."""
+    """At the recommended rate, the price is that of `trust`, up to the engine's coarser units."""
     for segments in (20, 60):
         terms = parameters_for(segments).with_values({"capital_rate": 0.1})
         price = trust(segments, BUDGET * CHAIN)

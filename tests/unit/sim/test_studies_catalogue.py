@@ -1,4 +1,4 @@
-"""Studies in your own files: what is not a study, or half of one, is refused in words, each time it is asked for."""
+"""Studies in a user's files: anything else, or an incomplete study, is refused with a message each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims with two seeds: either one alone can break a claim, draws are counted once, and wide tolerances are told."""
+"""Claims with two seeds: each seed can break a claim, draws count once, wide tolerances are reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_both_seeds_stand_beside_what_theory_expects(results: sim.Results) -> No
         assert len(claim.measured) == 2
         assert claim.draws == 100 * 10
         assert claim.together.draws == 200 * 10
-        # Half of the draws: the tolerance of one seed is that of both times the root of 2, or near it.
+        # One seed has half of the draws, so its tolerance is about sqrt(2) times that of both.
         assert claim.tolerance == pytest.approx(claim.together.tolerance * np.sqrt(2), rel=0.2)
         assert f"± {claim.tolerance:.2g} expected" in claim.words
         assert claim.words.endswith("4 standard errors of 1,000 distinct draws")
@@ -49,7 +49,7 @@ def test_both_seeds_stand_beside_what_theory_expects(results: sim.Results) -> No
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_form_that_is_off_with_one_seed_fails(results: sim.Results, seed: int) -> None:
-    """By 5 standard errors of that seed, which is less than the tolerance of both together."""
+    """The value is off by 5 standard errors of one seed, but within the tolerance of both together."""
     table = dict(results.rows)
     claim = next(claim for claim in results.answer.claims if claim.text.startswith("escape at"))
     off = 5 * claim.seeds[seed].error + claim.expected - claim.measured[seed]
@@ -86,7 +86,7 @@ class Off(Study):
 
 @pytest.mark.parametrize(("number", "code"), [(0, 2), (1, 2), (9, 0)])
 def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: int) -> None:
-    """Together they are off by 0.5, within 4 standard errors; the seed alone by 1."""
+    """A seed is off by 1. Both together are off by 0.5, which is within 4 standard errors."""
     (tmp_path / "off.py").write_text(ONE_SEED.replace("NUMBER", str(number)))
     done = subprocess.run(
         [sys.executable, "-c", "import sim.cli as cli; cli.main()", "run", "off.py", "--strict"],
@@ -101,7 +101,7 @@ def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: i
 
 
 class Tiny(Study):
-    """A market of three verifiers and two seats: the random number and the account of each round's first seat."""
+    """Three verifiers, two seats: returns the random number and the account of each round's first seat."""
 
     name = "tiny"
     question = "How many draws are there?"
@@ -128,13 +128,13 @@ class Tiny(Study):
 
 
 class Shared(Tiny):
-    """All points meet the same numbers."""
+    """All points have the same random numbers."""
 
     common = True
 
 
 class Claiming(Shared):
-    """What it must not do."""
+    """Makes a claim, which is refused for a study with common random numbers."""
 
     def answer(self, table: Table) -> Answer:
         return Answer([Finding("One.")], [Claim("one", 1.0, 1.0, 0.1, draws=draws(table, 0))])
@@ -149,7 +149,7 @@ def rows(study: type[Tiny], monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Flo
 def test_draws_are_as_many_as_random_numbers_that_differ(
     study: type[Tiny], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Seats of three accounts are often the same by chance, which makes no draw less."""
+    """Equal seats do not reduce the number of draws. With three accounts they are frequent."""
     table = rows(study, monkeypatch)
     numbers = np.concatenate([table[f"number_{n}"] for n in range(3)])
     assert draws(table, 0, 1, 2) == len(set(numbers)) == expected
@@ -171,7 +171,7 @@ def test_claims_about_points_with_the_same_numbers_are_refused(monkeypatch: pyte
     some.integers(1, 5),
 )
 def test_draws_of_any_rows_are_counted_once(keys: list[tuple[int, int, int]], rounds: int) -> None:
-    """Four points of three runs each; what a row met is its seed, stream and run."""
+    """Four points of three runs. A row's seed, stream and run determine its random numbers."""
     seed, stream, _ = np.array(keys, dtype=np.float64).T
     run = np.tile(np.arange(3.0), 4)
     table = {"seed": seed, "stream": stream, "run": run, "rounds": np.full(12, float(rounds))}

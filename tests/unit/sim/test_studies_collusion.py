@@ -1,4 +1,4 @@
-"""Collusion and Sybils: the study played small, its closed forms, and a stake that is split."""
+"""Collusion and Sybils: a small run of the study, its closed forms, and a split stake."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_one_account_has_one_seat() -> None:
     whole, split = played(level=6), played(level=0)
     assert whole["convicted_100"].tolist() == [1.0] * 300
     assert split["convicted_100"].min() < 1
-    # Honest work in a seat: 4 segments, each for 2 tokens less a replay of 0.66, and the gas of an attestation.
+    # Honest work in a seat: 4 segments at 2 tokens less a replay of 0.66, less an attestation's gas.
     gas = MarketParameters().gas_attest * MarketParameters().gas_price
     most = (4 * (2 - 0.66) - gas) * TOKEN
     assert whole["accomplices"].max() == pytest.approx(most)
@@ -62,9 +62,9 @@ def test_one_account_has_one_seat() -> None:
 def test_nobody_is_left_to_convict_where_all_collude() -> None:
     columns = played(colluding=1.0, downtime=0.0)
     assert columns["convicted_100"].max() == 0
-    # The whole cost saved, 60 tokens, and the gain of 100.
+    # The cheater saves its whole cost of 60 tokens, and gains 100.
     assert columns["alone_100"] == pytest.approx(160 * TOKEN)
-    # And every replay of theirs, fees being the same.
+    # The accomplices also save every replay. Fees are the same.
     assert columns["joint_100"] - columns["alone_100"] == pytest.approx(12 * 0.66 * TOKEN)
 
 

@@ -1,4 +1,4 @@
-"""The verifier's dilemma: the study played small, its seat against the inspection game, and its sentences."""
+"""The verifier's dilemma: a small run of the study, its seat as an inspection game, and its sentences."""
 
 import re
 
@@ -45,7 +45,7 @@ def test_sentences_give_what_was_measured(answer: Verdict) -> None:
 
 
 def test_seat_of_one_segment_is_the_plain_game() -> None:
-    """K = q = 1."""
+    """With K = q = 1 the seat is the plain inspection game."""
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, false_share=1.0, diligence=0.995)
     reward, cost, replay, fee = one.parameters.reward, one.parameters.game_cost, 66 * TOKEN, 2 * TOKEN
     assert one.hit == 1

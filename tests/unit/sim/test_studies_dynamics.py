@@ -1,4 +1,4 @@
-"""Dynamics played small: where shares go by hand, theory's gains beside the engine's, sentences from the data."""
+"""A small run of dynamics: shares by hand, gains of theory and engine, and sentences from the data."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_rest_is_a_point_of_the_grid_where_nobody_gains() -> None:
     assert len(points) == 5
     assert points[-1]["rule"] == REST
     gains = STUDY.expected(points[-1])
-    # A verifier's worth of checking is 3 * 0.5 % of what a conviction takes, some 20 tokens.
+    # Checking is worth 3 * 0.5 % of a conviction's amount to a verifier, about 20 tokens.
     assert abs(gains.solver) < 20
     assert abs(gains.verifier) < 1
     assert len(STUDY.points({"cheating": (0.3,)})) == 4
@@ -72,7 +72,7 @@ def test_sentences_follow_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_up(late: dict[float, float], swing: float = 0.0) -> Table:
-    """Trajectories that stay at a share of cheating by stake, and move by `swing` every other epoch."""
+    """Trajectories with the share of cheating in `late` for each stake, plus `swing` in every other epoch."""
     epochs = np.arange(dynamics.EPOCHS)
     points = [{**POINT, "rule": REPLICATOR, "checking": 0.03, "stake": stake} for stake in late]
     columns = {name: np.array([point[name] for point in points], float) for name in points[0]}

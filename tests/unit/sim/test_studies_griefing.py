@@ -28,12 +28,15 @@ def results() -> Results:
 def test_the_engine_meets_the_closed_forms(results: Results) -> None:
     claims = list(results.answer.claims)
     assert [claim.text for claim in claims if not claim.holds] == []
-    # Harm and loss of 7 bonds at 3 rates, of 5 fees, of 7 penalties at 3 rates, and 3 rates of each break-even.
+    # Harm and loss for 7 bonds at 3 rates, 5 fees and 7 penalties at 3 rates; two break-evens at 3 rates.
     assert len(claims) == 2 * 21 + 2 * 5 + 2 * 21 + 6
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """Price and stake held for 7 days, gas and a replay; a result's delay for 30 days less the gas; each over 1.5."""
+    """The least bond is the cost of price and stake held for 7 days, gas and a replay, divided by 1.5.
+
+    The least penalty is the cost of a result's delay by 30 days less the gas, divided by 1.5.
+    """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
     held = (cost * (1 + 2 * PARAMETERS.markup / 21) + PARAMETERS.stake / TOKEN) * 0.2 * 7 / 365
@@ -58,7 +61,7 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
 
 
 def test_findings_change_with_the_data(results: Results) -> None:
-    """A table in which nobody was late finds no penalty necessary, and its claims fail."""
+    """If the table shows no harm from lateness, the finding needs no penalty, and the claims fail."""
     table = {name: results.rows[name] for name in results.rows}
     table["late_harm"] = np.zeros_like(table["late_harm"])
     answer = Griefing().answer(table)
@@ -76,7 +79,7 @@ def test_other_parameters_meet_them_too() -> None:
 def test_one_point_is_enough() -> None:
     params = {"bond": 20, "audit_fee": 0.5, "delay_penalty": 0, "yearly_rate": 0.2, "gas_price": 0}
     answer = sim.run("griefing", runs=200, rounds=1, params=params).answer
-    assert "endless" in answer.findings[0].sentence  # Without a penalty to be late is free.
+    assert "endless" in answer.findings[0].sentence  # Without a penalty, being late is free.
     assert all(claim.holds for claim in answer.claims)
 
 

@@ -81,18 +81,18 @@ def test_a_finding_needs_the_grid_that_it_is_about() -> None:
 
 
 def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The axes of all grids multiply to over a million."""
+    """The size is the number of points, not the product of the axes of all grids, which is over a million."""
     fees = tuple(fee * TOKEN for fee in range(1, 21))
     assert len(plan("liveness", {"audit_fee": fees}).points) == 3 * 20
     with pytest.raises(SweepError, match=r"at most 1,000,000 points, got 5,000,000,000,000.*: "):
         plan("liveness", {"redraws": range(10**6), "verifiers": range(10**6)})
     monkeypatch.setattr("sim.studies.sizes.MOST_POINTS", 60)
-    with pytest.raises(SweepError, match="at most 60 points, got 6"):  # Of all grids together.
+    with pytest.raises(SweepError, match="at most 60 points, got 6"):  # The bound is for all grids together.
         plan("liveness", {})
 
 
 def test_dear_gas_by_hand() -> None:
-    """4 segments at a fee of 2: fee and silence are worth 16.1 beside replays of 13.2; one attestation costs 0.07."""
+    """4 segments at a fee of 2: fee and silence are worth 16.1, replays cost 13.2, an attestation 0.07."""
     values = {"training_cost": 60 * TOKEN, "gas_price": 1e-6, "gas_attest": 70_000, "audit_fee": 2 * TOKEN}
     parameters = Liveness().parameters().with_values(values)
     assert dear(parameters, 5) == 0.0

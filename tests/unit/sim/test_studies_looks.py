@@ -21,7 +21,7 @@ def results() -> Results:
 
 
 def failing(**params: Any) -> list[str]:
-    """Claims that do not hold, of a small run."""
+    """The failing claims of a small run."""
     claims = sim.run("looks", runs=400, rounds=8, params=params).answer.claims
     assert claims
     return [claim.text for claim in claims if not claim.holds]

@@ -1,4 +1,4 @@
-"""docs/guide/studies.md: its study is complete, under 60 lines, and played as it stands; so is what a notebook does."""
+"""docs/guide/studies.md: its study has under 60 lines and runs unchanged, and so does its notebook code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_study_is_played_and_its_claims_hold(results: sim.Results) -> None:
     answer = results.answer
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     assert len(answer.claims) == results.manifest["points"] == 8
-    # Two of 100 segments are found in one of ten draws, and the gain is 100 tokens.
+    # Two false segments of 100 are found with a chance of 0.11, and the gain is 100 tokens.
     assert [finding.sentence for finding in answer.findings] == ["Gambling pays at a stake of [200] tokens"]
     assert answer.findings[0].figure is not None
 

@@ -1,4 +1,4 @@
-"""Recommended terms, played small: claims hold, sentences follow the data, and worse terms are told apart."""
+"""A small run of the recommended terms: claims hold, sentences follow the data, worse terms are found."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,11 +18,11 @@ from sim.units import TOKEN
 
 STUDY = Recommended()
 OWED = ("restitution", "reward", "retrain_reward", "game_cost", "audit_fee")
-"""What a conviction owes."""
+"""Amounts that a conviction owes."""
 
 
 def played(points: Sequence[Point], runs: int = 400) -> Table:
-    """A table as `sim run` writes it."""
+    """Play the points, and return a table in the form that `sim run` writes."""
     columns: dict[str, list[Floats]] = {}
     for number, point in enumerate(points):
         found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7, spawn_key=(number,)))
@@ -122,7 +122,7 @@ def test_theory_says_what_the_sentences_say() -> None:
 def test_a_challenge_costs_gas_and_replays() -> None:
     found, terms = challenges(), recommended(5, 100 * 10**18)
     gas = MarketParameters().gas_dispute * MarketParameters().gas_price
-    # K = 5: a replay of 13.2 tokens for each segment of the seat.
+    # With K = 5, each segment of the seat takes a replay of 13.2 tokens.
     assert found.costs[5] == pytest.approx(terms.segments_per_verifier * 13.2 + gas)
     paid = terms.reward + terms.game_cost + terms.audit_fee * terms.segments_per_verifier
     assert found.pays[5] == pytest.approx(paid / 10**18)

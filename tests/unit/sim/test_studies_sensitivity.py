@@ -1,4 +1,4 @@
-"""Sensitivity: samples lie in their ranges, and indices find what a known outcome is made of."""
+"""Sensitivity: samples lie in their ranges, and indices recover the parameters of a known outcome."""
 
 from collections.abc import Sequence
 
@@ -21,14 +21,14 @@ STUDY = Small()
 
 
 def known(points: Sequence[Point]) -> Table:
-    """Outcomes that depend on two parameters only: stake and gain, both linear over their ranges."""
+    """Known outcomes: `advantage` is linear in gain and stake, and `seat` is a product of two parameters."""
     table: dict[str, Floats] = {
         name: np.array([point[name] for point in points], float) for name in points[0]
     }
     part = {name: (table[name] - low) / (high - low) for name, (low, high) in RANGES.items()}
     count = len(points)
     table |= {"point": np.arange(count, dtype=float), "run": np.zeros(count)}
-    # Uniform numbers of 0 to 1 have the variance 1 / 12: 9 + 1 parts.
+    # Uniform numbers from 0 to 1 have a variance of 1 / 12, so gain and stake have 9 parts and 1 part.
     table["advantage"] = 3 * part["gain"] - part["stake"]
     table["seat"] = part["segments"] * part["audit_fee"]
     return table
@@ -73,7 +73,7 @@ def test_indices_find_what_an_outcome_is_made_of() -> None:
     assert _share(sobol.sentence, "goes with gain ") == pytest.approx(90, abs=3)
     assert _share(sobol.sentence, ", stake ") == pytest.approx(10, abs=3)
     assert "gain +3.0, stake -1.0" in morris.sentence
-    # A product of two uniform numbers: each alone explains 3 / 7 of the variance, the rest is interaction.
+    # A product of two uniform numbers: each explains 3 / 7 of the variance, and their interaction 1 / 7.
     assert _share(product.sentence, "segments ") == pytest.approx(100 * 4 / 7, abs=10)
 
 
@@ -104,7 +104,7 @@ def test_the_engine_s_outcomes_have_the_right_sign() -> None:
         for fee in (1, 10)
     ]
     duties = points[0]["segments_per_verifier"]
-    # An honest seat is drawn as often as on average but for chance.
+    # Apart from chance, an honest seat is drawn at the average rate.
     assert 0.95 * 9 * duties < fees[1] - fees[0] < 1.05 * 9 * (duties + 1)
 
 

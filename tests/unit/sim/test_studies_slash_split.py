@@ -1,4 +1,4 @@
-"""The split of a slash: the study played small, its closed forms by hand, and its sentences."""
+"""The split of a slash: a small run of the study, its closed forms by hand, and its sentences."""
 
 import numpy as np
 import pytest
@@ -66,12 +66,12 @@ def test_a_self_challenge_by_hand() -> None:
     task, defence, dispute = (
         used * market.gas_price for used in (market.gas_task, market.gas_defence, market.gas_dispute)
     )
-    # 1000 - 100 - 200 of the stake; 0.1 for the draw; gas of task, defence and dispute.
+    # 1000 - 100 - 200 of the stake, 0.1 for the draw, and the gas of task, defence and dispute.
     assert columns["conceding"] == pytest.approx(-(700 + 0.1 + task + defence + dispute) * TOKEN)
     assert columns["conceding_challenger"] == pytest.approx(-(900 + task + defence + dispute) * TOKEN)
-    # The half of the penalty that is not the submitter's, and the task's gas.
+    # The half of the penalty that burns, and the task's gas.
     assert columns["late"] == pytest.approx(-(200 + task) * TOKEN)
-    # The reward is all that the insider takes from the verifiers.
+    # The insider takes only the reward from the verifiers.
     assert columns["whistleblowers"] - columns["whistleblowers_preempted"] == pytest.approx(100 * TOKEN)
     assert (forms().net, forms().net_challenger) == (700, 900)
 

@@ -1,4 +1,4 @@
-"""Stake and audits: the study played small, and what it says about numbers that are made up."""
+"""Stake and audits: a small run of the study, and its sentences about invented numbers."""
 
 import re
 
@@ -52,7 +52,7 @@ def test_a_cheater_takes_the_price_that_honest_work_takes() -> None:
         "honest_share": 0.0,
     }
     columns = played(point)
-    # Nobody looks: all of it is saved cost, 60 tokens, and the gain of 100.
+    # Nobody checks: the cheater saves its whole cost of 60 tokens, and gains 100.
     assert columns["advantage_100"] == pytest.approx(160 * TOKEN)
     assert columns["advantage_0"] == pytest.approx(100.6 * TOKEN)
 

@@ -1,4 +1,4 @@
-"""Withholding: what is played meets the closed forms, and findings follow the terms."""
+"""Withholding: the played market meets the closed forms, and findings follow the terms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_verdict_that_half_of_a_jury_reaches_fails_a_claim(monkeypatch: pytest
 
 
 def test_neither_serving_nor_withholding_pays_at_the_recommended_stake_where_somebody_trains_again() -> None:
-    """The stake counts on neither reward: a cheater may be its own challenger, and its accomplice the retrainer."""
+    """The stake assumes that a cheater recovers either reward, as its own challenger or by an accomplice."""
     terms, (k, q, v) = withholding.withheld(), withholding.audit()
     caught = 1 - (1 - 0.7 * q / k) ** v
     assert terms.retrain_reward == 3 > terms.reward
@@ -39,7 +39,7 @@ def test_neither_serving_nor_withholding_pays_at_the_recommended_stake_where_som
 
 
 def test_withholding_pays_where_nobody_trains_again() -> None:
-    """What burns where a jury finds it is far less than what is gained: the page says how much."""
+    """The amount that burns after a jury's verdict is far less than the gain."""
     terms, (k, q, v) = withholding.withheld(), withholding.audit()
     caught = 1 - (1 - 0.7 * q / k) ** v
     earned = withholding_advantage(terms, caught=caught, found=1, retrained=0, saved=1 / k)
@@ -48,7 +48,7 @@ def test_withholding_pays_where_nobody_trains_again() -> None:
 
 
 def test_a_reward_that_the_stake_does_not_count_on_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As terms once were: a stake that counts on R alone, and a cheater that has the retrainers' reward back."""
+    """Use earlier terms: the stake covers only R, although the cheater recovers the retrainers' reward."""
     terms = withholding.withheld()
     less = terms._replace(stake=terms.stake - terms.retrain_reward + terms.reward, retrain_reward=15.0)
     monkeypatch.setattr(withholding, "withheld", lambda: less)

@@ -1,4 +1,4 @@
-"""Swept values as operators write them: what each form stands for, and that everything else is refused in words."""
+"""Swept values as operators write them: the meaning of each form, and messages for anything else."""
 
 from __future__ import annotations
 

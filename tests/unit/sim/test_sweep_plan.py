@@ -1,4 +1,4 @@
-"""A plan: the grid of a question, its cut into chunks, and what cannot be asked; and how a chunk keeps its rows."""
+"""A plan: the grid of a question, its chunks, refused questions, and the rows of a chunk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sim.units import TOKEN
 
 
 class Echo(Study):
-    """Answers with its own point; counts a measure at some points only."""
+    """Returns its point, and has an additional measure at some points only."""
 
     name = "echo"
     question = "What was asked?"
@@ -39,7 +39,7 @@ class Echo(Study):
 
 
 class Wrong(Echo):
-    """One number too few."""
+    """Returns one number too few."""
 
     name = "wrong"
 
@@ -49,7 +49,7 @@ class Wrong(Echo):
 
 
 class Own(Echo):
-    """Makes more points than its axes have values."""
+    """Has more points than its axes have values."""
 
     name = "own"
 

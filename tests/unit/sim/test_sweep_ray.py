@@ -1,4 +1,4 @@
-"""A sweep on a Ray cluster gives the bytes that one process gives. Ray is an optional extra; a local one is started."""
+"""A sweep on a Ray cluster gives the bytes of one process. Ray is optional; the tests start a local one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN = ["run", "baseline", "--runs", "5", "--rounds", "2"]
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A separate home with a short name: Ray has sockets below it, whose paths have at most 107 characters."""
+    """A separate home with a short name, because paths of Ray's sockets have at most 107 characters."""
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
@@ -30,7 +30,7 @@ needs_ray = pytest.mark.skipif(
 
 
 def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    # Ray writes a token and its session below HOME and its own folder of temporary files.
+    # Ray writes a token below HOME, and its session below its own temporary folder.
     environment = {**os.environ, "HOME": str(home), "RAY_TMPDIR": str(home), "RAY_USAGE_STATS_ENABLED": "0"}
     return subprocess.run(
         [sys.executable, "-c", COMMAND, *arguments],

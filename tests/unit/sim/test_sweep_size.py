@@ -1,4 +1,4 @@
-"""A large sweep stays small in memory: 100 x 100 points of 100 runs, a million rows, whole process tree measured."""
+"""A large sweep needs little memory: 100 x 100 points of 100 runs, measured over the process tree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_million_rows_are_swept_and_reported_in_less_than_4_gb(tmp_path: Path)
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all below it, as far as they are still there."""
+    """The ids of a process and its descendants that still run."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

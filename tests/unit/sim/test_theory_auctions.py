@@ -1,4 +1,4 @@
-"""Auctions: prices against drawn tasks, and against each other."""
+"""Auctions: closed-form prices against drawn tasks, and against each other."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,7 @@ def test_one_bid_of_the_textbook() -> None:
 @pytest.mark.parametrize("market", MARKETS)
 @pytest.mark.parametrize(("form", "rule"), [(descending, auctions.descending), (late, auctions.late)])
 def test_bids_of_drawn_tasks(market: Market, form: Form, rule: auctions.Auction) -> None:
-    """In units so small that rounding a cost does not show."""
+    """Units are so small that the rounding of costs does not matter."""
     fine = Market(market.bidders, *(value * 10**9 for value in market[1:]))
     costs = np.rint(np.random.default_rng(13).uniform(fine.low, fine.high, (fine.bidders, 200_000)))
     found = rule(costs, np.full(200_000, int(fine.budget)))
@@ -61,7 +61,7 @@ def test_bids_of_drawn_tasks(market: Market, form: Form, rule: auctions.Auction)
 
 
 def test_descending_bids_end_within_an_undercut_of_the_second_price() -> None:
-    """The steps are 2 %, so with some bidders they cost or save less; late ones go up to 64 %."""
+    """Steps of 2 % change the price by at most 2 %. Late steps go up to 64 %."""
     for bidders in (3, 5, 20):
         market = Market(bidders, 30 * 10**6, 90 * 10**6, 90 * 10**6)
         second = second_price(market)
@@ -73,7 +73,7 @@ def test_descending_bids_end_within_an_undercut_of_the_second_price() -> None:
 def test_prices_of_equal_costs_are_a_step_of_the_ladder() -> None:
     assert winning_price(Market(1, 10, 10, 100)) == 90
     assert winning_price(Market(1, 95, 95, 100)) == winning_price(Market(5, 95, 95, 100)) == 95
-    # 90, 88, 86, 84, 82, 80, …
+    # The ladder is 90, 88, 86, 84, 82, 80, …
     assert winning_price(Market(2, 85, 85, 100)) == 86
     market = Market(5, 2 * 10**9, 6 * 10**9, 6 * 10**9)
     assert winning_price(market) == descending(market).price
@@ -111,7 +111,7 @@ def test_auctions_lose_nothing_and_posted_prices_do() -> None:
     assert efficiency(second_price(market), market, value=10) == pytest.approx(1)
     fine = Market(5, 2e9, 6e9, 6e9)
     assert efficiency(descending(fine), fine, value=10e9) == pytest.approx(1, abs=0.001)
-    # Posted at 6, any of the five: cost 4 in place of 2 + 4 / 6.
+    # At a posted price of 6 any of the five works, at a mean cost of 4 instead of 2 + 4 / 6.
     assert efficiency(posted_price(market), market, value=10) == pytest.approx(6 / (10 - 2 - 4 / 6))
     bound = second_price(market._replace(budget=3))
     assert efficiency(bound, market, value=10) < 1

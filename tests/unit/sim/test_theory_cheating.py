@@ -1,5 +1,4 @@
-"""What cheating earns: against a sum over outcomes, against the integer stake, and the frontier of audits and
-milestones."""
+"""The profit of cheating, against a sum over outcomes and the integer stake; frontiers of audits."""
 
 from fractions import Fraction
 from math import ceil, comb
@@ -44,7 +43,7 @@ def expected(
     kept: Fraction,
     money: tuple[int, ...],
 ) -> Fraction:
-    """Sum what a cheater has in the end over the number of honest seats and of those that find it."""
+    """The mean wealth of a cheater, summed over the number of honest seats and the number that find it."""
     price, gain, stake, cost = money
     hit = 1 - Fraction(comb(segments - false, q), comb(segments, q))
     total = Fraction(0)
@@ -94,7 +93,7 @@ def test_worst_stake_is_the_integer_one(segments: int, q: int, verifiers: int, h
     assert minimum_stake(**audit, price=price, gain=gain) == whole
     kept = minimum_stake(**audit, price=price, gain=gain, reward=5, restitution=7, margin=11)
     assert kept == whole + 23
-    # At that stake the worst m earns what honest work does, and no other m earns more.
+    # At that stake, the worst m earns as much as honest work, and no other m earns more.
     advantage = cheating_advantage(
         **audit,
         false=np.arange(1, segments + 1),
@@ -130,7 +129,7 @@ def test_zero_profit_stake_zeroes_the_profit() -> None:
 def test_break_even_ranges_are_where_the_sign_changes() -> None:
     audit: Case = {"segments": 50, "segments_per_verifier": 4, "verifiers": 3, "honest": 0.7}
     amounts: Case = {"price": 1.0, "gain": 0.05, "stake": 0.0, "cost": 3.0}
-    # The second has two ranges: seldom drawn, or the whole cost saved.
+    # The second case has two ranges: rarely drawn, or the whole cost saved.
     for money, ranges in ((amounts, 1), ({**amounts, "stake": 1.0, "cost": 1.999, "gain": 0.4}, 2)):
         advantage = cheating_advantage(**audit, **money, false=np.arange(1, 51))
         found = break_even_false(**audit, **money)
@@ -141,7 +140,7 @@ def test_break_even_ranges_are_where_the_sign_changes() -> None:
 
 
 def test_design_example() -> None:
-    """audit.md section 9: 118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p."""
+    """The formula of audit.md section 9 gives 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
     case: Case = {
         "segments": 1000,
         "segments_per_verifier": 4,
@@ -184,7 +183,7 @@ def test_least_q_is_least_and_grows_with_the_segments(verifiers: int) -> None:
 
 def test_frontier_lists_only_what_reaches_the_multiple() -> None:
     points = frontier(segments=30, honest=0.5, gain_ratio=1.0, multiple=2.0, most_verifiers=8)
-    # One seat is too seldom honest: 2 / 0.5 - 1 > 2.
+    # A single seat is too rarely honest: 2 / 0.5 - 1 > 2.
     assert [point.verifiers for point in points] == list(range(2, 9))
     assert all(point.multiple <= 2 and point.audits == point.verifiers * point[1] for point in points)
 
@@ -252,7 +251,7 @@ def test_impossible_terms_are_refused() -> None:
 
 
 def test_the_stake_of_a_share_is_what_that_share_loses() -> None:
-    """One segment, all honest: the condition is S + p = f c + G with a certain conviction."""
+    """With one segment and only honest seats, conviction is certain: S + p = f c + G."""
     assert float(caught_probability(1, 1, 1, 1, 1.0)) == 1
     assert stake_multiple(segments=1, segments_per_verifier=1, verifiers=1, honest=1.0, gain_ratio=1.0) == 1
 
@@ -276,7 +275,7 @@ def test_stake_at_a_chance_zeroes_the_advantage() -> None:
 
 @pytest.mark.parametrize("segments", [300, 1200])
 def test_audits_that_deter_one_false_segment_deter_any_number(segments: int) -> None:
-    """The rule takes the mean number of hits for their chance, which is a little less: a twentieth more is enough."""
+    """The rule uses the mean number of hits, slightly more than their chance. 5 % more audits are enough."""
     money: Case = {"price": 1.0, "gain": 1.0, "stake": 28.05}
     n = float(least_audits(segments=segments, honest=0.7, **money))
     assert n == pytest.approx(segments * (1 + 1 / segments) / (0.7 * 29.05))

@@ -1,4 +1,4 @@
-"""Colluders, Sybils and self-challenges: against chances, enumerated draws and the integer split of a slash."""
+"""Colluders, Sybils and self-challenges, against chances, enumerated draws and the split of a slash."""
 
 from itertools import permutations
 from typing import Any
@@ -36,12 +36,12 @@ def test_threshold_is_where_cheating_starts_to_pay(accounts: int | None) -> None
 
 def test_threshold_at_its_limits() -> None:
     assert collusion_threshold(**AUDIT, **{**MONEY, "gain": 10.0**6}) == 0
-    # Nobody is needed where nothing is won.
+    # If nothing is won, no honest account is needed.
     assert collusion_threshold(**AUDIT, **{**MONEY, "gain": 0.0, "cost": 0.0}) == 1
 
 
 def enumerate_owner(accounts: int, slots: int, others: int, seats: int) -> np.ndarray[Any, Any]:
-    """The law of an owner's seats, over all orders of drawing distinct accounts by their slots."""
+    """The distribution of an owner's seats, over all orders of distinct accounts drawn by slots."""
     held = [slots] * accounts + [1] * others
     law = np.zeros(seats + 1)
     for order in permutations(range(len(held)), seats):
@@ -77,7 +77,7 @@ def test_others_find_what_all_of_equal_stake_would() -> None:
 @pytest.mark.parametrize("stake", [4, 7, 100, 10**18 + 1])
 @pytest.mark.parametrize("seats", [0, 3])
 def test_conceding_to_oneself_always_costs_a_quarter(stake: int, seats: int) -> None:
-    """Of the three quarters that may be paid, all are, in whatever parts."""
+    """At most three quarters of the stake are paid out, in any parts, so a quarter is always lost."""
     most = stake - -(-stake // 4)
     pay = most // 8
     for reward in range(0, most - seats * pay + 1, max(1, most // 5)):
@@ -101,7 +101,7 @@ def test_conceding_beats_expiring_only_with_a_large_penalty() -> None:
     assert not concession_pays(stake=100, reward=75, delay_penalty=25)
     assert concession_pays(stake=100, reward=75, delay_penalty=26)
     assert not concession_pays(stake=100, reward=30, delay_penalty=70)
-    # Half of the penalty is the submitter's own: 35 are lost, and a conviction costs 60.
+    # The submitter gets half of the penalty back, so 35 are lost. A conviction costs 60.
     assert not concession_pays(stake=100, reward=30, delay_penalty=70, restitution=10, own_task=True)
     assert not concession_pays(stake=100, reward=50, delay_penalty=50, restitution=25, own_task=True)
     assert concession_pays(stake=100, reward=50, delay_penalty=52, restitution=25, own_task=True)

@@ -1,5 +1,4 @@
-"""Escape and conviction: the float view against protocol.tasks.economics, against all draws of small tasks, and at
-its limits."""
+"""Escape and conviction in floats, against protocol.tasks.economics, all draws of small tasks, and limits."""
 
 from fractions import Fraction
 from itertools import combinations, permutations, product
@@ -32,8 +31,10 @@ def test_is_the_float_view_of_the_integers(segments: int, q: int, verifiers: int
 
 
 def test_counts_every_draw_of_a_small_task() -> None:
-    """Two seats of distinct accounts, of which two of three are honest, two of four segments each: 216 equally likely
-    draws."""
+    """There are 216 equally likely draws.
+
+    Two seats have distinct accounts, two of three accounts are honest, and a seat has two of four segments.
+    """
     false, honest, accounts, segments = {1, 3}, {0, 1}, 3, 4
     sets = list(combinations(range(segments), 2))
     draws = [zip(who, what) for who in permutations(range(accounts), 2) for what in product(sets, repeat=2)]
@@ -52,7 +53,7 @@ def test_many_accounts_are_as_good_as_endless_ones() -> None:
 
 
 def test_one_wholly_false_result_escapes_where_no_seat_is_honest() -> None:
-    """2.7 % with three seats at h = 0.7, 30 % with one seat of three segments."""
+    """The chance is 2.7 % for three seats at h = 0.7, and 30 % for one seat of three segments."""
     assert float(escape_probability(60, 60, 1, 3, 0.7)) == pytest.approx(0.027)
     assert float(escape_probability(60, 60, 3, 1, 0.7)) == pytest.approx(0.3)
     assert float(escape_probability(60, 60, 1, 3, 0.7, accounts=10)) == pytest.approx(3 * 2 / (10 * 9 * 8))
@@ -67,7 +68,7 @@ def test_limits() -> None:
 
 
 def test_small_chances_keep_their_digits() -> None:
-    """One of 2^20 segments, one drawn, a millionth of the stake honest: h / K to the last digits."""
+    """One false segment of 2^20, one drawn, and 10^-12 of the stake honest: the chance is h / K."""
     exact = Fraction(1, 10**12) / (1 << 20)
     assert float(caught_probability(1 << 20, 1, 1, 1, 1e-12)) == pytest.approx(float(exact), rel=1e-8)
     few = caught_probability(1 << 20, 1, 1, 2, 0.5, accounts=2)

@@ -1,4 +1,4 @@
-"""What feeds a seat, beside the chunks that a digest hashes."""
+"""The bytes that feed a seat against the chunks that a digest hashes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from sim.theory import fed_bytes, feeding_price
 
 
 def hashed(chunks: int, steps: int, thinning: int) -> int:
-    """Chunks of one tensor over all states of a segment, one by one."""
+    """The number of hashed chunks of one tensor, counted over all states of a segment."""
     return sum(len(found) for step in range(steps + 1) for found in selected(chunks, step, thinning))
 
 

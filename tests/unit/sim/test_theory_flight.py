@@ -1,4 +1,4 @@
-"""Tasks in flight together: against sums over all ways that seats are filled, and against a market of stakes."""
+"""Tasks in flight, against sums over all ways to fill seats, and against a market of stakes."""
 
 from itertools import product
 from math import prod
@@ -18,13 +18,13 @@ from sim.theory import (
     ("verifiers", "accounts", "bound", "draws"), [(1, 3, 2, 2), (2, 40, 38, 2), (3, 60, 57, 2), (2, 9, 9, 3)]
 )
 def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bound: int, draws: int) -> None:
-    """Each way: which of the seats that are asked for stay empty, draw by draw."""
+    """Sum over all ways: for each draw, which of the requested seats stay empty."""
     law, again, unfilled = [0.0] * (verifiers + 1), 0.0, 0.0
     for ways in product(product((False, True), repeat=verifiers), repeat=draws):
         filled, chance, redraws = 0, 1.0, -1
         for way in ways:
             asked = verifiers - filled
-            # Further draws of a full task happen in one way, and so do seats that are not asked for.
+            # Draws after the task is full, and seats that are not requested, count in only one way.
             chance *= all(way[asked:])
             redraws += asked > 0
             for fills in way[:asked]:
@@ -44,7 +44,7 @@ def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bou
     ("overlap", "accounts", "tasks"), [(1, 3, 4), (2, 3, 5), (3, 5, 5), (3, 6, 4), (4, 9, 5)]
 )
 def test_tasks_bind_those_after_them(overlap: int, accounts: int, tasks: int) -> None:
-    """Every sequence of how many seats each task has filled."""
+    """Sum over all sequences of the number of filled seats per task."""
     v, redraws, unfilled = 2, 0.0, 0.0
     for filled in product(range(v + 1), repeat=tasks):
         chances, drawn = [], []
@@ -53,7 +53,7 @@ def test_tasks_bind_those_after_them(overlap: int, accounts: int, tasks: int) ->
             law, draws = filled_law(verifiers=v, accounts=accounts, bound=bound)
             chances.append(law[seats])
             drawn.append(draws)
-        # What a task's draws are on average does not depend on how they end, so only those before it weigh.
+        # The mean number of a task's draws depends only on earlier tasks, so only these have weights.
         for number, draws in enumerate(drawn):
             if not any(filled[number:]):
                 weight = prod(chances[:number])
@@ -66,7 +66,7 @@ def test_tasks_bind_those_after_them(overlap: int, accounts: int, tasks: int) ->
 def test_limits_of_draws() -> None:
     alone = draws_in_flight(verifiers=3, accounts=1000, overlap=1, tasks=9)
     assert alone == pytest.approx((0, 0), abs=1e-80)
-    # Two accounts for two seats each of two tasks: every second task finds nobody, in eight draws.
+    # Two accounts, and two tasks in flight with two seats each: every second task finds nobody in 8 draws.
     assert draws_in_flight(verifiers=2, accounts=2, overlap=2, tasks=8).unfilled == pytest.approx(
         0.5, rel=1e-4
     )

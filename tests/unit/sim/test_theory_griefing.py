@@ -1,4 +1,4 @@
-"""Griefing factors: against the contracts' integer splits, and the thresholds that figures are set by."""
+"""Griefing factors, against the contracts' integer splits, and the thresholds for bonds and penalties."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_factor_is_harm_for_each_unit_lost() -> None:
 
 @pytest.mark.parametrize("bond", [0, 1, 9, 100])
 def test_false_challenge_pays_the_solver_half_rounded_down(bond: int) -> None:
-    """GameState._dismiss: pay(remaining / 2), burn the rest."""
+    """A dismissed game pays the solver half of the bond, rounded down, and burns the rest."""
     got = false_challenge(bond=bond, defence=70, delay=5, gas=3)
     solver, burned = bond // 2, bond - bond // 2
     assert got.harm == 75 - solver
@@ -52,7 +52,7 @@ def test_a_payout_is_held_for_both_clocks_sixteen_games_at_a_time() -> None:
 def test_silence_costs_the_seat_and_the_draw_and_delays_others() -> None:
     got = silent_verifier(seat_fee=50, seat_cost=20, draw_fee=7, delay=3)
     assert got == Griefing(3, 57 + 30)
-    # Anyone who would earn nothing forgoes nothing.
+    # An account that would earn nothing loses no earnings.
     assert silent_verifier(seat_fee=50, seat_cost=60, draw_fee=7, delay=3).loss == 57
 
 

@@ -1,4 +1,4 @@
-"""What hiring honest accounts costs, against sums by hand and the verifier's default offer."""
+"""The price of hiring honest accounts, against sums by hand and the verifier's default offer."""
 
 import pytest
 
@@ -13,12 +13,12 @@ def test_each_account_has_its_own_fee_and_each_task_a_draw() -> None:
     assert hiring_price(floors=[5] * 32, draw_fee=7) == 160 + 7
     assert hiring_price(floors=[5] * 33, draw_fee=7) == 165 + 14
     assert hiring_price(floors=[5, 9, 5], draw_fee=1) == 19 + 2
-    # What a draw was before offers had a fee for a seat: a tenth of a token for 32 accounts.
+    # Without fees, 32 accounts cost one draw: a tenth of a token.
     assert hiring_price(floors=[0] * 32, draw_fee=TOKEN // 10) == TOKEN // 10
 
 
 def test_hiring_the_deterring_stake_costs_the_gain() -> None:
-    """By the default offer, without gas: 2.7 tokens for each 1,000 of stake."""
+    """By the default offer without gas, a seat costs 2.7 tokens per 1,000 of stake."""
     settings = VerifierSettings()
     stake = deterring_stake(gain=1000 * TOKEN, capital_rate=0.1, seconds=settings.period)
     assert stake == pytest.approx(365_000 * TOKEN)

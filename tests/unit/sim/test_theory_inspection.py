@@ -1,5 +1,4 @@
-"""The verifier's dilemma: equilibria against every deviation, payoffs against a sum over events, remedies at
-their thresholds."""
+"""The verifier's dilemma: equilibria against deviations, payoffs against sums, and remedies' thresholds."""
 
 from itertools import product
 from typing import Any
@@ -26,13 +25,13 @@ SOLVER: dict[str, float] = {"share": 0.5, "price": 100, "gain": 40, "stake": 300
 
 
 def solver_gains(checking: float, hit: float, solver: dict[str, float]) -> float:
-    """What cheating earns over honest work against a verifier that replays with chance `checking`."""
+    """The gain of cheating over honest work against a verifier that replays with chance `checking`."""
     caught = checking * hit
     return solver["share"] * solver["cost"] + solver["gain"] - caught * (solver["stake"] + solver["price"])
 
 
 def stable(found: Equilibrium, verifier: float, solver: float) -> bool:
-    """No deviation pays: who mixes is indifferent, who does not gains nothing by the other choice."""
+    """Whether no deviation pays: a mixing party is indifferent, and a pure one gains nothing by switching."""
     return all(
         gain == pytest.approx(0, abs=1e-9) if 0 < rate < 1 else (gain >= -1e-9 if rate == 1 else gain <= 1e-9)
         for rate, gain in ((found.checking, verifier), (found.cheating, solver))
@@ -76,7 +75,7 @@ def test_payoffs_sum_over_events() -> None:
 
 
 def test_plain_attestations_leave_the_classic_rates() -> None:
-    """x = k / (R + g), y = (f c + G) / (S + p): each side's rate holds the other side's money."""
+    """x = k / (R + g), y = (f c + G) / (S + p): each side's rate depends only on the other side's money."""
     found = inspection_equilibrium(PLAIN, **SOLVER)
     assert found.cheating == pytest.approx(3 / 22)
     assert found.checking == pytest.approx(80 / 400)
@@ -90,7 +89,7 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """Every event: which others find the fraud, a false segment drawn or not, the convicted one held or not."""
+    """Sum over all events: which others find the fraud, a hit or none, the convicted segment held or not."""
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0
     for *others, drawn, held in product((False, True), repeat=verifiers + 1):

@@ -1,4 +1,4 @@
-"""Redraws of silent seats: against sums over how often each seat is silent, and at their limits."""
+"""Redraws of silent seats, against sums over the silences of each seat, and at their limits."""
 
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from sim.theory import (
 
 @pytest.mark.parametrize(("verifiers", "up", "redraws"), [(1, 0.7, 0), (2, 0.9, 2), (3, 0.5, 3), (4, 0.8, 1)])
 def test_stalls_redraws_and_silences_sum_over_the_seats(verifiers: int, up: float, redraws: int) -> None:
-    """Each seat has n silent accounts before one that answers, or all R + 1 are silent; redraws are of all at once."""
+    """A seat has n silent accounts before one answers, or R + 1 silent ones. A redraw is for all of them."""
     down, stalled, again, silent = 1 - up, 0.0, 0.0, 0.0
     for numbers in product(range(redraws + 2), repeat=verifiers):
         chance = 1.0
@@ -25,7 +25,7 @@ def test_stalls_redraws_and_silences_sum_over_the_seats(verifiers: int, up: floa
             chance *= down**n * (up if n <= redraws else 1)
         stalled += chance * (max(numbers) > redraws)
         again += chance * min(max(numbers), redraws)
-        # Anyone who is silent last, when there is no redraw any more, loses nothing.
+        # An account that is silent after the last redraw loses nothing.
         silent += chance * sum(min(n, redraws) for n in numbers)
     case: dict[str, Any] = {"verifiers": verifiers, "up": up, "redraws": redraws}
     assert stall_probability(**case) == pytest.approx(stalled, rel=1e-12)

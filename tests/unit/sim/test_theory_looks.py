@@ -1,4 +1,4 @@
-"""Second looks: closed forms against every way that picks and lookers can fall, and the protocol's bounds."""
+"""Second looks: closed forms against all picks and orders of lookers, and against the protocol's bounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLAIN = Looking(verifiers=1, segments=1, chance=0.1, fee=1.0, replay=1.0, lock=4
 
 
 def recommended(segments: int) -> Looking:
-    """Terms of a budget of 1 at which a replay costs the whole fee, gas aside."""
+    """Recommended terms scaled to a budget of 1. A replay costs the whole fee, without gas."""
     terms = derive(replace(setting_of(segments, 1_000 * CHAIN_TOKEN), look_chance=None), RULES)
     budget = 1_000 * CHAIN_TOKEN
     return Looking(
@@ -45,7 +45,7 @@ def recommended(segments: int) -> Looking:
 
 @pytest.mark.parametrize(("slots", "chance"), [(1, 0.3), (2, 0.5), (3, 0.1), (3, 1.0)])
 def test_looks_of_each_level_are_counted_as_they_are_picked(slots: int, chance: float) -> None:
-    """Every outcome of a coin for each slot on each level, of which those above nothing are left unread."""
+    """Sum over all outcomes of a coin per slot and level. A slot needs a pick on the level below."""
     means = [0.0] * 4
     for coins in product((0, 1), repeat=4 * slots):
         weight, below, left = 1.0, [1] * slots, slots
@@ -73,7 +73,7 @@ def test_the_protocol_expects_no_fewer_looks(slots: int, percent: int) -> None:
 
 @pytest.mark.parametrize(("segments", "accounts", "skippers"), [(1, 2, 1), (2, 4, 2), (3, 5, 4)])
 def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: int, skippers: int) -> None:
-    """Account 0 has the seat; every order of the others."""
+    """Account 0 has the seat. The sum is over all orders of the others."""
     chance, kept = 0.3, 0.0
     orders = list(permutations(range(1, accounts)))
     for coins in product((0, 1), repeat=segments):
@@ -87,7 +87,7 @@ def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: in
 
 
 def test_what_two_accounts_earn_with_one_seat() -> None:
-    """Each has it half of the time; one look in ten, by the other. Of one segment there is one look."""
+    """Each has the seat half of the time. The other account has one look in ten. One segment has one look."""
     both = earned(PLAIN, accounts=2, skippers=1)
     assert both.caught == pytest.approx(0.05)
     assert both.skipping == pytest.approx(0.5 * 1.1 * 1.0 - 0.05 * (40 + 1))
@@ -119,7 +119,7 @@ def test_in_equilibrium_at_most_a_tenth_skips(segments: int) -> None:
 
 
 def test_with_one_segment_of_all_seats_nobody_looks_at_a_look() -> None:
-    """So that some seats skip, and fewer than a tenth."""
+    """So some seats skip, but less than a tenth of them."""
     seat, look = skipping_by_level(recommended(60)._replace(verifiers=1)).by_level
     assert 0 < seat < 0.1 < look < 1
 
@@ -143,7 +143,7 @@ def test_a_lock_that_is_too_small_has_no_such_equilibrium() -> None:
 
 
 def test_the_rule_bears_a_share_of_lookers_that_skip() -> None:
-    """Half of the lock, and lookers of whom h replay: then a seat that skips loses what it saves."""
+    """If half of the lock is lost and a share h of lookers replays, a skipping seat loses what it saves."""
     looking = recommended(60)
     assert looking.chance * float(RULES.honest_share) * looking.lock / 2 == pytest.approx(
         looking.fee, rel=1e-6

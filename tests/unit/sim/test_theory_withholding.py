@@ -1,4 +1,4 @@
-"""Closed forms of withheld data beside enumerations and their own simulation."""
+"""Closed forms of withheld data, against enumerations and a simulation."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -72,7 +72,7 @@ def test_as_many_train_again_as_are_paid_for_it(cost: float, reward: float) -> N
     chance = retraining_chance(cost=cost, reward=reward)
     rng = np.random.default_rng(2)
     others = rng.poisson(-np.log1p(-chance), 400_000)
-    # One more that comes is the first with the same chance as each of the others.
+    # One additional retrainer is the first with the same chance as each of the others.
     assert reward * (1 / (1 + others)).mean() == pytest.approx(cost, rel=0.01)
     assert (others > 0).mean() == pytest.approx(chance, abs=0.004)
 

@@ -1,4 +1,4 @@
-"""An auction on a chain of a few facts, whose bundles are one file each."""
+"""A simulated auction: its chain is a few fields, and each bundle is one file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REORG_DEPTH = 64
 
 
 class Market:
-    """Tasks with one set of terms; every bid is the best one."""
+    """A market whose tasks share one set of terms, and in which every bid becomes the best one."""
 
     def __init__(self) -> None:
         self.views: dict[int, TaskView] = {}
@@ -44,7 +44,7 @@ class Market:
         self.bundles: dict[int, bytes] = {}
 
     def post(self, task: int) -> None:
-        """A task that is open for bids until 100."""
+        """Post a task that takes bids until second 100."""
         fields: dict[str, Any] = {
             "bids_until": 100,
             "train_until": 0,
@@ -68,7 +68,7 @@ class Market:
         )
 
     def change(self, task: int, **fields: Any) -> None:
-        """Something happened to a task."""
+        """Change fields of a task's view."""
         self.views[task] = replace(self.views[task], **fields)
 
     def tasks(self) -> int:
@@ -76,25 +76,25 @@ class Market:
         return len(self.views)
 
     def task(self, task: int) -> TaskView:
-        """Where it stands."""
+        """A task's view."""
         return self.views[task]
 
     def statuses(self, tasks: list[int]) -> list[TaskStatus]:
-        """Where they stand."""
+        """The statuses of tasks."""
         return [self.views[task].status for task in tasks]
 
     def terms(self, task: int) -> Terms:
-        """The terms; with its own bundle if it has one."""
+        """The shared terms, with the task's own bundle if it has one."""
         return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
 
     def bid(self, task: int, price: int) -> None:
-        """Mine is the best bid now."""
+        """Note a bid of this solver, which becomes the best one."""
         self.bids.append(price)
         self.change(task, bidder=ME, price=price)
 
 
 class Stand:
-    """An auction, and what it stands on."""
+    """An auction with stubs of everything it uses."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
@@ -151,11 +151,11 @@ class Stand:
         self.auction = Auction(self.context, self.failures)
 
     def engaged(self) -> dict[int, Terms]:
-        """As the real one."""
+        """The real method, on the stub context."""
         return Context.engaged(self.context)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
-        """What is fetched is one file; or it fails half way. What has a manifest is here."""
+        """A stub fetch: it writes one file, or fails half way. A candidate with a manifest is complete."""
         self.tries.append((asked.bundle_hash, seconds))
         if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():
             return
@@ -168,7 +168,7 @@ class Stand:
             raise self.failure
 
     def tick(self, times: int = 1) -> None:
-        """Rounds, and time for what is fetched beside them."""
+        """Run rounds. After each, wait for its fetches unless `go` holds them back."""
         for _ in range(times):
             self.auction.tick(take=True)
             for future in list(self.auction._fetches.values()):
@@ -176,16 +176,16 @@ class Stand:
                     sleep(0.001)
 
     def rest(self, task: int) -> None:
-        """Until a task that failed may be tried again."""
+        """Wait until a failed task may be tried again."""
         while self.failures.rests(task):
             sleep(0.001)
 
     def stage(self, task: int) -> tuple[Stage, str] | None:
-        """What the database says."""
+        """The task's stage and note in the database; None without a row."""
         row = self.database.task(task)
         return None if row is None else (row.stage, row.note)
 
     @property
     def candidates(self) -> list[str]:
-        """Folders of candidates."""
+        """Names of the candidates' folders."""
         return sorted(path.name for path in self.candidates_folder.iterdir())

@@ -1,11 +1,11 @@
-"""A process that kills itself at a chosen moment of keeping a checkpoint, as a power cut would: for tests only.
+"""A process that kills itself at a chosen moment of keeping a checkpoint, like a power cut. For tests only.
 
-`install("rename", 5)` before a solver starts: SIGKILL takes the process just before its fifth such moment.
+Call `install("rename", 5)` before a solver starts: the process gets SIGKILL just before its fifth rename.
 
-put       a blob or a manifest has been hashed, nothing of it is written
+put       a blob or a manifest is about to be stored; none of it is written
 rename    its bytes are on disk under a temporary name
-row       all blobs and the manifest of a checkpoint are on disk, the database does not know of it
-known     the database knows of it, the process has not yet noticed
+row       all blobs and the manifest of a checkpoint are on disk; the database does not know it
+known     the database knows the checkpoint; the process has not yet continued
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.unit.solver import tiny
 
 
 def dawdle(seconds: float) -> None:
-    """Take so long for every step, so that a training lasts for some blocks of the chain."""
+    """Slow every step down by that many seconds, so that a training lasts for several blocks of the chain."""
     step = HonestExecutor.step
 
     def late(executor: HonestExecutor, state: State, number: int, /) -> State:

@@ -1,7 +1,7 @@
-"""A solver's games in simulated time: its own `Defence` answers them, on a machine that works at a third of its rates.
+"""A solver's games in simulated time: the real `Defence` answers them at a third of the machine's rates.
 
-Nothing else decides an order here. The challengers ask when they like, training never pauses by itself, and a move is
-mined after the longest time that the admission reckons with.
+Nothing else decides the order. Challengers ask at any time, training never pauses by itself, and a move is
+mined after the longest time that the admission allows for.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from solver.defence import Defence
 from solver.metrics import Metrics
 
 RATES = Rates(1_000 * SAFETY)
-"""An operation is a millisecond at a third of these."""
+"""At a third of these rates, an operation takes a millisecond."""
 RECEIPT = Receipt("0x", "revealNode", 1, "0x", True, 21_000, None, ())
 
 
 @dataclass
 class Game:
-    """`answers` are the seconds of computing that each costs, `thinks` what the challenger takes before it asks."""
+    """For each question: `answers` are seconds of computing, `thinks` the challenger's seconds before it."""
 
     task: int
     opened: float
@@ -51,7 +51,7 @@ class Game:
     made: int = 0
     spent: float = 0.0
     mined: float = inf
-    """When the last answer is, while it is under way."""
+    """When the transaction in progress will be mined; infinite without one."""
     due: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,11 +59,11 @@ class Game:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is asked for."""
+        """Whether all answers are mined."""
         return self.made == len(self.answers)
 
     def settle(self, now: float) -> None:
-        """Take note of the answer if it is mined: the challenger's time runs from then."""
+        """Note the answer once it is mined; the challenger's time runs from then."""
         if self.mined > now:
             return
         self.spent += self.mined - self.due
@@ -73,7 +73,7 @@ class Game:
 
 @dataclass(frozen=True)
 class Task:
-    """`step` is never interrupted; `seconds` are the solver's in each of its games."""
+    """A step of `step` seconds is never interrupted. Each game has its own clock of `engagement.seconds`."""
 
     engagement: Engagement
     step: float
@@ -81,11 +81,11 @@ class Task:
 
 
 class Done(Exception):
-    """No game is left."""
+    """Every game is over, or one is late."""
 
 
 class _Turns(Turns):
-    """Whose first urgent turn after a pause waits for the step that is being trained."""
+    """Turns whose first urgent one after a pause waits for the training step in progress."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class _Turns(Turns):
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -inf) -> Iterator[None]:
-        """As of the solver."""
+        """Like the solver's; the training step in progress ends first."""
         if not self._urgent:
             self._machine.end_step()
         with super().urgent(between, by):
@@ -103,7 +103,7 @@ class _Turns(Turns):
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """As of the solver."""
+        """Like the solver's; training continues afterwards."""
         with super().reserved():
             yield
         if not self._urgent:
@@ -111,7 +111,7 @@ class _Turns(Turns):
 
 
 class Machine:
-    """Plays all games of the tasks; `late` are those in which the clock ran out."""
+    """Plays all games of the tasks; `late` are the games whose clock ran out."""
 
     def __init__(self, tasks: Sequence[Task], clocks: Clocks, trained: float, phase: float) -> None:
         self.tasks = tasks
@@ -123,13 +123,13 @@ class Machine:
         self.late: list[int] = []
 
     def end_step(self) -> None:
-        """Training goes on until its step is over."""
+        """Advance to the end of the training step in progress."""
         if self.trained:
             steps = ceil((self.now - self.trains_from) / self.trained)
             self.now = max(self.now, self.trains_from + steps * self.trained)
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """Until every game is over, or one is lost."""
+        """Play until every game is over or one is lost; the late games."""
         monkeypatch.setattr(defence, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(game_view, "GameReader", self._reader)
         self.turns = _Turns(self)
@@ -147,7 +147,7 @@ class Machine:
         return self.late
 
     def _wait(self, seconds: float) -> None:
-        """Nothing is to be answered: the next look at which something is."""
+        """Nothing is due: advance to the next look that finds something new."""
         for game in self.games:
             game.settle(self.now)
         if self.late or all(game.over for game in self.games):
@@ -268,9 +268,10 @@ LOG = SimpleNamespace(warning=lambda *_a, **_b: None, error=_defect)
 
 
 def random_tasks(random: Random) -> list[Task]:
-    """One to three tasks with up to three games of up to four answers each. Some answers cost nothing, because what
-    they take is kept; challengers ask all at once, or one after the other, or whenever they like. They have no
-    windows yet.
+    """One to three tasks with up to three games of up to four answers each, whose windows are chosen later.
+
+    Some answers cost nothing, because their results are kept. Games open together or at random times, and
+    challengers ask at once or after pauses.
     """
     tasks = []
     for task in range(1, 1 + random.randint(1, 3)):

@@ -1,7 +1,7 @@
-"""What the admission takes, the solver's own queue does in time: over ten thousand random sets of tasks.
+"""The solver's queue does everything that the admission accepts in time: ten thousand random sets of tasks.
 
-Each set has just the time that the admission asks for. A weaker test of any part lets sets in that are late, so the
-queue and the test hold each other.
+Windows are random, and made longer only as far as the admission requires. If part of the admission's test is
+left out, some sets that it accepts are late. So each part is needed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Test = Callable[[Sequence[Engagement], Clocks], Refusal | None]
 
 
 def whole(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """The admission."""
+    """The real admission."""
     return admission(engagements, clocks, RATES)
 
 
 def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: Test) -> list[Task]:
-    """The tasks with windows that the test takes: random ones, made longer only as far as it asks for."""
+    """The tasks with random windows, made longer only as far as the test requires."""
     windows = {task.engagement.name: random.choice((0.0, random.uniform(0, 200))) for task in tasks}
     while True:
         tasks = [
@@ -42,7 +42,7 @@ def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: 
 
 
 def late(number: int, test: Test, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a game of a random set that the test takes is lost on time."""
+    """Whether a game is lost on time in a random set that the test accepts."""
     random = Random(number)
     clocks = Clocks(random.choice((0.0, 2.0, random.uniform(0, 15))), random.choice((0.25, 0.5, 2.0)))
     tasks = with_just_the_time(random_tasks(random), clocks, random, test)
@@ -58,30 +58,30 @@ def test_what_is_admitted_is_answered_in_time(part: int, monkeypatch: pytest.Mon
 
 
 def each_alone(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """No sum over tasks, as before."""
+    """The admission of each task alone, without sums over tasks."""
     longest = max((one.piece for one in engagements), key=lambda piece: piece.operations)
     padded = [replace(one, piece=longest) for one in engagements]
     return next(filter(None, (admission([one], clocks, RATES) for one in padded)), None)
 
 
 def without_inclusion(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """A transaction takes no time."""
+    """The admission, as if a transaction took no time."""
     return admission(engagements, replace(clocks, inclusion=0.0), RATES)
 
 
 def without_looks(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """A question is seen at once."""
+    """The admission, as if a question were seen at once."""
     return admission(engagements, replace(clocks, look=0.0), RATES)
 
 
 def with_one_step(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """Only the step that runs is waited for."""
+    """The admission, as if an answer waited only for the running step."""
     with mock.patch.object(tested, "BEGUN", 1):
         return admission(engagements, clocks, RATES)
 
 
 def without_steps(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """Nothing runs that is not interrupted."""
+    """The admission, as if every step could be interrupted."""
     with mock.patch.object(tested, "BEGUN", 0):
         return admission(engagements, clocks, RATES)
 
@@ -94,12 +94,12 @@ def test_a_weaker_test_lets_in_what_is_late(weak: Test, monkeypatch: pytest.Monk
 def test_an_order_by_the_last_second_alone_loses_games_that_were_admitted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of two clocks the longer one may have to be answered first: more of it is for moves that are still to come."""
+    """A game with more time left may have to be answered first, if its later moves need more of that time."""
     monkeypatch.setattr(defence, "moves_left", lambda *_where: 0)
     assert any(late(number, whole, monkeypatch) for number in range(1_000))
 
 
 def test_an_answer_that_makes_no_way_loses_games_that_were_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long replay of one task, while another's clock ends."""
+    """One task's long replay, during which another task's clock runs out."""
     monkeypatch.setattr(defence.Defence, "_make_way", lambda _self: None)
     assert any(late(number, whole, monkeypatch) for number in range(1_000))

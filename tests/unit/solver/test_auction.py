@@ -1,4 +1,4 @@
-"""Bids on a chain of a few facts: what is done about bundles that fail, and about bids that were beaten."""
+"""Bids on a simulated chain: bundles that fail, and bids that are beaten."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_server_that_is_late_is_asked_after_a_rest_as_long_as_it_took(stand: S
     stand.failure = LATE
     stand.market.post(1)
     stand.tick()
-    stand.auction._began[1] -= 1_000.0  # so long did it take
+    stand.auction._began[1] -= 1_000.0  # as if it had taken this long
     stand.tick(3)
     assert stand.failures.rests(1)
     assert len(stand.tries) == 1
@@ -194,7 +194,7 @@ def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stan
 
 @pytest.fixture
 def beaten(stand: Stand) -> Stand:
-    """A bid was made, and a rival asked for less than the costs."""
+    """A solver whose bid is beaten by a rival that asks for less than the costs."""
     stand.market.post(1)
     stand.tick(2)
     stand.market.change(1, bidder=RIVAL, price=1)
@@ -246,7 +246,7 @@ def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:
 def test_the_stake_of_a_task_that_is_being_trained_is_kept_free_for_it(
     stand: Stand, spare: int, bids: int
 ) -> None:
-    """Its penalty is locked, and is released by the submission that locks the stake."""
+    """Its penalty is locked until the submission, which releases it and locks the stake."""
     stand.market.post(1)
     stand.market.change(1, status=TaskStatus.TRAINING, bidder=ME)
     stand.database.put(1, Stage.TRAINING)
@@ -258,7 +258,7 @@ def test_the_stake_of_a_task_that_is_being_trained_is_kept_free_for_it(
 
 
 def test_a_stake_that_is_locked_is_not_kept_free_again(stand: Stand) -> None:
-    """The row is written after the task was looked at; the chain knows before."""
+    """The chain shows the submission before the database row does."""
     stand.market.post(1)
     stand.market.change(1, status=TaskStatus.SUBMITTED, bidder=ME)
     stand.database.put(1, Stage.TRAINING)
@@ -278,7 +278,7 @@ def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None
 
 
 def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Stand) -> None:
-    """Three accounts are enough, but they may all be the submitter's: line 97."""
+    """Three accounts are enough, but they may all be the submitter's."""
     stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8, unmet={"seat_fee": 4, "period": 1})
     stand.market.post(1)
     stand.tick(2)
@@ -334,7 +334,7 @@ def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand)
 def test_an_own_task_that_the_database_does_not_know_is_taken_up(
     stand: Stand, status: TaskStatus, stage: Stage
 ) -> None:
-    """Also while no new work is taken, and where other tasks were chosen."""
+    """Even while no new work is taken, and even if the operator chose other tasks."""
     stand.market.post(1)
     stand.market.change(1, bidder=ME, status=status)
     stand.context.settings.__dict__["tasks"] = (7,)

@@ -61,7 +61,7 @@ TERMS = Terms(
 
 
 def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
-    """100 bytes within 5 s, half of the attestation period: once for a seat, and once for each juror."""
+    """100 bytes within 5 s (half of the attestation period) for the seat, or for each of 7 jurors."""
     assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.0)), Offer)
     refused = decide(TERMS, replace(FIGURES, uplink=19.9))
     assert isinstance(refused, Refusal)
@@ -82,7 +82,7 @@ def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_m
 
 
 def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
-    """At a tenth in 50 s: of 100 units for 10 s of bidding and 20 of training, then of 500 for 5 s and 20 s."""
+    """A tenth per 50 s: on 100 units for 10 s of bidding and 20 s of training, then on 500 for 5 + 20 s."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
     found = floor(terms, 20.0, costs, 5)
     assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
@@ -94,7 +94,7 @@ def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() 
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
-    """A quarter of all tasks is late, and there is no margin: three prices pay for four tasks and a penalty."""
+    """A quarter of tasks is late and there is no margin: three prices pay for four tasks and a penalty."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
     found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50
@@ -102,8 +102,8 @@ def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
 
 
 def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_game() -> None:
-    """Two replays of 5 s at 2 units a second, 390,000 of 670,000 gas at 10 units; 2,100 s of 500 units at a tenth in
-    50 s.
+    """Two replays of 5 s at 2 units a second, and 390,000 of 670,000 gas at 10 units. The capital is 500
+    units for 2,100 s, at a tenth per 50 s.
     """
     assert game_cost(TERMS, 1e6, COSTS) == 20 + 1 + 6
     assert game_cost(TERMS, 1e6, replace(COSTS, capital=0.1 * YEAR / 50)) == 27 + 2_100
@@ -128,7 +128,7 @@ def test_the_first_bid_asks_for_a_share_and_an_answer_is_the_least_undercut() ->
     assert decide(TERMS, FIGURES, Best(800, 2)) == Offer(736, FLOOR)
     assert decide(TERMS, FIGURES, Best(800, 9)) == Offer(288, FLOOR)
     assert decide(TERMS, FIGURES, Best(77, 0)) == Offer(75, FLOOR)
-    assert isinstance(decide(TERMS, FIGURES, Best(76, 0)), Refusal)  # of 2 units, and so below the floor
+    assert isinstance(decide(TERMS, FIGURES, Best(76, 0)), Refusal)  # 2 units less is below the floor
     assert isinstance(decide(TERMS, FIGURES, Best(0, 0)), Refusal)
     assert decide(replace(TERMS, budget=75), FIGURES) == Offer(75, FLOOR)
 
@@ -165,7 +165,7 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
 
 
 def test_each_move_needs_two_blocks_too() -> None:
-    """Replays and steps take 907 s of 1,050 s, 111 moves two blocks each."""
+    """Replays and steps take 907 s of 1,050 s; each of 111 moves takes two blocks more."""
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
     decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
@@ -173,7 +173,7 @@ def test_each_move_needs_two_blocks_too() -> None:
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
-    """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
+    """Sixteen replays take 240 s at a third of the rates. 810 of 1,050 s are left for 666 steps of 1.21 s."""
     for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
     assert isinstance(decide(TERMS, replace(FIGURES, taken={"task 2": for_hours})), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
@@ -190,7 +190,7 @@ def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
-    """Each task alone takes 240 s and 666 s for steps that are waited for, of 1,050 s: one fits, two do not."""
+    """Each task takes 240 s of 1,050 s, plus 666 s of waiting for steps: one task fits, two do not."""
     assert isinstance(decide(TERMS, FIGURES), Offer)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
     assert decision == Refusal(
@@ -242,7 +242,7 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
 
 
 def test_a_training_beside_is_refused_where_it_or_another_would_be_late() -> None:
-    """Of 30 s, 20 are its own with a quarter to spare: 25; 5 more are too many by 1.25."""
+    """Its own 20 s need 25 s of 30 s with a quarter to spare; 5 s more need 31.25 s."""
     offered = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(4.0, 30.0)}))
     assert isinstance(offered, Offer)
     beside = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 30.0)}))
@@ -259,7 +259,7 @@ def test_a_training_beside_is_refused_where_it_or_another_would_be_late() -> Non
 
 @st.composite
 def trainings(draw: st.DrawFn) -> list[tuple[int, Training]]:
-    """Tasks that ask for machine time at any moment, by when each does."""
+    """Trainings, each with the second at which it first asks for the machine."""
     count = draw(st.integers(1, 6))
     return [
         (
@@ -274,11 +274,11 @@ def trainings(draw: st.DrawFn) -> list[tuple[int, Training]]:
 def test_trainings_that_are_admitted_one_after_the_other_end_in_time(
     asked: list[tuple[int, Training]],
 ) -> None:
-    """By earliest deadline first, a second at a time, whenever each begins: as the solver's turns have it."""
+    """The machine trains a second at a time, the earliest deadline first, as the solver's turns do."""
     taken: dict[int, tuple[int, Training]] = {}
     for number, (begin, training) in enumerate(asked):
         beside = {f"task {other}": one for other, (_, one) in taken.items()}
-        operations = int(training.seconds * 50_000)  # of each of 20 steps, at a million a second
+        operations = int(training.seconds * 50_000)  # in each of 20 steps, at a million a second
         terms = replace(TERMS, step_operations=operations, training_period=int(training.left))
         decision = decide(terms, replace(FIGURES, trainings=beside))
         if isinstance(decision, Offer) or decision.rule not in (Rule.BESIDE, Rule.TRAINING):

@@ -1,4 +1,4 @@
-"""Bundles before and after a task is won: candidates in a separate folder, then among those of kept tasks."""
+"""Bundles before and after a task is won: first in the candidates' folder, then with those of kept tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
 NEVER: Any = None
-"""Database, executor: nobody asks them about a bundle."""
+"""A placeholder for the database, the executor and others that bundles do not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 Usage = namedtuple("Usage", "total used free")
 
@@ -53,7 +53,7 @@ def posted(served: Path) -> Terms:
 
 
 def places(context: Context, posted: Terms) -> tuple[Path, Path]:
-    """Where it is kept, and where it lies as a candidate."""
+    """The bundle's folder once its task is won, and its folder as a candidate."""
     name = posted.bundle_hash.hex()
     return context.bundles / name, context.candidates / name
 
@@ -83,7 +83,7 @@ def test_a_bundle_of_two_tasks_is_found_by_one_while_the_other_takes_it_over(
     def interrupted(bundles: Path, *rest: Any) -> Bundle:
         looked.append(bundles)
         if len(looked) == 1:
-            task_bundle(context, posted)  # the first task was won
+            task_bundle(context, posted)  # the first task is won meanwhile
             assert not candidate.exists()
         return cached_bundle(bundles, *rest)
 

@@ -1,4 +1,4 @@
-"""What is shown, and what is kept in memory for it."""
+"""Which runs are shown, and what is kept in memory for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.solver import tiny
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """What is freed in here is freed at once, not by a search for cycles that may be long in coming."""
+    """Turn the garbage collector off, so that objects inside are freed by reference counting only."""
     gc.collect()
     gc.disable()
     try:
@@ -34,7 +34,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def records(folder: Path, count: int) -> list[RunStore]:
-    """The same run, kept as that of several tasks."""
+    """The same run, stored as the run of several tasks."""
     tiny.trained(folder)
     return [
         RunStore(task, *tiny.parts(folder, tiny.database(folder))[1:])

@@ -1,4 +1,4 @@
-"""Each fact of `solver check` is judged right, at its bounds too, and says what to do."""
+"""Each line of `solver check` has the right level, also at its bounds, and says what to do."""
 
 from __future__ import annotations
 

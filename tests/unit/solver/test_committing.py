@@ -1,4 +1,4 @@
-"""Commitments go on from the root that the chain has when they are sent, not from that of the round that asked."""
+"""A commitment extends the root that the chain has when it is sent, not that of the round that asked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DUE = 7
 
 
 class Chain:
-    """A market of one task, whose calls read the newest block, or that of the thread's view."""
+    """A market with one task. Calls read the newest block, or the block of the thread's view."""
 
     def __init__(self) -> None:
         self.size, self.root = 0, b""
@@ -32,19 +32,19 @@ class Chain:
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Reads of this thread are of now as long as it lasts."""
+        """Pin the reads of this thread to the current block."""
         self._pinned.size = self.size
         yield
         del self._pinned.size
 
     def task(self, _task: int) -> SimpleNamespace:
-        """Where it stands."""
+        """The task's view."""
         return SimpleNamespace(size=getattr(self._pinned, "size", self.size))
 
     def progress(
         self, _task: int, root: bytes, size: int, first: list[bytes], consistency: list[bytes]
     ) -> None:
-        """What the contract checks (TaskMarket.progress)."""
+        """Check what the contract checks (TaskMarket.progress)."""
         assert bool(first) == (self.size == 0)
         if self.size:
             verify_consistency(self.size, size, self.root, root, consistency)
@@ -59,12 +59,12 @@ class Chain:
         _result: bytes,
         _path: list[bytes],
     ) -> None:
-        """The stake has to be free (TaskMarket.submit)."""
+        """Submit; the stake must be free (TaskMarket.submit)."""
         assert self.free >= DUE
         self.progress(task, root, tiny.SEGMENTS + 1, first, consistency)
 
     def fund(self, amount: int) -> None:
-        """Bring tokens in."""
+        """Move held tokens into the vault until `amount` are free."""
         self.held -= amount - self.free
         self.free = amount
 

@@ -1,4 +1,4 @@
-"""The control socket: its owner's alone, one node's alone, and nothing that is written to it ends the node."""
+"""The control socket: for its owner and one node only, and no input to it ends the node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Node:
         self.asked: list[Mapping[str, Any]] = []
 
     def answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`break` is a defect, `refuse` an error of the operator's."""
+        """Answer; `break` raises a defect, `refuse` an operator's error."""
         self.asked.append(question)
         if question.get("do") == "break":
             raise RuntimeError("of no kind that anybody knows")
@@ -49,7 +49,7 @@ def node(home: Home) -> Iterator[Node]:
 
 
 def said(home: Home, data: bytes) -> bytes:
-    """All that comes back for some bytes."""
+    """Everything that the socket returns for some bytes."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(20)
         asking.connect(str(socket_path(home)))
@@ -129,7 +129,7 @@ def test_the_socket_is_its_owners_alone(home: Home, node: Node) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_not_answered_though_the_folder_were_open() -> None:
-    """Every permission on the way is given away, as a careless operator may."""
+    """All permissions on the path are open, as a careless operator might leave them."""
     folder = Path(mkdtemp())
     home, made = Home(folder), Node()
     with Control(home, made.answer):
@@ -156,7 +156,7 @@ def test_another_user_is_not_answered_though_the_folder_were_open() -> None:
 
 def test_a_socket_that_a_killed_node_left_is_no_node_and_in_nobodys_way(home: Home) -> None:
     child = os.fork()
-    if child == 0:  # as kill -9 leaves it: nothing is tidied up
+    if child == 0:  # as after kill -9: nothing is cleaned up
         Control(home, Node().answer).__enter__()
         os._exit(9)
     os.waitpid(child, 0)
@@ -172,7 +172,7 @@ def test_a_socket_that_a_killed_node_left_is_no_node_and_in_nobodys_way(home: Ho
 def test_two_nodes_cannot_share_a_home_folder(
     home: Home, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also once whatever nobody holds any more is collected."""
+    """Also after unreferenced objects are garbage-collected."""
     monkeypatch.setattr(control, "LOCK_SECONDS", 0.0)
     gc.collect()
     with pytest.raises(AnotherNode, match="expected one node at a time"):

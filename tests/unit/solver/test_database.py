@@ -1,4 +1,4 @@
-"""The database over restarts, kills and wrong files."""
+"""The solver's database across restarts, kills and wrong files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_sent_never_shrinks_and_a_stage_does_not_reset_it(tmp_path: Path) -> Non
 
 
 def test_what_every_look_asks_for_is_as_on_disk(tmp_path: Path) -> None:
-    """Over changes of stage and restarts, and without reading the disk."""
+    """After changes of stage and restarts, and without reading the disk."""
     kept = Database(tmp_path / "solver.sqlite", MINE)
     for task, stages in enumerate(
         [(Stage.REFUSED,), (Stage.BID, Stage.OUTBID), (Stage.BID, Stage.TRAINING, Stage.OVER), (Stage.BID,)],

@@ -39,7 +39,7 @@ def test_the_game_with_the_least_time_left_is_answered_first_whatever_its_number
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 30)), min_size=1, max_size=5))
 def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tuple[int, int]]) -> None:
-    """Jackson's rule. A game is the seconds that its answer takes, and those left on the solver's clock there."""
+    """Jackson's rule. A game is a pair: the seconds of its answer, and those left on the solver's clock."""
 
     def in_time(order: Iterable[int]) -> bool:
         return all(now <= games[game][1] for game, now in zip(order, accumulate(games[k][0] for k in order)))
@@ -49,16 +49,16 @@ def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tu
 
 
 ANSWER = st.tuples(st.integers(0, 5), st.integers(0, 40))
-"""Seconds that an answer takes, and those that the challenger takes before it asks for it."""
+"""Seconds of an answer, and the challenger's seconds before it asks for that answer."""
 
 
 @given(st.lists(st.lists(ANSWER, max_size=20), max_size=GAMES_AT_ONCE), st.integers(0, 3))
 def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
     asked: list[list[tuple[int, int]]], block: int
 ) -> None:
-    """One machine answers what is asked in all games, each with the clocks that a bidder takes for safe.
+    """One machine answers all games, each within the time that the admission requires.
 
-    Each answer takes up to a twentieth of a replay, and each game's first one a replay.
+    Each answer takes up to a twentieth of a replay; the first one of a game takes a whole replay more.
     """
     replay = 100
     task = replace(
@@ -72,8 +72,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
-    """The solver's seconds in each game, answered by least time left: its clock runs from a question until its answer
-    is mined. All games are opened at once.
+    """The solver's seconds in each game if the one with the least time left is answered first. Its clock runs
+    from a question until the answer is mined. All games are opened at once.
     """
     time = 10**6
     spent, due = [0] * len(games), {k: game[0][1] for k, game in enumerate(games) if game}
@@ -95,7 +95,7 @@ def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
 def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A replay of 100 steps of a second, and five seconds later a question that is due in twenty."""
+    """During a replay of 100 steps of a second each, a question in another game is due within 20 s."""
     long = Game(1, 0.0, [100.0], [0.0])
     quick = Game(2, 5.0, [1.0], [0.0])
     tasks = [
@@ -108,7 +108,7 @@ def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
 
 
 class Chain:
-    """Games 1, 2, … on task 7 as one node knows them, and a context that looks on."""
+    """Games 1, 2, … on task 7 as one node shows them, and the context of a solver that reads them."""
 
     def __init__(self) -> None:
         self.counted = self.known = 0
@@ -116,14 +116,14 @@ class Chain:
         self.closed = False
         self.replays = 0
         self.loaded = True
-        self.moves = 0  # that each game asks for
+        self.moves = 0  # in each answer
         self.broken: set[int] = set()  # games whose answer fails
         self.sent: list[tuple[int, int]] = []
         self.mining = True
         self.waits = False
 
     def game(self, number: int) -> SimpleNamespace:
-        """A node that does not have it answers with zeros."""
+        """The state of a game; a node that does not have the game answers with zeros."""
         return SimpleNamespace(
             game=number,
             task=7 if number <= self.known else 0,
@@ -136,12 +136,12 @@ class Chain:
         )
 
     def replay(self) -> object:
-        """A run."""
+        """Count a replay; a new run."""
         self.replays += 1
         return object()
 
     def defence(self, view: SimpleNamespace, _run: object) -> list[SimpleNamespace]:
-        """Moves by game and number."""
+        """A game's moves, named by game and number."""
         if view.number in self.broken:
             raise ZeroDivisionError
         return [
@@ -149,18 +149,18 @@ class Chain:
         ]
 
     def send_moves(self, moves: list[SimpleNamespace], _head: object) -> list[SimpleNamespace]:
-        """They are in the mempool."""
+        """Put moves into the mempool."""
         self.sent += [move.name for move in moves]
         return moves
 
     def outcomes(self, sent: list[SimpleNamespace]) -> list[Receipt | None]:
-        """Receipts, once there are blocks."""
+        """A receipt for each move; None while no block is mined."""
         receipt = Receipt("0x", "revealNode", 1, "0x", True, 21_000, None, ())
         return [receipt if self.mining else None for _ in sent]
 
     @property
     def context(self) -> Context:
-        """Of a solver that holds task 7."""
+        """The context of a solver that holds task 7."""
         run_store = SimpleNamespace(program=SimpleNamespace(program=None, state_types=()), replay=self.replay)
         games = SimpleNamespace(
             games=lambda: self.counted, game=self.game, ahead=list, send_moves=self.send_moves
@@ -185,7 +185,7 @@ class Chain:
         return cast(Context, context)
 
     def live(self, *stages: Stage) -> list[int]:
-        """Task 7, in its stage."""
+        """Task 7, if its stage is among these."""
         return [7] if self.stage in stages else []
 
     def task(self, _task: int) -> SimpleNamespace:
@@ -198,13 +198,13 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
 
     class Reader:
-        """A game in which it is the solver's turn, until all are closed."""
+        """Reads a game in which it is the solver's turn until all games are closed."""
 
         def __init__(self, _game: object, number: int, *_about: object) -> None:
             self.number = number
 
         def view(self) -> SimpleNamespace:
-            """Where it stands."""
+            """The game's view."""
             phase = Phase.CLOSED if made.closed else Phase.SEGMENT
             return SimpleNamespace(
                 task=7, number=self.number, phase=phase, solver_to_move=True, verdict=Verdict.NONE, head=b""
@@ -215,7 +215,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
 
 
 def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -> None:
-    """Behind one address there are several nodes: one counts a game that another has not heard of."""
+    """Several nodes may share an address: one counts a game that another does not know yet."""
     watching = Defence(chain.context)
     chain.counted, chain.known = 2, 1
     watching.tick()
@@ -236,7 +236,7 @@ def test_a_game_on_a_task_that_is_still_being_loaded_is_looked_at_again(chain: C
 
 
 def test_all_moves_of_the_first_due_game_go_before_those_of_the_next(chain: Chain) -> None:
-    """None is mined meanwhile, and no game is asked again while its moves are under way."""
+    """No move is mined meanwhile, and no game is answered again while its moves are in progress."""
     chain.counted, chain.known, chain.moves = 2, 2, NODES
     chain.mining = False
     watching = Defence(chain.context)

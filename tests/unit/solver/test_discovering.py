@@ -1,4 +1,4 @@
-"""Games of the deployment that a solver comes across: most are none of its business."""
+"""Games of the deployment that a solver discovers: most do not concern it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of one task: kept, counted, rested from for as long as they took, logged now and then."""
+"""Failures of one task are contained, counted, logged, and followed by a pause as long as they took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from solver.metrics import Metrics
 
 
 def fail(error: Exception) -> None:
-    """What mypy does not see to always raise."""
+    """Raise an error; mypy must not know that this function always raises."""
     raise error
 
 

@@ -1,4 +1,4 @@
-"""Solvers' databases of every earlier format, as the code of that time wrote them, in today's solver."""
+"""Today's solver reads databases of every earlier format, as written by the code of their time."""
 
 from __future__ import annotations
 

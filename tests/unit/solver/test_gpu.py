@@ -1,4 +1,4 @@
-"""GPU readings: said in words where there is one, and where there is none."""
+"""GPU readings: in words, as metrics, and as the power that GPUs may draw."""
 
 from __future__ import annotations
 

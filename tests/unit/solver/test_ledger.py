@@ -1,4 +1,4 @@
-"""Sums of a ledger: they are what the vault would show, by month and task, to the last unit."""
+"""Sums of a ledger, by month and task, equal the vault's to the last unit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_rows_are_by_month_and_task_and_add_up_to_all() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[Flow], int, dict[int, int]]:
-    """What a vault does, and its free balance and locks after it, reckoned as the contract does."""
+    """Flows of a vault, and the free balance and locks that the contract would have after them."""
     free = 0
     locks: dict[int, int] = {}
     flows: list[Flow] = []

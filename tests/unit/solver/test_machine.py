@@ -1,4 +1,4 @@
-"""What a solver goes by: what its operator says, else what was measured, otherwise nothing and no bid."""
+"""A solver's rates: the operator's, else measured ones; with neither it bids only on development chains."""
 
 from __future__ import annotations
 

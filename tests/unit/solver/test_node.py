@@ -1,4 +1,4 @@
-"""The solver's loop, without a chain: what it waits for, what it releases, and what it refuses to begin with."""
+"""The solver's loop without a chain: what it waits for, what it releases, and when it refuses to start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ME = "0x" + "cd" * 20
 
 
 class Stand:
-    """A node on a chain of a few facts, which tests change."""
+    """A node on a simulated chain of a few fields, which tests change."""
 
     def __init__(self, folder: Path) -> None:
         self.status = TaskStatus.TRAINING
@@ -45,34 +45,34 @@ class Stand:
         self.viewing = False
         self.funded: list[int] = []
         self.earlier = 0
-        """Earlier deployments: one, or none."""
+        """Number of earlier deployments: 0 or 1."""
         self.booked = 0
         self.outside = 0
-        """Looks at a task that were not of one block."""
+        """Number of reads of a task outside the view of one block."""
 
     @contextmanager
     def view(self) -> Iterator[SimpleNamespace]:
-        """One block."""
+        """A view of one block."""
         self.viewing = True
         yield SimpleNamespace(time=1_000)
         self.viewing = False
 
     def task(self, task: int) -> SimpleNamespace:
-        """Where it stands."""
+        """The task's view; reads outside a block's view are counted."""
         self.outside += not self.viewing
         return SimpleNamespace(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN)
 
     def fund(self, due: int) -> list[Receipt]:
-        """Notes how much is brought into the vault."""
+        """Note an amount brought into the vault."""
         self.funded.append(due)
         return []
 
     def book(self) -> None:
-        """Counts how often a ledger was brought up to date."""
+        """Count an update of a ledger."""
         self.booked += 1
 
     def node(self, machine: Machine | None = ASSUMED, **settings: object) -> SolverNode:
-        """A node that polls often. Its port is any."""
+        """A node that polls often, on any free ports."""
         view = SimpleNamespace
         client = SimpleNamespace(
             connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),
@@ -106,14 +106,14 @@ class Stand:
             earlier=[cast(Deployment, None)] * self.earlier,
             machine=machine,
         )
-        for one in (*node._earlier, node):  # nobody keeps a ledger of this chain
+        for one in (*node._earlier, node):  # this chain has no events for a ledger
             cast(Any, one)._bookkeeper = SimpleNamespace(book=self.book)
         node.context.database.put(TASK, Stage.TRAINING)
         return node
 
 
 class Work:
-    """An assignment that says what was done with it."""
+    """An assignment that notes what is done with it."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -124,15 +124,15 @@ class Work:
         self.failed_after = 0.0
 
     def tick(self, _view: object) -> None:
-        """Refused by the market."""
+        """The market refuses the run."""
         self.refused = SolverError("the market refuses this run")
 
     def close(self, wait: bool = True) -> None:
-        """Its processes and threads end."""
+        """Note that it was closed."""
         self.done.append(f"closed, wait={wait}")
 
     def retire(self) -> None:
-        """The task is over."""
+        """Note that it was retired."""
         self.done.append("retired")
 
 
@@ -150,7 +150,7 @@ def node(stand: Stand) -> Iterator[SolverNode]:
 
 @pytest.fixture
 def work(node: SolverNode) -> Work:
-    """A task that the node has won."""
+    """The assignment of a task that the node has won."""
     made = Work()
     node._assignments.put(TASK, cast(Assignment, made))
     return made
@@ -206,7 +206,7 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
     node._tick()
     assert work.done == ["closed, wait=False"]
     assert TASK not in node._assignments
-    node._tick()  # nor is it restarted
+    node._tick()  # and it is not restarted
     assert TASK not in node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
@@ -228,7 +228,7 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
     while counted("assay_solver_failures_total", failed) is None:
         assert monotonic() < deadline
         node._tick()
-    assert "closed, wait=False" in work.done  # it had its own turn meanwhile
+    assert "closed, wait=False" in work.done  # the other task had its turn meanwhile
     assert node._at_stake() == {"tasks_at_stake": [lost]}
     assert node._outcome(once=True) is None
 

@@ -1,4 +1,4 @@
-"""What the operator told a node outlives it, and what is not an order is refused."""
+"""The operator's order to a node outlives it, and a damaged order file is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_order_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -
     home = Home(tmp_path)
     keep_mode(home, Mode.PAUSED)
     orders_file(home).unlink()
-    orders_file(home).mkdir()  # no file takes a folder's place, no matter who asks
+    orders_file(home).mkdir()  # no file can replace a folder, even for root
     with pytest.raises(OrdersError, match="see to the disk"):
         keep_mode(home, Mode.WORKING)
     assert [path.name for path in orders_file(home).parent.iterdir()] == ["orders.json"]

@@ -1,4 +1,4 @@
-"""Checkpoints kept beside the training: in order, whole or not at all, in bounded memory, whatever fails or kills."""
+"""Checkpoints kept during training despite failures and kills: in order, whole, in bounded memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.forked import run
 from tests.unit.solver import tiny
 from tests.unit.solver.killing import MOMENTS
 
-SECONDS = 20  # no wait here takes as long on a machine that works
+SECONDS = 20  # limit for every wait here
 
 
 def silent(_number: int, _state: State) -> None:
@@ -35,7 +35,7 @@ def silent(_number: int, _state: State) -> None:
 
 
 class GatedStore(BlobStore):
-    """A disk that takes nothing while its gate is closed, and fails when told to."""
+    """A disk that takes nothing while its gate is closed, and fails on request."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -166,7 +166,7 @@ def test_a_full_disk_ends_the_training_with_an_error_that_says_what_to_do(
 
 
 def test_after_an_error_no_later_state_is_kept(kept: RunStore, store: GatedStore) -> None:
-    """Not even one that waited already, on a disk that would take it: it would stand where the other one is missing."""
+    """Not even one that was already waiting and would fit on the disk: it would get the lost one's number."""
     pipeline = Pipeline(kept)
     first, second, third = states(3)
     lost = bytes(300 * 4)  # the first one's weights
@@ -212,7 +212,7 @@ def test_an_error_keeps_its_type(kept: RunStore) -> None:
 
 
 def test_a_real_disk_that_takes_no_files_and_a_database_that_takes_no_rows(tmp_path: Path) -> None:
-    """Blobs in the way of which a file lies; then a database whose file is closed. After each the run goes on."""
+    """First a file replaces the blobs' folder, then the database is closed. The run recovers from both."""
     database = tiny.database(tmp_path)
     training = Training(tiny.run_store(tmp_path, database), tiny.initial)
     (tmp_path / "blobs").rename(tmp_path / "elsewhere")
@@ -251,7 +251,7 @@ def test_close_keeps_what_was_put_and_ends_the_thread(kept: RunStore, store: Gat
 
 
 def test_the_size_is_the_last_to_grow(kept: RunStore) -> None:
-    """Anyone who reads it from another thread finds the leaf in the tree and the row in the database."""
+    """Another thread that reads the size finds the leaf in the tree and the row in the database."""
     found: list[tuple[int, int]] = []
 
     class Watched(ProgressTree):
@@ -269,12 +269,12 @@ def test_the_size_is_the_last_to_grow(kept: RunStore) -> None:
 
 
 def finish(folder: Path) -> None:
-    """Check what a cut-off run left, then finish it: the run that was never cut off."""
+    """Check what an interrupted run left, then finish it: its roots must be those of an uninterrupted run."""
     database, store = tiny.database(folder), BlobStore(folder / "blobs")
     rows = database.checkpoints(tiny.TASK)
     assert [row.number for row in rows] == list(range(len(rows)))
     for row in rows:
-        load_checkpoint(store, row.manifest, state_root=row.root)  # no row without all that it names
+        load_checkpoint(store, row.manifest, state_root=row.root)  # the row's blobs are all there
     again = tiny.run_store(folder, database)
     assert again.size == len(rows)
     training = Training(again, tiny.initial)
@@ -286,7 +286,7 @@ def finish(folder: Path) -> None:
 
 
 def uninterrupted() -> list[bytes]:
-    """State roots of the tiny run, by the program alone."""
+    """State roots of the tiny run, computed by the program alone."""
     program, state = tiny.step_program(), dict(tiny.initial())
     roots = [program.state_root(state)]
     for _ in range(tiny.SEGMENTS):
@@ -296,7 +296,8 @@ def uninterrupted() -> list[bytes]:
     return roots
 
 
-# A checkpoint is three puts (two tensors and the manifest), three renames, one row. The first one is the initial state.
+# A checkpoint is three puts (two tensors and the manifest), three renames and one row.
+# The first checkpoint is the initial state.
 POINTS = [("put", 1), *((moment, n) for moment in ("put", "rename") for n in (4, 5, 6))]
 POINTS += [(moment, n) for moment in ("row", "known") for n in (1, 2, 4)]
 

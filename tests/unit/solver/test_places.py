@@ -1,4 +1,4 @@
-"""On which device a task is trained, and what memory is left there."""
+"""Which device trains a task, and how much memory is left there."""
 
 from __future__ import annotations
 

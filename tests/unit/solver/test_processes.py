@@ -1,4 +1,4 @@
-"""A solver's training by worker processes: the roots of one process, also when a worker is killed on the way."""
+"""A solver's training by worker processes has the roots of one process, even if a worker is killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEGMENTS, STEPS = 3, 4
 
 
 class Stand:
-    """A task on disk, and a training of it with two workers beside one in this process."""
+    """A task on disk, which is trained by two workers or in this process alone."""
 
     def __init__(self, folder: Path) -> None:
         step = tasks.mlp()
@@ -46,13 +46,13 @@ class Stand:
         return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
 
     def together(self, run_store: RunStore) -> WorkerRunner:
-        """Two workers for this run store's training."""
+        """A runner with two workers for this run store's training."""
         alone = LocalRunner(run_store.executor)
         return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, alone, self.turn)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """What a step waits for."""
+        """The turn that a step waits for."""
         self.turns += 1
         self.computing = True
         try:
@@ -61,7 +61,7 @@ class Stand:
             self.computing = False
 
     def alone(self) -> list[bytes]:
-        """The roots of one process."""
+        """The roots of a training in this process alone."""
         run_store = self.run_store("alone")
         training = Training(run_store, self.bundle.initial_state)
         while not training.done:
@@ -78,7 +78,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
 
 @pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stand, kills: int) -> None:
-    """One kill: they are started again. Two attempts are all: after two kills this process trains on alone."""
+    """After one kill the workers are restarted; after two kills this process continues alone."""
     run_store = stand.run_store("together")
     workers = stand.together(run_store)
     training = Training(run_store, stand.bundle.initial_state, runner=workers)

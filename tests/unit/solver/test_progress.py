@@ -1,4 +1,4 @@
-"""How long a training still takes, by the rate so far; and the bar that shows it beside the deadline."""
+"""The time that a training still needs at the rate so far, and the bar that shows the deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_rate_is_that_of_the_steps_after_the_first() -> None:
     assert progress.due(TASK, 10) is None
     progress.begin(TASK, steps=1_000, done=100)
     assert progress.due(TASK, 10) is None
-    sleep(0.3)  # kernels are compiled
+    sleep(0.3)  # as if kernels were compiled
     progress.step(TASK, 101, STATE)
     assert progress.due(TASK, 10) is None
     for number in range(102, 112):

@@ -1,4 +1,4 @@
-"""What is committed is written where the world reads it, in an order in which nothing that is named is missing."""
+"""Committed data is written to a public place, in an order in which nothing that is named is missing."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from verifier.solver_client import Shapes, SolverClient
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Files of a folder."""
+    """Serves the files of a folder."""
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[Address]:
-    """A server of plain files, as a bucket is."""
+    """A server of plain files, like a bucket."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
@@ -54,7 +54,7 @@ def served(folder: Path) -> Iterator[Address]:
 
 
 class Noted(PublicPlace):
-    """Writes down the names that are written, in their order; the `fails`-th fails."""
+    """Notes the names that are written, in order; the `fails`-th write fails."""
 
     def __init__(self, url: str, fails: int = 0) -> None:
         super().__init__(url)
@@ -69,7 +69,7 @@ class Noted(PublicPlace):
 
 
 class Scene:
-    """The finished run of the tiny task, none of it committed, and a folder for the world."""
+    """The finished run of the tiny task, none of it committed, and a public folder."""
 
     def __init__(self, folder: Path) -> None:
         self.public = folder / "public"

@@ -1,4 +1,4 @@
-"""Whether what a node behind a bucket has written is read at its address."""
+"""Whether what a node writes to its bucket can be read at the announced address."""
 
 from __future__ import annotations
 

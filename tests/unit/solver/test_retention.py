@@ -1,4 +1,4 @@
-"""When what is kept of finished tasks goes: after `hold_days`, earlier over the disk limit, never what is at stake."""
+"""Finished tasks' data is deleted after `hold_days`, earlier over the disk limit, never while at stake."""
 
 from __future__ import annotations
 

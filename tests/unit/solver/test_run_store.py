@@ -1,4 +1,4 @@
-"""The run store: training that is cut off and goes on, checkpoints that are damaged and computed again."""
+"""The run store: interrupted training continues, and damaged checkpoints are computed again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def silent(_number: int, _state: object) -> None:
 
 
 def whole_run() -> list[dict[str, torch.Tensor]]:
-    """States after every step, by the program itself."""
+    """The initial state and the state after every step, computed by the program itself."""
     program, states = tiny.step_program(), [tiny.initial()]
     for _ in range(tiny.SEGMENTS * tiny.STEPS):
         states.append(program.step(states[-1], tiny.fixed(), Interpreter()))
@@ -38,7 +38,7 @@ def test_checkpoints_are_the_states_of_the_run(tmp_path: Path) -> None:
 
 
 def test_training_goes_on_after_every_cut(tmp_path: Path) -> None:
-    """A new process after each segment, and one that dies inside each segment."""
+    """A process restarts after each segment, and one dies inside each segment."""
     seen: list[int] = []
     expected = tiny.trained(tmp_path / "other")
     for size in range(1, tiny.SEGMENTS + 1):
@@ -102,7 +102,7 @@ def test_a_lost_initial_state_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 
 def test_what_is_public_never_shrinks(tmp_path: Path) -> None:
-    """A smaller tree that is noted later, as after a reorganisation, withdraws nothing that the chain has seen."""
+    """A smaller size that is noted later, as after a reorganisation, does not unpublish anything."""
     kept = tiny.trained(tmp_path)
     kept.commit(2)
     assert kept.committed == tiny.SEGMENTS + 1
@@ -131,7 +131,7 @@ def test_a_replay_gives_the_states_between_checkpoints(tmp_path: Path) -> None:
 
 
 def test_no_more_is_read_than_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state may be as large as the memory; its tensors are asked for one by one."""
+    """A state may be as large as the memory, so its tensors are read one by one."""
     kept = tiny.trained(tmp_path)
     read: list[bytes] = []
     get = BlobStore.get
@@ -188,13 +188,13 @@ def test_hashes_of_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
 
     manifests = {row.manifest for row in tiny.database(tmp_path).checkpoints(tiny.TASK)}
     monkeypatch.setattr(BlobStore, "get", noted)
-    hashes = ChunkHashes(most=2 * 2 * HASH_BYTES)  # of two tensors of two chunks
+    hashes = ChunkHashes(most=2 * 2 * HASH_BYTES)  # for two tensors of two chunks
     assert read(1, 2, 1, 2) == 2
     assert read(1, 3, 1) == 1, "the one that was asked for longest ago goes"
     assert read(2) == 1
     hashes.forget()
     assert read(1, 2) == 2
-    hashes = ChunkHashes(most=1)  # a single one, however large
+    hashes = ChunkHashes(most=1)  # one tensor is kept, however large
     assert read(1, 1, 2, 2, 1) == 3
 
 

@@ -1,4 +1,4 @@
-"""Transactions beside the loop: one of a kind for each task, and no error is lost."""
+"""Transactions sent beside the loop: one of each kind per task at a time, and no error is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every endpoint against the run itself, and questions that no honest client asks."""
+"""Every endpoint is compared with the run itself, and requests that no honest client sends are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def catalog(run_store: RunStore, tmp_path: Path) -> Catalog:
 
 
 def get(app: App, *targets: str, **extra: Any) -> list[httpx.Response]:
-    """Answers to some GETs, one after the other."""
+    """Answers to some requests, by default GET, sent one after the other."""
 
     async def ask() -> list[httpx.Response]:
         async with client(app) as session:
@@ -232,7 +232,7 @@ def test_what_a_frame_does_not_keep_waits_for_a_turn(catalog: Catalog, run_store
 
 @dataclass
 class Pace:
-    """What takes its time until it is released, and how many did at once."""
+    """Work that lasts until it is released; `most` is how many ran at once."""
 
     go: threading.Event = field(default_factory=threading.Event)
     running: int = 0
@@ -247,16 +247,16 @@ class Pace:
 
 
 class SlowRecord(RunStore):
-    """A run store that takes its time to answer."""
+    """A run store that answers slowly."""
 
     pace: Pace
 
     def replay(self) -> Replay:
-        """A slow one."""
+        """A slow replay."""
         return SlowReplay(self)
 
     def tensor(self, number: int, tensor: int) -> bytes:
-        """Late."""
+        """A tensor, after a wait."""
         self.pace.take()
         return super().tensor(number, tensor)
 
@@ -268,7 +268,7 @@ class SlowReplay(Replay):
         self.run_store = run_store
 
     def step_roots(self, segment: int) -> list[bytes]:
-        """Not of a real segment: only how many ask at once matters here."""
+        """A made-up root: only the number of simultaneous calls matters here."""
         self.run_store.pace.take()
         return [bytes(32)]
 
@@ -278,7 +278,7 @@ OTHER = T + 1
 
 @pytest.fixture
 def slow(tmp_path: Path) -> tuple[Pace, Catalog]:
-    """Two tasks with the same run on one catalog."""
+    """Two tasks with the same run in one catalog."""
     tiny.trained(tmp_path)
     kept, catalog, pace = tiny.database(tmp_path), Catalog(tmp_path / "bundles", Metrics(), Turns()), Pace()
     kept.put(OTHER, Stage.SUBMITTED)
@@ -369,7 +369,7 @@ def test_answers_on_their_way_are_bounded(catalog: Catalog, run_store: RunStore)
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
 def test_an_answer_is_sent_in_pieces(size: int) -> None:
-    """The limit on one piece is what cuts off a client that reads slowly."""
+    """The time limit for each piece cuts off a client that reads slowly."""
     data, sent = bytes(range(256)) * (size // 256) + bytes(size % 256), list[Message]()
 
     async def receive() -> Message:

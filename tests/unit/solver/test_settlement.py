@@ -1,4 +1,4 @@
-"""What a task that is over has cost its solver, and which claims it ends before. All else that it does then is in
+"""What a finished task has cost its solver, and which open claims a solver ends. Other exits are tested in
 tests/chain/test_solver_exits.py.
 """
 
@@ -67,7 +67,7 @@ def test_a_claim_is_ended_once_the_claimant_had_time_to(
     now: int,
     sent: list[str],
 ) -> None:
-    """Of a task whose terms have no juries nothing is asked."""
+    """A task whose terms have no juries is not asked about claims."""
     view = cast(TaskView, SimpleNamespace(task=7, status=TaskStatus.SUBMITTED))
     seen = Observation(view, now)
     monkeypatch.setattr(settlement, "observe", lambda _client, _view: seen)

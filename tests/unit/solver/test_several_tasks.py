@@ -1,4 +1,4 @@
-"""Several tasks at once: as many as time, memory and stake admit; what does not fit now is looked at again."""
+"""Several tasks at once: as many as time, memory and stake allow. The others are considered again later."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from solver.database import CheckpointRow, Stage
 from tests.unit.solver.auctions import ME, Stand
 
 PERIOD = 200
-"""Seconds that there are for a training."""
+"""Seconds allowed for a training."""
 HALF = 0.6
-"""Of them: two of these with a quarter to spare are too many for one device."""
+"""Share of the period that a training takes: two such trainings do not fit on one device."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
 
 @pytest.fixture
 def busy(stand: Stand) -> Stand:
-    """Each task takes more than half of the time that there is for it. Task 1 is trained on the first device."""
+    """Each task takes more than half of its training period. Task 1 is trained on the first device."""
     offer = stand.market.offer
     operations = int(HALF * 2e9 * PERIOD / offer.steps)
     stand.market.offer = replace(offer, step_operations=operations, training_period=PERIOD)
@@ -166,7 +166,7 @@ def test_a_stake_that_a_submitted_task_has_locked_is_waited_for(stand: Stand) ->
 
 
 def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
-    """Its size is the submitter's choice, and so is how many tasks wait."""
+    """A bundle's size is the submitter's choice, and so is the number of waiting tasks."""
     stand.memory = 0
     stand.places.expect(stand.market.offer.program_id, 0)
     post(stand, 1)
@@ -179,7 +179,7 @@ def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
 
 
 def test_memory_is_not_asked_for_before_the_bundle_was_read(stand: Stand) -> None:
-    """Asking it needs torch, which a solver that waits does not have."""
+    """Reading it needs torch, which a waiting solver has not loaded."""
     stand.go.clear()
     asked: list[str] = []
     stand.places._memory = lambda device: asked.append(device)

@@ -1,4 +1,4 @@
-"""What the solver keeps of tasks on disk: a folder each, which goes whole, and the bundles that others need not."""
+"""The solver's data on disk: a folder for each task, deleted as a whole, and the bundles of its tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUNDLE, OTHER = bytes([1]) * 32, bytes([2]) * 32
 
 
 def keep(folders: TaskFolders, database: Database, task: int, bundle: bytes) -> None:
-    """A task with a bundle and one checkpoint."""
+    """Keep a task with a bundle and one checkpoint."""
     database.put(task, Stage.TRAINING)
     folders.begin(task, bundle)
     store = folders.store(task)
@@ -33,7 +33,7 @@ def keep(folders: TaskFolders, database: Database, task: int, bundle: bytes) -> 
 
 
 def add_checkpoint(store: BlobStore, database: Database, task: int) -> None:
-    """The initial state."""
+    """Keep the initial state as checkpoint 0."""
     checkpoint = tiny.step_program().checkpoint(tiny.initial())
     row = CheckpointRow(0, save_checkpoint(store, checkpoint), checkpoint.state_root)
     database.add_checkpoint(task, row)

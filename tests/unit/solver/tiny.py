@@ -66,7 +66,7 @@ def run_store(folder: Path, kept: Database) -> RunStore:
 def parts(
     folder: Path, kept: Database
 ) -> tuple[int, StepProgram, tuple[Tensor, ...], Executor, int, int, Database, BlobStore]:
-    """What a run store is made of."""
+    """The arguments of a run store."""
     if kept.task(TASK) is None:
         kept.put(TASK, Stage.TRAINING)
     program = step_program()
@@ -75,7 +75,7 @@ def parts(
 
 
 def trained(folder: Path) -> RunStore:
-    """The run store of the finished run, all of it committed."""
+    """The run store of the finished run, with everything committed."""
     kept = run_store(folder, database(folder))
     training = Training(kept, initial)
     while not training.done:

@@ -1,4 +1,4 @@
-"""Settings of tasks whose amounts tests derive, and terms with those amounts."""
+"""Task settings from which tests derive amounts, and terms with those amounts."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -17,7 +17,7 @@ FIVE_DAYS = 5 * DAY - RECOMMENDED.draw_delay
 
 
 def on_l2(segments: int = 60, budget: int = 1_000 * TOKEN, **changes: Any) -> Setting:
-    """A task on a rollup, settled five days after its submission: 0.01 gwei a gas, 3,000 tokens a coin."""
+    """A task on a rollup at 0.01 gwei and 3,000 tokens per coin, settled five days after its submission."""
     values: dict[str, Any] = {**L2, "challenge_period": FIVE_DAYS, **changes}
     return setting(RECOMMENDED, budget=budget, segments=segments, **values)
 
@@ -43,7 +43,7 @@ def settings(draw: st.DrawFn) -> tuple[Setting, Parameters]:
 
 
 def terms(made: Setting, amounts: Amounts) -> Terms:
-    """Terms with these amounts; raises TermsError for what no deployment takes."""
+    """Terms with these amounts. Raises TermsError if no deployment accepts them."""
     root = bytes(31) + b"\1"
     return Terms(
         program_id=root,

@@ -1,4 +1,4 @@
-"""The demand test on small numbers, what it says, and terms that were chosen to get around it."""
+"""The admission test on small numbers, its messages, and terms chosen to evade it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.chain.trees import terms
 
 AT_ONCE = Clocks(0.0)
 SECONDS = Rates(SAFETY)
-"""An operation takes a second at a third of these."""
+"""At a third of these rates, an operation takes a second."""
 
 
 def of(name: str, operations: int, seconds: float, **more: Any) -> Engagement:
@@ -42,7 +42,7 @@ def test_the_sum_of_all_that_is_due_by_a_deadline_has_to_fit() -> None:
     refused = admission([three, one, replace(two, work=Work(7))], AT_ONCE, SECONDS)
     assert refused == Refusal(("one", "three", "two"), 21, 20)
     assert str(refused) == "one and three and two: 21 s needed within 20 s"
-    # What is due later has no part in it.
+    # Work with a later deadline does not count.
     assert admission([of("late", 10**6, 10**7), of("soon", 11, 10)], AT_ONCE, SECONDS) == Refusal(
         ("soon",), 11, 10
     )
@@ -54,7 +54,7 @@ def test_nothing_is_owed_where_nobody_is_engaged() -> None:
 
 
 def test_transactions_looks_and_steps_that_have_begun_shorten_an_engagements_own_time() -> None:
-    """Three transactions at 2 s, four waits at 1 s, each of them for twice a step of 5 s: 50 s beside 7 s of work."""
+    """Three transactions of 2 s and four waits of 1 s plus two steps of 5 s leave 7 of 57 s for the work."""
     slow = Engagement("slow", Work(7, transactions=3), 57, waits=4)
     step = of("step", 1, 10**6, piece=Work(5))
     assert admission([slow, step], Clocks(2, look=1), SECONDS) is None
@@ -92,7 +92,7 @@ def test_seats_of_all_accounts_may_ask_for_a_third_of_the_rates_together() -> No
     assert refused is not None
     assert (refused.names, refused.there) == (tuple("abcd"), 3_600)
     assert refused.needed == pytest.approx(3_609)
-    # A game beside them fits as far as accounts are bound.
+    # A game fits alone or with fewer seats, but not with all four.
     game = of("game", 10**9, 100)
     assert admission([game], clocks, rates) is None
     assert admission([game, *four], clocks, rates) is not None
@@ -117,7 +117,7 @@ def test_what_the_terms_may_ask_for() -> None:
     game = owed.game("game", task)
     assert game.work == Work(2 * steps * step, 2 * (steps + 1) * 1_000, MOST_MOVES)
     seat = owed.seat("seat", task, 2, until=1_200)
-    # Half of each state for the digests, the two states that segments end in, and the result.
+    # Half of each state for the digests, the two last states of segments, and the result.
     assert seat.work == Work(2 * steps * step, 2 * (steps + 1) * 500 + 3_000, 1)
     assert (seat.since, seat.seconds, seat.waits) == (1_000, 200, 3)
     answers = owed.answers("answers", task)
@@ -133,11 +133,11 @@ def test_answers_that_a_game_may_still_ask_for_become_fewer() -> None:
     assert moves_left(Phase.SPLIT, 8, 96) == 5
 
 
-# ------------------------------------------------------------------ terms that were chosen for it
+# ------------------------------------------------------------------ terms chosen to evade it
 
 
 def test_numbers_at_their_bounds_are_refused_and_overflow_nothing() -> None:
-    """All that terms can hold: 2^16 steps of 2^64 operations on states of 2^64 bytes."""
+    """The largest terms: 2^16 steps of 2^64 operations on states of 2^64 bytes."""
     most = terms(segment_steps=1 << 16, step_operations=2**64 - 1, state_bytes=2**64 - 1, clock=2**32 - 1)
     for engagement in (owed.games("x", most), owed.game("x", most), owed.seat("x", most, 64, 2**40)):
         refused = admission([engagement], Clocks(24, 0.5, now=2**40), Rates(2e9))
@@ -169,7 +169,7 @@ def test_states_that_take_long_to_hash_are_refused_where_their_steps_take_no_tim
 
 
 def test_a_hundred_small_engagements_are_taken_one_by_one_until_their_sum_does_not_fit() -> None:
-    """Each fits alone, and beside any other. Whatever order they come in, what is refused fits in nowhere."""
+    """Each fits alone. Those that would exceed the sum are refused."""
     small = [of(f"games of task {n}", 3, 100 + n % 7) for n in range(100)]
     taken: list[Engagement] = []
     refused: list[Refusal] = []

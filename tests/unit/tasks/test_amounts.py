@@ -1,4 +1,4 @@
-"""Derived amounts: they deter, they fit every bound of the contracts, and trust in a long task is cheap enough."""
+"""Derived amounts deter, fit every bound of the contracts, and make trust in a long task cheap enough."""
 
 import json
 from dataclasses import asdict, replace
@@ -53,7 +53,7 @@ def test_derived_amounts_are_within_every_bound(case: tuple[Setting, Parameters]
 def test_no_number_of_false_segments_pays_whatever_the_cheater_gets_back(
     case: tuple[Setting, Parameters], false: int, millionths: int
 ) -> None:
-    """At any price, with the greater reward, the restitution and the price itself in the cheater's hands."""
+    """At any price, this holds even if the cheater keeps the greater reward, restitution and the price."""
     made, _ = case
     amounts = derive(made, RULES)
     false = 1 + false % made.segments
@@ -122,7 +122,7 @@ def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
     drawn = {"verifiers": 1, "segments_per_verifier": 2}
     own = {"stake": 240 * TOKEN, "audit_fee": 2 * TOKEN, "restitution": 80 * TOKEN, **drawn}
     amounts = derive(made, RULES, own)
-    # Of 240 tokens 60 burn; 80 are restitution, 27.5 a game's cost and 4 a seat's fee.
+    # Of 240 tokens, 60 burn, 80 are restitution, 27.5 are a game's cost and 4 a seat's fee.
     assert amounts.reward == amounts.retrain_reward == 30 * TOKEN == amounts.stake // 8
     assert terms(made, amounts).owed < 180 * TOKEN
     assert deterrent(made, RULES, amounts) > amounts.stake
@@ -134,9 +134,11 @@ def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
 
 
 def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
-    """audit.md section 9 on paper: 28.05 budgets and the reward, by n / K >= (G + p / K) / (h (S - R + p)); with the
-    price given back and chances of three seats 29.4. With the restitution and the retrainers' reward, 3 budgets, S is
-    33.4. Fees 3 x 1.1 / 60, capital 33.4 x 10 % x 5 / 365.
+    """The figures by hand. By n / K >= (G + p / K) / (h (S - R + p)), S is 28.05 budgets plus the reward.
+
+    If the price is also given back, and with the chances of three seats, it is 29.4 budgets. With the
+    restitution and the retrainers' reward of 3 budgets, S is 33.4. Fees are 3 x 1.1 / 60, and capital is
+    33.4 x 10 % x 5 / 365.
     """
     made = on_l2()
     audit = Audit(60, 1, 3, 7 * ONE // 10)
@@ -163,7 +165,7 @@ def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
 
 
 def test_locks_cost_by_amount_and_time() -> None:
-    """A quarter of a year to the submission, a half to the settlement, at 8 %; two seats of 11 each, fees of 20."""
+    """8 % a year: 1/4 year to the submission, 1/2 to the settlement; two seats of 11, an escrow of 20."""
     rate = Fraction(8, 100)
     assert capital_cost(rate, 50, YEAR // 4) == 1
     capital = task_capital(
@@ -232,9 +234,9 @@ def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> Non
         ("bond", replace(fit, bond=amounts.bond - 1)),
         ("game_cost", replace(fit, game_cost=RECOMMENDED.game_floor - 1)),
         ("clock", replace(fit, clock=5)),
-        # Eight draws, each with an hour's delay, go into 30 days.
+        # 30 days are enough for eight draws with an hour's delay each.
         ("attest_period", replace(fit, attest_period=30 * DAY // 8 - 3_600 + 1, challenge_period=5 * DAY)),
-        # A state for the segment and two more, 4 MiB a second.
+        # One state for the segment and two more, at 4 MiB a second.
         ("state_bytes", replace(fit, state_bytes=LINE * DAY // 3 + 1)),
         ("state_bytes", replace(fit, state_bytes=LINE * DAY // 4 + 1, move_time=DAY // 2)),
     ):

@@ -1,4 +1,4 @@
-"""Open descending bids and their bound. That undercuts and biddings are those of bids.json: `tests/unit/vectors`."""
+"""Open descending bids and the bound on their time. `tests/unit/vectors` compares bids with bids.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "bids.json").read_
 
 
 def rows(section: str) -> list[dict[str, int]]:
-    """A table's rows."""
+    """The rows of a table."""
     table = VECTORS[section]
     return [dict(zip(table, map(int, row), strict=True)) for row in zip(*table.values(), strict=True)]
 
@@ -50,7 +50,7 @@ def test_a_ladder_goes_down_to_nothing(start: int, late: bool) -> None:
 def test_no_bidding_is_longer_than_the_bound(
     budget: int, extension: int, moves: list[tuple[int, int]]
 ) -> None:
-    """Bids at any time before the end, any amount below what is taken."""
+    """Bids come at any time before the end, at any acceptable price."""
     now, until, overtime, best = 0, 100, 0, None
     for before, lower in moves:
         most = budget if best is None else best - least_undercut(best, overtime // extension)

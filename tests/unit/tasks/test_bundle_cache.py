@@ -1,6 +1,4 @@
-"""A bundle that is held: fetched once, from the party that serves it, verified against the terms, repaired when
-damaged.
-"""
+"""A cached bundle: fetched once from a server, verified against the terms, and repaired when damaged."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def made() -> Bundle:
 
 @pytest.fixture
 def posted(made: Bundle, tmp_path: Path) -> Terms:
-    """Terms whose bundle lies where they say."""
+    """Write the bundle, and return terms with its address."""
     folder = tmp_path / SERVED
     bundle_hash = write_bundle(made, folder)
     return terms(**committed_terms(made), bundle_hash=bundle_hash, bundle=folder.as_uri())

@@ -1,4 +1,4 @@
-"""Tensors of a bundle with the same bytes: read once and shared, yet each under its own root, and fresh when run."""
+"""Tensors of a bundle with equal bytes: read once and shared, each under its root, fresh in each run."""
 
 from __future__ import annotations
 

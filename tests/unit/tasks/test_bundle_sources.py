@@ -1,4 +1,4 @@
-"""Servers of bundles that lie, trickle, redirect or unpack; addresses that an operator does not allow."""
+"""Bundle servers that lie, trickle, redirect or send zip bombs; addresses that an operator forbids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request in the way that the test sets."""
+    """Answers each request with the test's `answer`."""
 
     daemon_threads = True
     answer: Answer
@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.answer(self)
 
     def log_message(self, *arguments: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_on_another_chain_than_a_development_chain_this_machine_is_refused(serve
 
 
 def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """All names lead to these addresses."""
+    """Resolve all host names to these addresses."""
 
     def found(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0)) for address in addresses]
@@ -263,7 +263,7 @@ def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pyt
     server.answer = answer
     leads_to(monkeypatch, "127.0.0.1")
     name = f"bundles.example:{server.server_port}"
-    limits = Limits(allowed=(f"http://{name}/",))  # the test's server is here
+    limits = Limits(allowed=(f"http://{name}/",))  # the test's server is on this machine
     with closing(open_source(f"http://{name}/bundle", limits)) as source:
         assert read(source, "one", 10) == b"hello"
         leads_to(monkeypatch, "10.0.0.1")

@@ -1,4 +1,4 @@
-"""Bundles: what is written comes back; whatever a stranger changes is refused by name, before anything runs."""
+"""Bundles load as written, and any change by a stranger is refused by name before anything runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
 
 @pytest.fixture
 def folder(template: tuple[Path, bytes], tmp_path: Path) -> Path:
-    """A written bundle of the test's own."""
+    """A copy of the written bundle for one test."""
     return Path(shutil.copytree(template[0], tmp_path / "bundle"))
 
 
@@ -86,14 +86,14 @@ def bundle_hash(template: tuple[Path, bytes]) -> bytes:
 
 
 def fetched(folder: Path, bundle_hash: bytes, limits: Limits | None = None) -> Bundle:
-    """Through a fresh store, as a stranger's bundle."""
+    """Fetch the bundle into a fresh store, like a stranger's bundle."""
     limits = limits or Limits()
     allowed = replace(limits, allowed=(folder.parent.as_uri(),))
     return fetch_bundle(folder.as_uri(), bundle_hash, BlobStore(folder.parent / "store"), allowed)
 
 
 def rewrite(folder: Path, change: Callable[[Manifest], None]) -> bytes:
-    """Change the manifest in place; its new hash, so that only the change itself can be what is refused."""
+    """Change the manifest in place. Return its new hash, so that only the change itself can be refused."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
     change(manifest)
@@ -262,7 +262,7 @@ def test_a_program_that_check_refuses_is_refused_before_any_tensor_is_fetched(fo
     def change(manifest: Manifest) -> None:
         data = doubled.encode()
         manifest["programs"][-1].update(id=doubled.id.hex(), blob=put(folder, data), bytes=len(data))
-        manifest["state"][0]["blob"] = "00" * 32  # asking for it would fail in another way
+        manifest["state"][0]["blob"] = "00" * 32  # fetching it would fail with another error
 
     with pytest.raises(BundleMalformed, match="pass `check`"):
         fetched(folder, rewrite(folder, change))
@@ -281,7 +281,7 @@ def test_a_step_beyond_the_operators_device_is_refused(folder: Path, bundle_hash
 
 @pytest.mark.parametrize("depth", [9, pytest.param(1_500, marks=pytest.mark.heavy)])
 def test_a_chain_of_calls_too_deep_to_follow_is_refused(folder: Path, depth: int) -> None:
-    """Programs that each call the one before: deeper than `check` takes, and than a recursion can go."""
+    """Each program calls the one before, deeper than `check` allows and than Python can recurse."""
     chain = [half()]
     for _ in range(depth):
         b = Builder("deeper")

@@ -1,4 +1,4 @@
-"""What claims of a seat cost it, and what the delay costs the solver: the figures of docs/security.md."""
+"""The cost of claims to a seat, and of their delay to the solver: the figures of docs/security.md."""
 
 import pytest
 
@@ -9,8 +9,9 @@ from protocol.tasks.amounts import YEAR, derive
 from tests.unit.tasks.priced import DAY, on_l2
 
 CLAIM = RECOMMENDED.draw_delay + 2 * DAY + 2 * move_time(RECOMMENDED, DAY)
-"""Seconds by which a claim in the last second delays a task, with a day to attest: its draw, votes, objection and
-openings, and the time to attest again.
+"""The delay of a task in seconds by a last-second claim, with a day to attest.
+
+It is the time for the claim's draw, votes, objection and openings, and for attesting again.
 """
 
 
@@ -31,7 +32,10 @@ def test_what_claims_cost_a_seat_and_the_solver(
     honest: float,
     silence: float,
 ) -> None:
-    """A budget of 1,000 tokens, recommended parameters, capital at 10 % a year; an honest seat claims every item."""
+    """A budget of 1,000 tokens, recommended parameters, and capital at 10 % a year.
+
+    `honest` is the cost to an honest seat that claims every item.
+    """
     amounts = derive(on_l2(segments), RULES)
     assert amounts.segments_per_verifier == each
     assert most_claims(each) == claims

@@ -1,4 +1,4 @@
-"""Draws are uniform. That seats, segments and picks are those of draws.json: `tests/unit/vectors`."""
+"""Draws are uniform. `tests/unit/vectors` compares seats, segments and picks with draws.json."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_each_candidate_is_picked_with_its_chance_and_in_any_order_of_asking() -
     seeds = [number.to_bytes(32) for number in range(1_000)]
     found = [picks(seed, [7, 3, 20], 1_000, 32) for seed in seeds]
     assert found == [picks(seed, [3, 7, 20], 1_000, 32) for seed in seeds]
-    # 300 expected of 3,000: a standard deviation is 16.
+    # 300 of 3,000 are expected, with a standard deviation of 16.
     assert abs(sum(map(len, found)) - 300) < 5 * 16
     assert not any(picks(seed, range(32), 0, 32) for seed in seeds)
 
@@ -33,6 +33,6 @@ def test_each_candidate_is_picked_with_its_chance_and_in_any_order_of_asking() -
 def test_every_set_of_segments_is_equally_likely() -> None:
     stream = words(bytes(32))
     seen = Counter(frozenset(distinct(stream, 4, 2)) for _ in range(6_000))
-    # Six sets of 1,000 expected each: a standard deviation is 29.
+    # Six sets of 1,000 each are expected, with a standard deviation of 29.
     assert len(seen) == 6
     assert all(abs(times - 1_000) < 5 * 29 for times in seen.values())

@@ -48,7 +48,7 @@ def test_chances_round_up_and_closely(case: tuple[Audit, int]) -> None:
     audit, false = case
     exact = exact_escape(audit, false)
     got = Fraction(escape_chance(audit, false), ONE)
-    # At most 64 + 2 roundings of 10^-18 a factor, through a power of at most 32.
+    # Each factor has at most 64 + 2 roundings of 10^-18, and the power is at most 32.
     assert exact <= got <= exact + Fraction(32 * 70, ONE)
 
 
@@ -73,7 +73,7 @@ def test_no_number_of_false_segments_pays(case: tuple[Audit, int], price: int, g
 
 
 def test_stake_explodes_where_few_segments_are_drawn() -> None:
-    """118 p at K = 1000, q = 4, V = 3, h = 0.7, G = p: audit.md section 9."""
+    """The formula of audit.md section 9 gives 118 p at K = 1000, q = 4, V = 3, h = 0.7 and G = p."""
     audit = Audit(1000, 4, 3, 7 * ONE // 10)
     assert minimum_stake(audit, ONE, ONE) // ONE == 118
 
@@ -107,7 +107,7 @@ def test_a_fraud_that_is_never_caught_has_no_stake() -> None:
 def test_the_lock_that_deters_skipping_is_so_many_of_what_the_seat_is_paid(
     segments: int, fees: float
 ) -> None:
-    """One look in ten, h = 0.7, half of the lock: 1 / (0.7 (1 - 0.9^q) / 2)."""
+    """With one look in ten, h = 0.7 and half of the lock, it is 1 / (0.7 (1 - 0.9^q) / 2) fees."""
     lock = least_look_lock(10**9, 1_000, segments, Fraction(7, 10))
     assert lock / 10**9 == pytest.approx(fees, rel=0.02)
 

@@ -1,4 +1,4 @@
-"""Derived chances and locks of second looks: they deter, and no other chance costs less."""
+"""Derived chances and locks of second looks deter, and no other chance costs less."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -27,12 +27,12 @@ from tests.unit.tasks.priced import DAY, on_l2, settings, terms
 
 
 def looked(made: Setting) -> Setting:
-    """With second looks."""
+    """The setting with second looks."""
     return replace(made, look_chance=None)
 
 
 def test_looks_and_locks_of_the_example_cost_a_hundredth_and_a_half_of_the_budget() -> None:
-    """Decided by hand: L = 2 x 0.0183 / (0.7 x 0.1) budgets, 3.33 locks of which are 30 % of the time in a seat."""
+    """By hand, L = 2 x 0.0183 / (0.7 x 0.1) budgets, with 3.33 locks that are in use 30 % of the time."""
     made = looked(on_l2())
     amounts = derive(made, RULES)
     shares = {
@@ -63,7 +63,7 @@ def test_skipping_never_pays_with_derived_looks(case: tuple[Setting, Parameters]
 
 
 def require_fits(made: Setting, amounts: Amounts, parameters: Parameters) -> bool:
-    """Bounds of the amounts that looks change."""
+    """Whether the amounts that looks change are within their bounds."""
     posted = terms(made, amounts)
     found = {bound.field: bound for bound in bounds(posted, replace(parameters, stake_unit=10**9 * TOKEN))}
     return all(
@@ -82,7 +82,7 @@ def test_no_other_chance_of_a_look_costs_less(case: tuple[Setting, Parameters]) 
 
 
 def _price(made: Setting, amounts: Amounts) -> Fraction:
-    """What the choice changes."""
+    """The costs that depend on the choice."""
     audit = audit_seconds(made, amounts.look_chance, amounts.slots)
     stake = capital_cost(RULES.capital_rate, amounts.stake, audit)
     fees = amounts.verifiers * amounts.seat_fee
@@ -115,8 +115,10 @@ def test_no_lock_deters_where_no_looker_is_honest() -> None:
 
 
 def test_looks_put_the_settlement_off() -> None:
-    """By hand, in hours: draws 25 after they are asked for, attestations in 12 of 24. The look draw comes at 37, when
-    seats are due since 13; if it picks, the next one comes at 74, when looks are due since 13.
+    """Hours by hand: a draw comes 25 after its request, and attestations come after 12 of 24.
+
+    So the look draw comes at 37, 13 after the seats' deadline. If it picks, the next draw comes at 74, 13
+    after the looks' deadline.
     """
     made = replace(on_l2(), draw_delay=25 * 3600, attest_period=DAY)
     e = Fraction(1, 10)
@@ -126,7 +128,7 @@ def test_looks_put_the_settlement_off() -> None:
     assert audit_seconds(made, 1_000, 3) == made.audit + 3600 * (begins - 24)
     assert audit_seconds(made, 0, 3) == made.audit
     quick = replace(made, draw_delay=3600)
-    # 13 h after the first draw, seats are due 11 later; 26 h after it, looks 11 later.
+    # The look draw comes at 13 h, 11 h before the seats' deadline; the next at 26 h, 11 h before the looks'.
     begins = (
         (1 - some[1]) * 24 + sum((some[n] - some[n + 1]) * (13 * n + 24) for n in range(1, 4)) + some[4] * 76
     )

@@ -1,4 +1,4 @@
-"""Terms: every bound has its own error; the time in a game is dispute.md section 6's formula."""
+"""Terms: every bound has its own error, and the time in a game follows dispute.md section 6."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_looks_need_a_lock_a_stake_and_at_most_32_segments_of_seats() -> None:
     with pytest.raises(TermsError, match="seat_lock: expected a whole number from 12 tokens to"):
         terms(look_chance=1_000)
     fit = terms(look_chance=10_000, verifiers=8, segments_per_verifier=4, seat_lock=12 * TOKEN)
-    # Of each look a conviction may owe the cost of a game and the fee.
+    # For each look, a conviction may owe a game's cost and the fee.
     assert fit.owed - replace(fit, look_chance=0).owed == 32 * (3 + 2) * TOKEN
     with pytest.raises(TermsError, match="stake: expected"):
         replace(fit, stake=-(-4 * fit.owed // 3) - 1)
@@ -95,7 +95,7 @@ def test_looks_need_a_lock_a_stake_and_at_most_32_segments_of_seats() -> None:
 
 
 def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
-    """As TaskMarket.seatTermsOf: contracts/test/audit/Eligible.t.sol has the same numbers."""
+    """contracts/test/audit/Eligible.t.sol has the same numbers for TaskMarket.seatTermsOf."""
     plain = terms(
         segments_per_verifier=2, audit_fee=2 * TOKEN, attest_period=200, challenge_period=400, move_time=50
     )
@@ -105,7 +105,7 @@ def test_looks_pay_one_segment_and_bind_a_level_longer_each() -> None:
 
 
 def test_the_least_speed_is_of_all_segments_and_rounded_up() -> None:
-    """Within the attestation period, and within a move time where looks may accuse every segment at the same time."""
+    """The limit is the attestation period, or with looks a move time for accusations of all segments."""
     plain = terms(
         segments_per_verifier=2,
         attest_period=200,
@@ -124,7 +124,7 @@ def test_each_side_of_a_game_has_clock_and_allowance() -> None:
 
 
 def test_the_allowance_is_three_times_the_replays_of_sixteen_games() -> None:
-    # 4 steps of 5 * 10^8 operations take 2 s, 5 states of 3 * 10^8 bytes 5 s.
+    # 4 steps of 5 * 10^8 operations take 2 s, and 5 states of 3 * 10^8 bytes take 5 s.
     assert replay_allowance(4, 500_000_000, 300_000_000) == 3 * 16 * (2 + 5)
     assert replay_allowance(1, 1, 1) == 1, "rounded up"
 

@@ -1,4 +1,4 @@
-"""How much a task's digests are thinned (audit.md section 4)."""
+"""The thinning of a task's digests (audit.md section 4)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_share_counts_chunks_nodes_and_the_state_before_the_first_step() -> No
     [
         (20, 195_236_252_934, 130_129_944, 4),  # the GPT of 10.8M: 14.9 %, 7.9 %, 4.2 %
         (20, 1_000_000_000_000, 130_129_944, 1),
-        (20, 1, 1, 16),  # never little enough: as much as C lets it
+        (20, 1, 1, 16),  # never cheap enough: the greatest thinning for C
         (1, 1, 1, 1),
         (10_000, 1, 1, 64),
     ],
@@ -38,7 +38,7 @@ def test_it_is_the_least_that_is_cheap_enough(
     segment_steps: int, step_operations: int, state_bytes: int
 ) -> None:
     found = recommended_thinning(segment_steps, step_operations, state_bytes)
-    Digester(bytes(32), found)  # takes it
+    Digester(bytes(32), found)  # accepts it
     assert found <= segment_steps
 
     def is_cheap(thinning: int) -> bool:

@@ -1,4 +1,4 @@
-"""A second implementation of docs/spec/encoding.md section 2: recursion over lists, hashlib and nothing else."""
+"""A second implementation of docs/spec/encoding.md section 2, by recursion over lists and hashlib alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 
 class PlainTrees:
-    """RFC 9162 section 2.1 as the RFC states it. Slow."""
+    """Trees as RFC 9162 section 2.1 states them. This is slow."""
 
     def leaf(self, data: bytes) -> bytes:
         return sha256(b"\0" + data).digest()
@@ -55,7 +55,7 @@ class PlainTrees:
         return self._proof(leaves, old_size, known=True)
 
     def _proof(self, leaves: Sequence[bytes], old_size: int, *, known: bool) -> list[bytes]:
-        """RFC 9162's SUBPROOF; `known`: the reader has the root of the first `old_size` leaves."""
+        """SUBPROOF of RFC 9162. `known`: the reader knows the root of the first `old_size` leaves."""
         if old_size == len(leaves):
             return [] if known else [self.root(leaves)]
         k = self.split(len(leaves))
@@ -66,7 +66,7 @@ class PlainTrees:
     def consistent(
         self, old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]
     ) -> bool:
-        """Both roots again from the proof, read from its end, as it was made."""
+        """Whether the proof, read from its end, gives both roots."""
         if not 0 < old_size <= new_size:
             return False
         found = self._roots(old_size, new_size, list(proof), old_root, known=True)
@@ -75,7 +75,7 @@ class PlainTrees:
     def _roots(
         self, old_size: int, size: int, proof: list[bytes], old_root: bytes, *, known: bool
     ) -> tuple[bytes, bytes] | None:
-        """The roots of the first `old_size` leaves and of all below a node; None where the proof's length is wrong."""
+        """The roots of a node's first `old_size` leaves and of all its leaves. None for a wrong length."""
         if old_size == size:
             if known:
                 return None if proof else (old_root, old_root)
@@ -103,7 +103,7 @@ class PlainTrees:
         )
 
     def _count(self, size: int, levels: int) -> int:
-        """Descendants of a node so many levels below."""
+        """The number of a node's descendants `levels` levels down."""
         if size == 1 or levels == 0:
             return 1
         k = self.split(size)

@@ -1,4 +1,4 @@
-"""The package answers every row of the vectors, and the runner finds what an implementation gets wrong."""
+"""The package gives the right answer to every row of the vectors, and the runner finds wrong answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.vectors.package import Package
 from tests.vectors.readings import FILES, FOLDER, Case, Not
 
 MEASURED = {"gas.json"}
-"""Files that measure the contracts."""
+"""Files with measurements of the contracts, which are not replayed."""
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -55,7 +55,7 @@ def test_the_rfcs_own_recursion_has_the_same_trees() -> None:
 
 
 class OneByteLeaf(PlainTrees):
-    """Forgets the prefix of leaves."""
+    """Omits the prefix of leaves."""
 
     def leaf(self, data: bytes) -> bytes:
         return sha256(data).digest()
@@ -69,7 +69,7 @@ class EvenSplit(PlainTrees):
 
 
 class AnyPath(PlainTrees):
-    """Takes a path that is too long."""
+    """Accepts a path that is too long."""
 
     def root_from_path(
         self, tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]

@@ -1,4 +1,4 @@
-"""A verifier of two accounts in a drawn task, with replays that are made up, for tests of its audits."""
+"""A verifier with two accounts in a drawn task and made-up replays, for tests of its audits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PERIOD = 40
 
 
 class Replays:
-    """In place of the replays of one task: the digest of a segment is made of salt, thinning and number."""
+    """Stub replays of one task: a segment's digest is made of the salt and the segment's number."""
 
     def __init__(self, false: int = 0) -> None:
         self.false = false
@@ -49,7 +49,7 @@ class Replays:
 
 
 class Withheld(Replays):
-    """Of a solver that serves nothing, and has committed to what is false."""
+    """Replays of a solver that serves nothing and has committed to a false run."""
 
     def is_here(self, _committed: Committed, _segment: int) -> bool:
         return False
@@ -58,7 +58,7 @@ class Withheld(Replays):
         return True
 
     def ask(self, _committed: Committed, _segments: Sequence[int], _seconds: float) -> None:
-        """In vain."""
+        """Get nothing."""
 
     def audit(self, _committed: Committed, _segment: int, _digesters: Sequence[Digester]) -> Finding:
         return Different(None, ())
@@ -68,7 +68,7 @@ class Withheld(Replays):
     ) -> tuple[bytes, ...] | None:
         self.asked.append((segment, len(digesters)))
         if len(self.asked) == 1:
-            return None  # our own run goes on
+            return None  # our own run is still in progress
         return tuple(digest_of(one.salt, segment) for one in digesters)
 
 
@@ -87,7 +87,7 @@ class Order(Jobs):
 
 
 class InTurn(Jobs):
-    """Does each job once, where it is offered: in an order that threads side by side would not keep."""
+    """Does each job once, as soon as it is offered: a fixed order, which parallel threads would not keep."""
 
     def __init__(self) -> None:
         super().__init__(1, 1)
@@ -102,7 +102,7 @@ class InTurn(Jobs):
 
 
 def digest_of(salt: bytes, segment: int) -> bytes:
-    """A digest of nothing."""
+    """A made-up digest."""
     return bytes([*salt[:31], segment])
 
 
@@ -184,7 +184,7 @@ class Scene:
         return [job.what for job in jobs]
 
     def expected(self, one: Seat, seed: bytes = AUDIT.seed) -> tuple[bytes, bytes]:
-        """Digest and salt hash of an own seat."""
+        """The expected digest and salt hash of an own seat."""
         own = salted(self.clients[one.account], 1, one, seed)
         digests = [digest_of(own.salt, segment) for segment in (*SEGMENTS[one.number], RESULT)]
         return seat_digest(digests[:-1], digests[-1]), own.hash

@@ -1,8 +1,8 @@
-"""A verifier's seats, answers and games in simulated time, on a machine that works at a third of its rates.
+"""A verifier's seats, answers and games in simulated time, on a machine that runs at a third of its rates.
 
-Which job finds a worker, and whose step begins, is decided by the node's own `finds_worker`, `first_due` and
-`may_begin`; jobs are offered at each look, by the times that the node gives them. A step that has begun runs to its end
-beside what is due before it, and shares the third of the machine with that.
+The node's real `finds_worker`, `first_due` and `may_begin` decide which job gets a worker and whose step
+begins. Jobs are offered at each look, with the node's deadlines. A running step is never interrupted: more
+urgent steps start beside it and share the machine with it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from protocol.tasks.task import BEGUN, SAFETY
 from verifier.jobs import Job, finds_worker, first_due
 
 RATES = Rates(1_000 * SAFETY)
-"""An operation is a millisecond at a third of these."""
+"""At a third of these rates, an operation takes a millisecond."""
 EPSILON = 1e-6
 
 
 @dataclass(eq=False)
 class Piece:
-    """A replay, an answer or a move: `steps` are seconds each, computed one after the other."""
+    """A replay, an answer or a move. `steps` are the seconds of its steps, computed one after the other."""
 
     steps: Sequence[float]
     until: float
@@ -33,8 +33,10 @@ class Piece:
 
 @dataclass(eq=False)
 class Duty:
-    """What is asked for at `asked` and due within its seconds: all pieces at once, then one transaction; or, of a game,
-    one after the other, with a transaction each, on a clock that stands still while the challenger `thinks`.
+    """Work that is asked for at `asked` and due within the engagement's seconds.
+
+    The pieces of a seat or an answer are offered together and end in one transaction. A game's pieces come
+    one after the other, with a transaction each; its clock stops while the challenger `thinks`.
     """
 
     engagement: Engagement
@@ -60,11 +62,11 @@ class _Running:
     ask: Ask
     step: int = 0
     left: float = 0.0
-    """Of the step that runs; 0 while it waits for its turn."""
+    """Seconds left of the running step; 0 while it waits for its turn."""
 
 
 class Machine:
-    """Does all duties; `late` says whether one was not in time."""
+    """Does all duties in simulated time."""
 
     def __init__(self, duties: Sequence[Duty], clocks: Clocks, workers: int) -> None:
         self._duties = duties
@@ -72,14 +74,14 @@ class Machine:
         self._workers = {"replays": workers, "answers": workers, "games": 64}
         self._pools: dict[str, list[_Running]] = {name: [] for name in self._workers}
         self._waiting: dict[str, list[tuple[Job, Piece]]] = {}
-        """By pool what found no worker at the last look."""
+        """By pool: the jobs that found no worker at the last look."""
         self._now = self._look = 0.0
         self.crowded = False
-        """Whether more steps ran beside what was due before them, at some time, than the admission reckons with."""
+        """Whether more steps ever ran side by side than the admission allows for."""
         self._asked = 0
 
     def run(self) -> bool:
-        """Whether something is late."""
+        """Do all duties; whether one is late."""
         while not all(duty.over for duty in self._duties):
             if self._now >= self._look - EPSILON:
                 self._offer()
@@ -94,7 +96,7 @@ class Machine:
         return (duty.asked for duty in self._duties if duty.asked > self._now + EPSILON)
 
     def _next_look(self, after: float) -> float:
-        """The first look that sees what happens then. Those that find nothing new are passed over."""
+        """The first look after that time. Looks that find nothing new are skipped."""
         return inf if after == inf else self._clocks.look * (floor(after / self._clocks.look) + 1)
 
     @property
@@ -102,7 +104,7 @@ class Machine:
         return [running for pool in self._pools.values() for running in pool]
 
     def _offer(self) -> None:
-        """A look: what is asked for by now, by the time that it is due."""
+        """A look: offer what has been asked for, the earliest deadline first."""
         wanted = [(piece, duty.workers) for duty in self._duties for piece in self._asked_of(duty)]
         busy = {id(running.piece) for running in self._threads}
         self._waiting = {name: [] for name in self._pools}
@@ -132,7 +134,7 @@ class Machine:
         yield from (piece for piece in duty.offered if piece.done == inf)
 
     def _play(self, duty: Duty) -> None:
-        """A game's next move, once it is due."""
+        """Offer a game's next move once it is asked for."""
         made = len(duty.offered)
         if made and duty.offered[-1].done < inf and duty.since > -inf:
             mined = duty.offered[-1].done + self._clocks.inclusion
@@ -166,7 +168,7 @@ class Machine:
                     break
 
     def _pass(self) -> None:
-        """Until a step ends, or the next look."""
+        """Advance until a step ends, or to the next look."""
         running = [one for one in self._threads if one.left]
         self.crowded |= len(running) > 1 + BEGUN
         rate = 1 / max(1, len(running))
@@ -183,7 +185,7 @@ class Machine:
                     self._look = min(self._look, self._next_look(self._now))
 
     def _free(self, ended: _Running) -> None:
-        """A worker takes what waits."""
+        """Free a worker, which takes the waiting job that is due first."""
         for name, pool in self._pools.items():
             if ended not in pool:
                 continue
@@ -197,8 +199,8 @@ class Machine:
 
 
 def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Standing]]:
-    """Seats that were drawn, answers and games that may be asked for at any time, and accounts that are drawn again and
-    again into all that their offers take. Windows, but those of draws, are not chosen yet.
+    """Seats, answers and games that are asked for at random times, and accounts that are repeatedly drawn for
+    as much as their offers take. The windows of seats, answers and games are chosen later.
     """
     duties = []
     most = random.choice((1.0, 3.0, inf))
@@ -225,11 +227,11 @@ def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Stan
 
 
 SEGMENTS = 2
-"""Of a seat that an account is drawn for, at most."""
+"""Largest number of segments in a seat that an account is drawn for."""
 
 
 def _draws(random: Random, offer: Standing, longest: float) -> Iterator[Duty]:
-    """Tasks that an account is drawn into, one after the other, each as much as its offer takes."""
+    """Seats that an account is drawn for, one after the other, each with as much work as its offer takes."""
     asked = 0.0
     for number in range(random.randint(1, 4)):
         asked += random.choice((0.0, random.uniform(0, 40)))
@@ -243,6 +245,6 @@ def _draws(random: Random, offer: Standing, longest: float) -> Iterator[Duty]:
 
 
 def _steps(random: Random, seconds: float, longest: float) -> list[float]:
-    """A replay as steps: one that takes as long as all, or several, none longer than the longest."""
+    """A replay as one or several equal steps, none longer than `longest`."""
     count = max(random.choice((1, 2, 5)), ceil(seconds / longest))
     return [seconds / count] * count

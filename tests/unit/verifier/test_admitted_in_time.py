@@ -1,4 +1,4 @@
-"""What the admission takes, the verifier's own queue does in time: over ten thousand random sets of duties."""
+"""The verifier's queue does everything that the admission accepts in time: 10,000 random sets of duties."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Test = Callable[[Sequence[Owed], Clocks], Refusal | None]
 
 
 def whole(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """The admission."""
+    """The real admission."""
     return admission(owed, clocks, RATES)
 
 
 def late(number: int, test: Test) -> bool:
-    """Whether something in a random set is late that has just the time that the test asks for, though no more than two
-    steps ran beside what was due before them. (A third one did in 7 of the 10,000 sets, where one was late.)
+    """Whether a duty is late in a random set with just the time that the test requires. Sets in which more
+    steps ran side by side than the admission allows for do not count: 7 of the 10,000, of which one was late.
     """
     random = Random(number)
     clocks = Clocks(random.choice((0.0, 2.0, random.uniform(0, 15))), random.choice((0.25, 0.5, 2.0)))
@@ -47,22 +47,22 @@ def test_what_is_admitted_is_done_in_time(part: int) -> None:
 
 
 def each_alone(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """No sum over what was taken before."""
+    """The admission of each duty alone, without sums."""
     return next(filter(None, (admission([one], clocks, RATES) for one in owed)), None)
 
 
 def without_draws(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """Accounts that are free are forgotten."""
+    """The admission, as if free accounts were never drawn."""
     return admission([one for one in owed if isinstance(one, Engagement)], clocks, RATES)
 
 
 def without_inclusion(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """A transaction takes no time."""
+    """The admission, as if a transaction took no time."""
     return admission(owed, replace(clocks, inclusion=0.0), RATES)
 
 
 def without_looks(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """What is asked for is seen at once."""
+    """The admission, as if a request were seen at once."""
     return admission(owed, replace(clocks, look=0.0), RATES)
 
 
@@ -72,7 +72,7 @@ def test_a_weaker_test_lets_in_what_is_late(weak: Test) -> None:
 
 
 def test_jobs_that_wait_for_a_worker_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue as it was: what is due first waits for the end of two replays."""
+    """The former queue: the most urgent job waits until a worker is free."""
 
     def finds_worker(_job: Job, running: Sequence[Job], workers: int) -> bool:
         return len(running) < workers

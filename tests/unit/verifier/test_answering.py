@@ -1,4 +1,4 @@
-"""Which game an accused seat names instead of an answer, and when it answers all the same."""
+"""Which game an accused seat names instead of an answer, and when it answers anyway."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def place(number: int, account: str) -> Seat:
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    """Of a seat that is accused by a look at segment 5, and has until second 50 to answer."""
+    """The context of a seat that a look at segment 5 accuses; it has until second 50 to answer."""
     stands, told = SimpleNamespace(game=0, until=50), SimpleNamespace()
     return cast(
         Context,
@@ -50,7 +50,7 @@ def seen(now: int = 50) -> Observation:
 def play(
     context: Context, segment: int | None, seat: int = SEAT, account: str = ME, asks: bool = False
 ) -> None:
-    """The node has an open game."""
+    """Give the node an open game."""
     context.database.put_challenge(Challenge(TASK, seat, account, segment, bytes(32), b"", asks=asks))
     context.database.update_challenge((TASK, seat), game=GAME)
 
@@ -75,7 +75,7 @@ def test_a_game_on_the_segment_or_a_blind_one_is_named(context: Context, segment
 
 
 def test_with_a_game_on_an_earlier_segment_it_does_both(context: Context) -> None:
-    """From the checkpoint that the solver serves its own states may be the solver's all the same."""
+    """Replayed from the checkpoint that the solver serves, the seat's states may still equal the solver's."""
     play(context, SEGMENT - 1, seat=NO_SEAT)
     assert due(context) == [ANSWER, CONTEST]
 

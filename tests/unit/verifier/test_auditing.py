@@ -1,7 +1,6 @@
-"""Anyone who challenges what was found different: every own seat that has the segment, otherwise the account that
-replayed it.
+"""Who challenges a difference: every own seat that has the segment, otherwise the account that replayed it.
 
-And what a seat attests: its digests, once it has every one, under its own salt.
+Also what a seat attests: its digests under its own salt, once it has all of them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def challenged(
     database: Database, replayed: int, segment: int | None, drawn: bool = True
 ) -> list[tuple[int, str]]:
-    """Seats and accounts that challenge when the replay of a segment finds this one false."""
+    """Seats and accounts that challenge if the replay of segment `replayed` finds `segment` false."""
     board = SimpleNamespace(seats=lambda _task: SEATS if drawn else [], audit=lambda _task: AUDIT)
     mine, too = (
         SimpleNamespace(
@@ -137,7 +136,7 @@ def test_a_segment_that_was_checked_before_the_draw_is_replayed_for_the_seats_di
 
 
 def test_a_digest_under_another_draws_seed_is_of_no_use(database: Database) -> None:
-    """A re-organisation may draw again: the same seat, another salt."""
+    """After a re-organisation the same seat may be drawn again, with another salt."""
     scene = Scene(database, Replays())
     for segment in (1, 2, RESULT):
         scene.replay(DRAWN, segment)
@@ -206,7 +205,7 @@ def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database
 def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
-    """Before the segments of others, of which a whistleblower may never run out."""
+    """It comes before segments of others' seats, which a whistleblower may never finish."""
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
     other = replace(DRAWN, view=replace(VIEW, task=2))
@@ -220,7 +219,7 @@ def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_ca
 
 
 def test_where_there_are_jurors_nothing_is_run_from_its_start(database: Database) -> None:
-    """Not before a jury has found that data are withheld; then by a whistleblower alone."""
+    """Only a whistleblower does so, after a jury has found that data is withheld."""
     unpaid = replace(DRAWN, view=replace(VIEW, status=TaskStatus.UNPAID))
     for whistleblow, seen, runs in ((True, DRAWN, 0), (False, unpaid, 0), (True, unpaid, 5 + RESULT - 1)):
         fetches, replays = Order(), Order()
@@ -238,7 +237,7 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 
 
 def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
-    """Two seats with segments 1, 2 and 2: steps of a second at a third of the rates, in 30 s less 12 s."""
+    """Two seats with segments 1, 2 and 2, within 30 s. A step takes a second at a third of the rates."""
     scene = Scene(database, Replays(), whistleblow=True)
     material = scene.material.terms
     material.step_operations = 1
@@ -252,7 +251,7 @@ def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(data
     own = {f"replay {segment}": until - 2.0 - 0.5 * 4 for segment in (1, 2, RESULT)}
     assert {what: found[what] for what in own} == own
     assert {found[what] for what in found.keys() - own.keys()} == {math.inf}
-    # What does not fit into its time alone is not due, nor is a task whose replays failed.
+    # Replays that do not fit into their time even alone are not due, nor are those of a task that failed.
     material.step_operations = 10**6
     assert set(due(DRAWN, Order()).values()) == {math.inf}
     material.step_operations = 1

@@ -1,4 +1,4 @@
-"""The verifier's database over restarts, damage and mix-ups."""
+"""The verifier's database after restarts, damage and mix-ups."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_challenge_that_only_asks_is_not_the_solvers_and_goes_on_against_it(tm
 
 
 def test_a_challenge_that_only_asked_makes_room_for_one_of_the_solver(tmp_path: Path) -> None:
-    """The look accused a seat, and is accused now itself: its account may have to play."""
+    """The look accused a seat and is now accused itself, so its account may have to play."""
     database = opened(tmp_path)
     asking = Challenge(4, LOOK, ACCOUNT, 2, A, A + B, asks=True)
     database.put_challenge(asking)

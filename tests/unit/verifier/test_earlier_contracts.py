@@ -1,4 +1,4 @@
-"""A verifier of two deployments: where it registers, and what its end waits for. The chain is a stand-in."""
+"""A verifier in two deployments: where it registers, and when it ends. The chain is a stub."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Pair:
             node._urls = (f"http://127.0.0.1:1/{node.context.client.market.address}",)
 
     def prepare(self) -> None:
-        """As the loop does."""
+        """Prepare both nodes, as the loop does."""
         for node in self.nodes:
             node._prepare()
 

@@ -1,4 +1,4 @@
-"""What counts beside a challenge: places of own accounts, other games, and what free accounts may be drawn into."""
+"""Work that counts besides a challenge: own seats, other games, and draws of free accounts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEEN = observation(seats=(seat(0), seat(1, OTHER), seat(2, MINE_TOO, attested=Tr
 
 
 class Stand:
-    """Two accounts; `bound` are those that have a seat. One segment of seat 0, which has two, may be `digested`."""
+    """Two accounts; `bound` are those that have a seat."""
 
     def __init__(self, folder: Path) -> None:
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", ME))
@@ -51,7 +51,7 @@ class Stand:
         self.engagements = Engagements(self.context)
 
     def client(self, account: str, index: int) -> Any:
-        """With an offer of 10^8 operations a second."""
+        """The client of an account that offers 10^8 operations a second."""
 
         def registration(_account: str) -> SimpleNamespace:
             return SimpleNamespace(is_bound=account in self.bound, offer=SimpleNamespace(speed=10**8))
@@ -64,7 +64,7 @@ class Stand:
         )
 
     def challenge(self, task: int, seat: int = NO_SEAT, at_stake: bool = True) -> Challenge:
-        """Noted, and with a bond or not."""
+        """Note a challenge, by default with a bond at stake."""
         made = Challenge(task, seat, ME, 1, bytes(32), b"")
         self.database.put_challenge(made)
         if at_stake:
@@ -72,7 +72,7 @@ class Stand:
         return made
 
     def beside(self, challenge: Challenge) -> list[str]:
-        """What counts, by names."""
+        """Names of the engagements that count besides a challenge."""
         return [one.name for one in self.engagements.beside(challenge)]
 
 
@@ -107,7 +107,7 @@ def test_with_looks_places_owe_answers_also_when_they_are_attested(stand: Stand)
 
 
 def test_a_seat_whose_solver_is_challenged_leaves_its_time_to_the_game(stand: Stand) -> None:
-    """Also before anything is at stake: the game is what is asked for."""
+    """Even before anything is at stake, because the game is the work to be admitted."""
     mine = stand.challenge(TASK, at_stake=False)
     stand.engagements.see(SEEN)
     assert stand.beside(mine) == []

@@ -1,4 +1,4 @@
-"""Verifiers' databases of every earlier format, as the code of that time wrote them, in today's verifier."""
+"""Today's verifier reads databases of every earlier format, as written by the code of their time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ ALL = dumps("verifier")
 
 
 def as_now(row: dict[str, Any]) -> dict[str, Any]:
-    """What a challenge of any format is today: until format 2 it had no seat, and the second after its last one."""
+    """A challenge of any format in today's form. Earlier ones may lack a seat, and have `reclaimable`: the
+    second after `opening_until`.
+    """
     now: dict[str, Any] = {"seat": NO_SEAT, "account": ME.account, "asks": False} | row
     if "reclaimable" in now:
         after = now.pop("reclaimable")
@@ -31,7 +33,7 @@ def as_now(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(row: Challenge) -> dict[str, Any]:
-    """A challenge as the dumps tell it."""
+    """A challenge in the form of the dumps."""
     told = {field.name: getattr(row, field.name) for field in fields(row)}
     return told | {"salt": row.salt.hex(), "roots": [root.hex() for root in row.checkpoint_roots()]}
 
@@ -39,7 +41,7 @@ def read(row: Challenge) -> dict[str, Any]:
 @pytest.mark.parametrize("dump", ALL, ids=lambda dump: dump.name)
 def test_everything_that_was_known_is_known(tmp_path: Path, dump: Dump) -> None:
     path = written(dump, tmp_path / "verifier.sqlite")
-    for _ in range(2):  # it is brought to this version once
+    for _ in range(2):  # only the first opening upgrades it
         database, known = Database(path, ME), dump.known
         assert [task for task in range(99) if database.is_finished(task)] == known["finished"]
         assert {root: sorted(database.checked(3, bytes.fromhex(root))) for root in known["checked"]} == known[

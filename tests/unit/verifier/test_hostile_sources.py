@@ -1,4 +1,4 @@
-"""Sources that send other bytes than were committed, or take their time: what that costs the seat that asks them."""
+"""What slow sources, or sources of uncommitted bytes, cost the seat that asks them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def true(number: int) -> State:
 
 
 def false(_number: int) -> State:
-    """Of the due length."""
+    """A false state of the right length."""
     return HONEST[1]
 
 
@@ -149,7 +149,7 @@ def test_who_sent_something_else_rests_while_anybody_else_is_left(tmp_path: Path
 
 
 class Empty:
-    """In place of the states: nothing is on this machine."""
+    """Stub states: nothing is on this machine."""
 
     def commitment(self, _root: bytes) -> tuple[bytes, ...]:
         return ()
@@ -166,7 +166,7 @@ class Noting:
 
 
 def test_once_the_solver_did_not_serve_others_come_first_in_no_order_of_theirs() -> None:
-    """Accomplices that voted first would have the new time one after another."""
+    """Otherwise accomplices that voted first could use up the new time, one after the other."""
     asked: list[str] = []
     first = set()
     for _ in range(16):

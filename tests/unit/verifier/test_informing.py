@@ -1,4 +1,4 @@
-"""What becomes of a salt that is offered: kept, refused, dropped or shown, and what it costs. The database is real."""
+"""When an offered salt is kept, refused, dropped or shown, and what that costs. The database is real."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ATTESTED = attested(1)
 
 
 class Looks:
-    """The contract, and what this account has sent to it without seeing its end."""
+    """The contract. `unseen` are calls sent by this account whose outcome it has not seen."""
 
     address = LOOKS
 
@@ -85,7 +85,7 @@ class Looks:
 
 
 class Chain:
-    """One task, in which seat 1 attests under SALT; a block of two seconds for each look."""
+    """One task, in which seat 1 attests under SALT. Each look is a new block, two seconds later."""
 
     def __init__(self) -> None:
         self.number = 100
@@ -126,7 +126,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN) -> OfferedSalts:
-    """One that has had a look, or none."""
+    """An informer that has seen the task once, or not at all."""
     made = OfferedSalts(chain.client, {ME, MINE_TOO}, database, Metrics())
     if seen is not None:
         made.see(seen)
@@ -134,7 +134,7 @@ def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN)
 
 
 def look(one: OfferedSalts, chain: Chain, seen: Observation = ATTESTED) -> int:
-    """Do what is due in a new block; how many jobs that was."""
+    """Do what is due in a new block; the number of jobs."""
     chain.number += 1
     one.see(seen)
     jobs = one.jobs()
@@ -196,7 +196,7 @@ def test_a_salt_for_a_task_that_is_not_open_is_refused(chain: Chain, database: D
 def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
     chain: Chain, database: Database
 ) -> None:
-    """What does not fit is refused at once: it takes no row, and makes no job."""
+    """A salt that does not fit is refused at once, without a row or a job."""
     one = informer(chain, database)
     for number in range(SALTS_A_SEAT):
         one.offer(TASK, 1, bytes([number]) * 32)
@@ -208,7 +208,7 @@ def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
         with pytest.raises(SaltRefused, match="expected the salt under which the seat attested, got another"):
             one.offer(TASK, 1, bytes([number]) * 32)
     assert (database.count_salts(), look(one, chain)) == (0, 0)
-    for number in range(SALTS_A_SEAT):  # as many as a node has from before, however they came to be there
+    for number in range(SALTS_A_SEAT):  # as many as an earlier process may have left
         database.put_salt(TASK, 1, bytes([number]) * 32)
     one.offer(TASK, 1, SALT)
     look(one, chain)
@@ -220,7 +220,7 @@ def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
 def test_a_seat_that_is_drawn_again_takes_other_salts(
     chain: Chain, database: Database, between: Observation | None
 ) -> None:
-    """Also where no look fell between its two attestations."""
+    """Even if no look came between its two attestations."""
     one = informer(chain, database)
     one.offer(TASK, 1, WRONG)
     look(one, chain)
@@ -312,7 +312,7 @@ def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Databas
 def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain: Chain, database: Database
 ) -> None:
-    """It may be mined, and its commitment gone, between two questions: no other is made."""
+    """If it is mined between two queries, its commitment is gone. No other commitment is made."""
     one = informer(chain, database)
     one.offer(TASK, 1, SALT)
     look(one, chain)
@@ -348,7 +348,7 @@ def test_who_comes_second_after_its_commitment_lets_go(
 def test_while_the_node_is_behind_the_attestation_no_salt_is_dropped(
     chain: Chain, database: Database
 ) -> None:
-    """An earlier attestation of the seat, long emptied, is all that it knows."""
+    """It knows only an earlier attestation of the seat, which was emptied long ago."""
     one = informer(chain, database)
     one.offer(TASK, 1, WRONG)
     due, chain.word = chain.word, attestation_word(DIGEST, salt_hash(WRONG))

@@ -39,7 +39,7 @@ SPLIT = replace(YES, yes=0b1, no=0b10)
 
 
 class Replayer:
-    """What the solver has served."""
+    """A stub of what the solver has served."""
 
     def __init__(self) -> None:
         self.asked, self.here, self.waits = True, set[int](), 0.0
@@ -121,7 +121,7 @@ class Scene:
         self.sent.append(("drop", task))
 
     def _log(self, *_words: object, **_fields: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
     def due(self, seen: Observation) -> list[str]:
         return [job.what for job in jobs(self.context, seen)]
@@ -146,7 +146,7 @@ def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMIT
 
 
 def test_a_seat_claims_what_is_still_being_sent_at_half_of_its_time(scene: Scene) -> None:
-    """Anyone who trickles, or sends something else at a good rate, does not get the time for the claim."""
+    """A solver that sends slowly, or sends other bytes, cannot use up the time for the claim."""
     scene.replayer.asked = False
     scene.replayer.waits = PERIOD / 8
     assert scene.due(LATE) == [], "it was asked for only now"
@@ -223,7 +223,7 @@ def test_the_states_that_are_missing_are_claimed_the_first_one_first(scene: Scen
 def test_what_is_claimed_is_missing_and_no_jury_had_it(
     scene: Scene, here: set[int], answered: set[int], item: int | None
 ) -> None:
-    """The solver serves the states before some segments, and a jury had some of the others."""
+    """The solver serves the states before some segments; a jury had some of the others."""
     scene.replayer.here, scene.answered = here, answered
     found = [job.work for job in jobs(scene.context, LATE)]
     assert [cast(Any, work).args[-1] for work in found] == ([] if item is None else [item])

@@ -1,4 +1,4 @@
-"""Jobs beside the loop: one per key, bounded, their tasks rested after failures."""
+"""Jobs beside the loop: one per key, a bounded number, and pauses after a task's failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Clock:
         return self.now
 
     def takes(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
-        """Work that takes so long."""
+        """Work that takes that many seconds."""
 
         def slow() -> None:
             self.now += seconds

@@ -104,7 +104,7 @@ class Scene:
         )
 
     def _ask(self, _committed: object, segments: Sequence[int]) -> None:
-        """The source serves it."""
+        """The source serves these segments."""
         self.asked += segments
         self.served.update(segments)
 
@@ -114,7 +114,7 @@ class Scene:
             self.store.link(self.store.put(data), place(tensor))
 
     def _log(self, *_words: object, **_fields: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""
 
     def salt(self, index: int) -> bytes:
         return salted(self.clients[JURORS[index].account], 1, JURORS[index], AUDIT.seed).salt
@@ -158,7 +158,7 @@ def test_a_juror_that_has_nothing_votes_no_at_three_quarters_of_its_time(scene: 
     zero = bytes(32)
     assert scene.sent == [(ME, "attest", 1, 160, zero, zero), (MINE_TOO, "attest", 1, 162, zero, zero)]
     scene.sent.clear()
-    scene.material = None  # nor has it the bundle
+    scene.material = None  # the bundle is missing too
     assert scene.voted(refusals, replace(SITS, now=QUARTER + 1)) == ["refuse 160", "refuse 162"]
     assert scene.voted(votes, SITS) == []
 
@@ -208,7 +208,7 @@ def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: S
 
 
 def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None:
-    """The states that its segments begin with, but for the bundle's, and the result, until it has attested."""
+    """The states before its segments, except the bundle's, and the result, until it has attested."""
     size = tiny.SEGMENTS + 1
     seen = observation(seats=(seat(0, OTHER), seat(1, OTHER)), size=size)
     assert further(scene.context, seen) == []
@@ -228,7 +228,7 @@ def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None
 
 
 def test_nothing_more_is_kept_for_claimants_where_the_disk_is_nearly_full(scene: Scene) -> None:
-    """What the vote needs is fetched all the same: a vote is due."""
+    """Data for a vote is fetched anyway, because the vote is due."""
     seen = observation(seats=(seat(0, OTHER),), size=tiny.SEGMENTS + 1)
     size = sum(len(tensor) for tensor in canonical(HONEST[0]))
     scene.has_voted_yes, scene.room = True, size - 1

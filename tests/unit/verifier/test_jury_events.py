@@ -1,4 +1,4 @@
-"""The juries of open tasks, from a chain that is played: what stands, who has claimed, who serves."""
+"""The juries of open tasks on a simulated chain: claims, votes, and who serves data."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=
 VOTES = JuryView(1, pending=False, until=NOW + 100, yes=0, no=0)
 CLAIMED = replace(AUDIT, claimant=2)
 MOST = 18
-"""Claims in a seat of 14 segments."""
+"""Largest number of claims in a seat of 14 segments."""
 
 
 class Chain:
-    """What the contracts say of one task, and the events that a follower finds."""
+    """The contracts' state of one task, and the events that a follower finds."""
 
     def __init__(self) -> None:
         self.claim: ItemClaim | None = None
@@ -124,7 +124,7 @@ def test_who_voted_yes_is_a_source_after_the_verdict_too(chain: Chain) -> None:
 
 
 def judged(chain: Chain, verdict: JuryVerdict, seat: int = 1, item: int = 2, account: str = ME) -> None:
-    """A claim and its verdict."""
+    """Add the events of a claim and its verdict."""
     chain.tell("Claimed", seat=seat, account=account, item=item)
     chain.tell("Judged", seat=seat, item=item, verdict=int(verdict), yes=0, no=0)
 
@@ -142,7 +142,7 @@ def test_an_undecided_jury_is_asked_again_a_few_times(chain: Chain) -> None:
 
 
 def test_one_item_after_the_other_is_claimed_as_often_as_the_seat_may(chain: Chain) -> None:
-    """A solver serves what a jury looks for, and withholds the next item."""
+    """A solver may serve the item that a jury looks for and withhold the next one."""
     found, mine = JuryEvents(chain.client), seat(1, ME)
     for item in range(MOST):
         assert found.may_claim(1, mine, item, MOST)

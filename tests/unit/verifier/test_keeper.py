@@ -1,4 +1,4 @@
-"""What a verifier leaves unsettled: tasks in which a look, an accusation or its own claim is undecided."""
+"""A verifier does not settle a task while a look, an accusation or its own claim is undecided."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
 
 
 class Scene:
-    """A task that can be settled. The look that an own account has at another's seat is attested, and has found another
-    root than was revealed; the solver's step tree is on the chain.
+    """A task that can be settled. An own account's look at another's seat is attested, and has found another
+    root than was revealed. The solver's step tree is on the chain.
     """
 
     def __init__(self, database: Database) -> None:
@@ -69,7 +69,7 @@ class Scene:
         self.found(bytes([7]) * 32)
 
     def found(self, root: bytes) -> None:
-        """What the look's own replay has for a root under the revealed salt."""
+        """Set the root that the look's own replay has found under the revealed salt."""
         self.database.put_digest(1, salt_hash(TOLD.salt), 2, VIEW.root, root)
 
     def seen(self, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:
@@ -101,7 +101,7 @@ def test_what_an_own_look_has_found_different_is_not_settled_before_it_is_decide
 def test_what_an_own_look_does_not_know_yet_is_not_settled(scene: Scene, changed: str) -> None:
     if changed == "unseen":
         scene.stands = None
-    elif changed == "unrevealed":  # the lock is there to be taken
+    elif changed == "unrevealed":  # its lock can be taken
         scene.stands = replace(STANDS, revealed=None)
     elif changed == "unread":
         scene.told = None
@@ -116,7 +116,7 @@ def test_what_an_own_look_cannot_accuse_of_is_settled(scene: Scene, changed: str
         scene.found(TOLD.segment_root)
     elif changed == "caught":
         scene.seat = replace(scene.seat, caught=True)
-    elif changed == "unposted":  # no game brings the step tree any more
+    elif changed == "unposted":  # no game can post the step tree any more
         scene.posted = 0
     elif changed == "silent":
         scene.look = replace(scene.look, attested=False)
@@ -171,7 +171,7 @@ def test_what_is_revealed_is_compared_after_the_time_for_challenges_too(
 def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
     scene: Scene, status: TaskStatus, looker: str, accused: str, due: list[int]
 ) -> None:
-    """The seat's where the solver was convicted, the look's where a jury ended the task."""
+    """By the accused seat if the solver was convicted; by the look if a jury ended the task."""
     scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
     scene.look, scene.seat = replace(scene.look, account=looker), replace(scene.seat, account=accused)
     assert looking.moot(scene.context, scene.seen(status)) == due

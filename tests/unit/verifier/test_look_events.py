@@ -1,4 +1,4 @@
-"""What looks have brought to light, from a chain that is played: it counts only as long as the chain says so too."""
+"""What looks have revealed on a simulated chain: it counts only while the contract's state agrees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEEN = replace(observation(), audit=replace(AUDIT, looks=1), looks=[seat(LOOK, M
 
 
 class Chain:
-    """How the task's one look stands, and the events that a follower finds."""
+    """The state of the task's only look, and the events that a follower finds."""
 
     def __init__(self) -> None:
         self.stands = NOTHING

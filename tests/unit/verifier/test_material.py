@@ -1,4 +1,4 @@
-"""Bundles are fetched once and loaded from disk; what is damaged there is fetched again."""
+"""Bundles are fetched once and loaded from disk; a damaged one is fetched again."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_bundle_goes_with_the_last_task_that_needs_it(
 def test_what_another_party_of_this_machine_keeps_is_not_fetched_and_not_deleted(
     posted: Terms, tmp_path: Path
 ) -> None:
-    """Nor does it take room, nor go when that party deletes its own."""
+    """It takes no room, and stays when that party deletes its copy."""
     database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
     shared, held = tmp_path / "shared", tmp_path / "held"
     folder = shared / posted.bundle_hash.hex()

@@ -129,7 +129,7 @@ def test_a_result_is_held_for_a_while_after_its_task_was_settled(
 def test_no_flood_of_salts_keeps_an_attestation_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even while the chain answers nothing about the seats that they are offered for."""
+    """Not even while the chain does not answer for the seats that the salts are offered for."""
     seen = observation(seats=tuple(seat(number, OTHER, attested=True) for number in range(2 * SENDERS)))
     asked, let_go, attested = Event(), Event(), Event()
     due: list[Job] = []
@@ -170,7 +170,7 @@ BLOCK = Block(1, "0x1", "0x0", NOW, 0, 0)
 
 
 def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Observation) -> None:
-    """A node that sees these tasks, and nothing to do but what a test says."""
+    """Let the node see these tasks, with nothing to do except what the test adds."""
     seen = {one.view.task: one for one in all_seen}
     monkeypatch.setattr(node._tasks, "find", lambda: node._tasks._open.update(seen))
     monkeypatch.setattr(node, "_look", lambda task, _block: seen[task])
@@ -181,7 +181,7 @@ def observed(node: VerifierNode, monkeypatch: pytest.MonkeyPatch, *all_seen: Obs
 
 
 def of_task(task: int, until: int) -> Observation:
-    """A task with an own seat that is due then."""
+    """A task with an own seat that is due at `until`."""
     seen = observation(seats=(seat(0, ME, until=until),))
     return replace(seen, view=replace(seen.view, task=task))
 
@@ -215,7 +215,7 @@ def test_what_is_due_first_goes_first_whichever_task_is_older(
 def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many tasks a hostile claimant has, and whatever their states take."""
+    """However many tasks a hostile claimant has, and however long their states take."""
     observed(node, monkeypatch, *(of_task(task, NOW + 100) for task in range(1, 9)))
     let_go, voted, kept = Event(), Event(), list[int]()
 

@@ -1,4 +1,4 @@
-"""Which tasks are looked at: open ones at once, past ones some at a time, and those of own accounts like open ones."""
+"""Which tasks are looked at: open ones at once, past ones in batches, and all that bind own accounts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FINAL, HEAD = 90, "latest"
 
 
 class Chain:
-    """Tasks as one node shows them; `final` says which are over in a block that is final."""
+    """Tasks as one node shows them; `final` are their statuses in the final block."""
 
     def __init__(self, *statuses: TaskStatus) -> None:
         self.tasks = list(statuses)
@@ -33,14 +33,14 @@ class Chain:
         self.asked = 0
 
     def statuses(self, tasks: Sequence[int], block: int | str = HEAD) -> list[TaskStatus]:
-        """Where they stand."""
+        """The statuses of tasks."""
         of = self.final if block == FINAL else self.tasks
         self.asked += len(tasks)
         return [of[task - 1] for task in tasks]
 
     @property
     def client(self) -> Client:
-        """What asks it."""
+        """A client of this chain."""
 
         def places(accounts: Sequence[str]) -> list[SimpleNamespace]:
             return [SimpleNamespace(account=account) for account in accounts]

@@ -1,4 +1,4 @@
-"""The seat that has its digest computed does not give up on a solver or verifier that is busy."""
+"""The digest service of outsourcing seats asks a busy solver or verifier again, for a limited time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offer that an account is registered with, and what the log says of it. The chain is a stand-in."""
+"""The offer that an account is registered with, and its line in the log. The chain is a stub."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Board:
 def registered(
     chain_id: int, others: Mapping[str, float] | None = None, **given: Any
 ) -> tuple[int, Offer, dict[str, Any]]:
-    """Level, offer, and the line of the log."""
+    """Level, offer, and the line in the log."""
     board = Board()
     client = SimpleNamespace(
         address="0x" + "11" * 20,
@@ -83,7 +83,9 @@ def test_a_setting_comes_first_and_a_development_chain_asks_nothing(
 
 
 LEFT = 0.9 - (24 + 65 * 0.5) / 3_600
-"""Of the shortest period, an hour: a tenth is for steps that have begun, the rest for a transaction and 65 looks."""
+"""Share of the shortest period, an hour, for computing. A tenth is for begun steps, the rest for a
+transaction and 65 looks.
+"""
 
 
 def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_drawn_into() -> None:
@@ -101,13 +103,13 @@ def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_
 def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
     others: dict[str, float], given: dict[str, Any]
 ) -> None:
-    """A fast setting, an account that was registered alone, or a little more than the rest."""
+    """The setting is too fast, the other account took everything, or the setting exceeds the rest."""
     with pytest.raises(SettingsError, match=r"setting seat_speed: .*needed within 1 h"):
         registered(1, others, speed=6e9, **given)
 
 
 def test_where_periods_are_short_seats_are_reckoned_with_ten_times_what_is_beside_computing() -> None:
-    """A development chain has periods of two seconds, which hold no transaction."""
+    """A development chain has periods of two seconds, too short for a transaction."""
     seats = standing("a", 1.0, 2, Clocks(2.0, 0.5))
     assert seats.shortest == 10 * (2 + 65 * 0.5)
     assert seats.beside == pytest.approx(0.2 * seats.shortest)

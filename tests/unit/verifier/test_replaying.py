@@ -1,6 +1,6 @@
-"""Replaying against solvers that serve all, some, nothing or rubbish: equal or different, and never fooled.
+"""Replays against solvers that serve all, some, nothing or garbage: the finding is always right.
 
-What is told beside is the digest of the states that were passed, one for each digester.
+A finding is equal or different, with a digest of the replayed states for each digester.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EXECUTOR = HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
 
 
 def run(wrong_step: int = 0) -> list[State]:
-    """The states after each step; from `wrong_step` on one weight was once far off."""
+    """The initial state and the state after each step; after `wrong_step` one weight is made far off."""
     states: list[State] = [tiny.initial()]
     for number in range(1, tiny.SEGMENTS * tiny.STEPS + 1):
         state = dict(EXECUTOR.step(states[-1], number))
@@ -51,7 +51,7 @@ def run(wrong_step: int = 0) -> list[State]:
 
 @dataclass
 class Told:
-    """What a solver says; by default everything of the run that it committed. None: it does not say."""
+    """A solver's answers, by default those of the run that it committed. None: it does not answer."""
 
     states: list[State]
     roots: Sequence[bytes] | None = None
@@ -97,11 +97,11 @@ def committed(states: list[State]) -> Committed:
 
 
 DIGESTERS = (Digester(bytes([1]) * 32, 1), Digester(bytes([2]) * 32, 2))
-"""Of two seats, under their own salts."""
+"""The digesters of two seats, with a salt each."""
 
 
 def digests(states: list[State], segment: int) -> tuple[bytes, ...]:
-    """What each digester makes of a segment, or of the result."""
+    """Each digester's digest of a segment, or of the result."""
     first = (segment - 1) * tiny.STEPS
     if segment == RESULT:
         return tuple(Digester(one.salt, 1).state_root(canonical(states[first]), 0) for one in DIGESTERS)
@@ -113,7 +113,7 @@ def digests(states: list[State], segment: int) -> tuple[bytes, ...]:
 
 
 class Patient(Replayer):
-    """Asks the solver, and calls until it can be told."""
+    """Asks the solver, then audits until there is a finding."""
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = DIGESTERS) -> Finding:
         if not self.is_here(committed, segment):
@@ -128,7 +128,7 @@ class Patient(Replayer):
 
 
 def replayer(folder: Path, told: Told, *others: Told) -> Patient:
-    """The production replayer, hearing `told`, then the others."""
+    """The production replayer, which asks `told`, then the others."""
     database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
     states = States(
         tiny.TASK, PROGRAM, EXECUTOR, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
@@ -195,7 +195,7 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 
 
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
-    """It is what was committed; which segment is false is found by replaying."""
+    """It is what was committed; only replays find which segment is false."""
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
@@ -211,7 +211,7 @@ def test_without_the_state_before_it_the_run_begins_at_the_start(
     tmp_path: Path, served: Sequence[bytes] | None
 ) -> None:
     told = Told(CHEATING, checkpoint_roots(CHEATING), {2: served})
-    # Segment 3 is asked for; on the way to its beginning segment 2 turns out to be false.
+    # Segment 3 is asked for; on the way there, segment 2 turns out to be false.
     assert replayer(tmp_path, told).audit(committed(CHEATING), 3) == Different(2, tuple(told.roots or ()))
 
 
@@ -261,7 +261,7 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 class Flipping:
-    """Runs honestly, but for one step whose state has a wrong bit."""
+    """Runs honestly, except that the state after one step has a wrong bit, once."""
 
     def __init__(self, wrong_step: int) -> None:
         self._wrong_step = wrong_step
@@ -323,7 +323,7 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
-    """What a solver served while it was not challenged, it may not serve again."""
+    """Once challenged, a solver may not serve again what it served before."""
     told = Told(HONEST, checkpoint_roots(HONEST))
     first = replayer(tmp_path, told)
     for segment in (2, 3):
@@ -404,7 +404,7 @@ def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
 def test_an_accusation_is_answered_after_a_restart_by_a_replay_up_to_its_step(
     tmp_path: Path, step: int
 ) -> None:
-    """The solver, which served everything once, says nothing any more."""
+    """The solver served everything once and no longer answers."""
     told = Told(HONEST, checkpoint_roots(HONEST))
     assert isinstance(replayer(tmp_path, told).audit(committed(HONEST), 2), Equal)
     silent = Told(HONEST, tensors=dict.fromkeys(range(tiny.SEGMENTS + 1)))

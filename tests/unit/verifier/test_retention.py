@@ -1,4 +1,4 @@
-"""Results that are held go after their time, or earlier over the disk limit; and what killed processes have left."""
+"""Held results are deleted after their time or over the disk limit, leftovers of killed nodes at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The salts of own seats and challenges: from key and chain, the same after a restart, and told to nobody."""
+"""Salts of own seats and challenges: derived from key and chain, the same after a restart, never shown."""
 
 from __future__ import annotations
 

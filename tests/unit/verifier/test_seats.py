@@ -74,7 +74,7 @@ SEATS = (
 def observation(
     status: TaskStatus = TaskStatus.SUBMITTED, seats: tuple[Seat, ...] = (), now: int = NOW, **view: Any
 ) -> Observation:
-    """A task seen at NOW; fields of the view by name."""
+    """A task seen at `now`; further arguments are fields of its view."""
     return Observation(replace(VIEW, status=status, **view), now, AUDIT, seats)
 
 

@@ -1,4 +1,4 @@
-"""The verifier's HTTP service: results that are held, what a juror has, and salts that are offered."""
+"""The verifier's HTTP service: held results, a juror's data, and offered salts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
 
 
 def written(place: Callable[[int], Path]) -> None:
-    """In place of links: their own files."""
+    """Write the tensors as files instead of links."""
     for number, data in enumerate(TENSORS):
         place(number).parent.mkdir(parents=True, exist_ok=True)
         place(number).write_bytes(data)

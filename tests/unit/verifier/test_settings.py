@@ -1,4 +1,4 @@
-"""What a verifier's settings make of its stake, and what they offer."""
+"""The level and the offer that follow from a verifier's settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verifier.settings import VerifierSettings
 
 
 def seats(given: VerifierSettings) -> float:
-    """Operations a second of an account's seats where transactions take no time."""
+    """Operations a second for an account's seats, if transactions take no time."""
     return given.speed_of_seats(Standing("", 0.0, 1.0), 1 + len(given.further_accounts))
 
 
@@ -56,7 +56,7 @@ def test_an_offer_follows_from_what_the_machine_does_and_costs() -> None:
 
 
 def test_default_offers_pass_over_terms_without_time_for_the_replays() -> None:
-    """So a task that no honest account could attest in time is taken by too small a share of the stake to be bid on."""
+    """A task that no honest account could attest in time gets too little stake for solvers to bid on it."""
     offer = replace(settings().offer(640 * TOKEN, 0, seats(settings())), fee=0)
     fits = replace(
         terms(), step_operations=2**40, segments_per_verifier=1, move_time=1, seat_lock=100 * TOKEN
@@ -77,7 +77,7 @@ def test_accounts_of_one_machine_share_the_speed_that_they_offer() -> None:
     assert said.offer(1, 0, seats(said)).speed == 7 * 10**8
     games = settings(speed=9e8, further_accounts=("dev:3",), whistleblow=True)
     assert games.offer(1, 0, seats(games)).speed == 10**8, "a share is kept for games without a seat"
-    # A transaction, looks and steps that are waited for take a second of ten.
+    # A transaction, looks and waiting for steps take one second of ten.
     assert shared.speed_of_seats(Standing("", 0.0, 10.0, 1.0), 3) == pytest.approx(0.9e8)
 
 
@@ -92,14 +92,14 @@ def test_the_least_fee_of_a_seat_is_its_gas_and_its_stakes_capital() -> None:
 
 @pytest.mark.parametrize(
     ("chain", "tokens", "from_budget"),
-    # A stake of one unit, 50 tokens, and the 800 that the default stake of 1,000 pays.
+    # A stake of one unit (50 tokens), and the 800 tokens that the default stake of 1,000 is enough for.
     [(ROLLUP, 50, 8), (ROLLUP, 800, 120), (MAINNET, 50, 24), (MAINNET, 800, 135)],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_default_offers_take_the_recommended_terms_from_some_budget_on(
     chain: Chain, tokens: int, from_budget: int
 ) -> None:
-    """The fee of a look, which is a seat's there, against the default floor at the gas price that the terms assume."""
+    """The fee of a look, here equal to a seat's, against the default floor at the gas price of the terms."""
     least = settings().least_seat_fee(tokens * TOKEN, int(chain.gas_price * 10**9)).units
     for budget in (from_budget - 1, from_budget, 10 * from_budget):
         amounts = chain.price(budget, 3).amounts

@@ -19,9 +19,9 @@ from verifier.solver_client import Shapes, SolverClient
 PATIENCE = 0.5
 """Seconds for a solver that is too slow."""
 PLENTY = 60.0
-"""For one whose answer comes at once, on whatever machine."""
+"""Seconds for a solver that answers at once, enough on any machine."""
 FAILURES = 2
-"""After as many in a row a solver is left alone: each costs the verifier a patience."""
+"""Failures in a row after which a solver is not asked for a while: each may take the whole patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
@@ -61,14 +61,14 @@ def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
 
 
 def trickles(connection: socket.socket, _target: str) -> None:
-    """Headers at a byte each tenth of a second, for ever."""
+    """Sends one byte of headers every tenth of a second, for ever."""
     while True:
         connection.sendall(b"h")
         time.sleep(0.1)
 
 
 def trickles_a_body(connection: socket.socket, _target: str) -> None:
-    """A right answer, but at a byte each tenth of a second."""
+    """Begins a right answer, then sends one byte every tenth of a second."""
     connection.sendall(f"HTTP/1.1 200 OK\r\ncontent-length: {32 * len(ROOTS)}\r\n\r\n".encode())
     while True:
         connection.sendall(b"h")
@@ -76,14 +76,14 @@ def trickles_a_body(connection: socket.socket, _target: str) -> None:
 
 
 def floods(connection: socket.socket, _target: str) -> None:
-    """A body without a length and without an end."""
+    """Sends a body without a length and without an end."""
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:
         connection.sendall(bytes(65_536))
 
 
 def says_nothing(_connection: socket.socket, _target: str) -> None:
-    """Takes the question and is silent."""
+    """Reads the request and sends nothing."""
     time.sleep(3 * PATIENCE)
 
 
@@ -128,7 +128,7 @@ def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
-    """Each tensor in time, both together not."""
+    """Sends each tensor in time, but not both together."""
     time.sleep(0.6 * PATIENCE)
     answers(WEIGHTS if target.endswith("/0") else bytes(4))(connection, target)
 
@@ -178,7 +178,7 @@ def test_without_an_address_nothing_is_asked() -> None:
 
 
 def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """All names lead to these addresses."""
+    """Resolve all names to these addresses."""
 
     def found(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0)) for address in addresses]
@@ -187,7 +187,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 
 
 def connections(listening: socket.socket) -> int:
-    """How many have come in and were not taken."""
+    """The number of connections that came in and nobody accepted."""
     listening.setblocking(False)
     found = 0
     while True:
@@ -216,7 +216,7 @@ def connections(listening: socket.socket) -> int:
 def test_an_address_in_ones_own_network_is_refused_without_a_connection(
     host: str, leads: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a chain that is not a development chain: there this machine is refused too."""
+    """On other chains than development chains, this machine is refused too."""
     opened: list[object] = []
     if leads is not None:
         leads_to(monkeypatch, *leads)
@@ -241,7 +241,7 @@ def test_a_listening_port_of_this_machine_hears_nothing() -> None:
 def test_a_name_that_leads_elsewhere_after_its_check_is_connected_to_what_was_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is looked up once for a question, and again for the next one."""
+    """The name is looked up once for each request."""
     connected: list[str] = []
 
     async def refuse(_backend: object, host: str, *_: object) -> None:

@@ -1,4 +1,6 @@
-"""Runs in the tree of an earlier commit: fills a journal by that commit's methods, prints what they read."""
+"""Runs in the tree of an earlier commit: fills a journal with that commit's methods and prints what they
+read.
+"""
 
 import json
 import sys

@@ -1,4 +1,6 @@
-"""Runs in the tree of an earlier commit: fills a solver's database by that commit's methods, prints what they read."""
+"""Runs in the tree of an earlier commit: fills a solver's database with its methods and prints what they
+read.
+"""
 
 import json
 import sys

@@ -1,6 +1,7 @@
-"""Runs in the tree of an earlier commit: fills a verifier's database by that commit's methods, prints what they read.
+"""Runs in the tree of an earlier commit: fills a verifier's database with its methods and prints what they
+read.
 
-Roots and salts are one byte repeated, so `a1` stands for 32 of them. What a format does not have is left out.
+Roots and salts are one byte repeated 32 times. What a format does not have is left out.
 """
 
 import json
@@ -26,7 +27,7 @@ until = "reclaimable" if version < 3 else "opening_until"
 
 
 def challenge(task, segment, salt, roots, seat, asks=False, **states):
-    """Note one, and how far it is."""
+    """Record a challenge and its state."""
     mine = () if version < 3 else (seat, "0xaccount")
     put(made(task, *mine, segment, salt, roots, **({"asks": True} if asks else {})))
     for name, value in states.items():
@@ -45,7 +46,7 @@ if version >= 6:
     database.put_steps(3, HASH, 2, [A, B])
     database.put_commitment(3, B, [A, B, A])
 database.finish(5)
-# Salts of others for seat 0 of task 3: one that was shown where that was noted, one that was not.
+# Others' salts for seat 0 of task 3: one that was shown, if the format records that, and one that was not.
 if hasattr(database, "put_salt"):
     database.put_salt(3, 0, S)
     database.put_salt(3, 0, T)
@@ -56,7 +57,7 @@ if hasattr(database, "hold"):
     database.hold(5, 1_800_000_000)
 if hasattr(database, "put_claimed"):
     database.put_claimed(10, 1)
-# A game that is open; a commitment on its way, blind; one that can be opened; one that is noted; one that is over.
+# An open game; a blind commitment on its way; one that can be opened; one only recorded; one that is over.
 challenge(4, 2, S, A + B, 3, **{until: 1_700_000_101}, game=7)
 challenge(6, None, T, b"", 0, **{until: 0})
 challenge(7, 1, A, A + B + A, 1, **{until: 1_700_000_555})
@@ -69,7 +70,7 @@ for number, own in ((0, False), (1, False), (0, True), (1, True), (2, True)):
 
 
 def known_challenge(row):
-    """As JSON, by the names of its time."""
+    """A challenge as JSON, with the names of its time."""
     fields = ("task", "seat", "account", "segment", until, "game", "outcome", "asks")
     found = {name: getattr(row, name) for name in fields if hasattr(row, name)}
     return found | {"salt": row.salt.hex(), "roots": [root.hex() for root in row.checkpoint_roots()]}

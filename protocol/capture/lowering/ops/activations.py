@@ -22,7 +22,7 @@ aten = torch.ops.aten
 
 @lowers(aten.gelu.default)
 def gelu(lowering: Lowering, _: torch.fx.Node, x: View, *, approximate: str = "none") -> View:
-    """0.5 x (1 + erf(x / sqrt 2)), or the same by tanh."""
+    """0.5 x (1 + erf(x / sqrt 2)), or its tanh approximation."""
     values = require_f32(x).elements(lowering.builder)
     return View.of(lowering.call(activations.gelu, values, tanh=approximate == "tanh"))
 
@@ -54,7 +54,7 @@ def softplus(
 ) -> View:
     """log(1 + exp(beta x)) / beta, and x where beta x exceeds the threshold.
 
-    As max(z, 0) + log(1 + exp(-|z|)), in which nothing overflows.
+    For z = beta x, the logarithm is max(z, 0) + log(1 + exp(-|z|)), which cannot overflow.
     """
     b = lowering.builder
     values, z, linear = _scaled(lowering, x, beta, threshold)
@@ -82,7 +82,7 @@ def elu(
     scale: Scalar = 1,
     input_scale: Scalar = 1,
 ) -> View:
-    """scale x above 0, else scale alpha (exp(input_scale x) - 1)."""
+    """scale x where x > 0, else scale alpha (exp(input_scale x) - 1)."""
     b = lowering.builder
     values = lowering.operand(x, DType.F32)
     raised = expm1(b, b.mul(values, f32(lowering, float(input_scale))))
@@ -94,7 +94,7 @@ def elu(
 
 @lowers(aten.celu.default)
 def celu(lowering: Lowering, node: torch.fx.Node, x: View, alpha: Scalar = 1) -> View:
-    """x above 0, else alpha (exp(x / alpha) - 1); its gradient is `elu_grad`."""
+    """x where x > 0, else alpha (exp(x / alpha) - 1); its gradient is `elu_grad`."""
     return elu(lowering, node, x, alpha, 1, 1 / alpha)
 
 
@@ -135,7 +135,7 @@ def glu(lowering: Lowering, node: torch.fx.Node, x: View, axis: int = -1) -> Vie
 
 @lowers(aten.glu_backward.default)
 def glu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, axis: int) -> View:
-    """g s for the first half and ((1 - s) s) (g first) for the second, s the sigmoid of the second."""
+    """g s for the first half and ((1 - s) s) (g first) for the second, with s = sigmoid(second)."""
     b = lowering.builder
     first, second = _halves(lowering, x, axis)
     s, above = elementary.sigmoid.call(b, second), g.elements(b)
@@ -146,7 +146,7 @@ def glu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, axis: int) 
 
 @lowers(aten.log_sigmoid_forward.default)
 def log_sigmoid(lowering: Lowering, _: torch.fx.Node, x: View) -> tuple[View, View]:
-    """min(x, 0) - log(1 + exp(-|x|)), and x again as the buffer that torch keeps for the gradient."""
+    """min(x, 0) - log(1 + exp(-|x|)), and x as the buffer that torch keeps for the gradient."""
     b = lowering.builder
     values = require_f32(x).elements(b)
     return View.of(b.sub(b.minimum(values, f32(lowering, 0.0)), _tail(lowering, values))), x

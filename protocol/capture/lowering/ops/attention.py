@@ -1,4 +1,4 @@
-"""The softmax family along any axis, forward and backward. Masks are the submitter's own operations."""
+"""The softmax family along any axis, forward and backward. Models apply masks with separate operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 @lowers(aten._softmax.default)
 def softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
-    """A row of -inf only gives NaN."""
+    """The softmax; a row in which every element is -inf gives NaN."""
     return _placed(lowering, lowering.call(library.softmax, _rows(lowering, x, axis), safe=False), axis)
 
 
@@ -25,7 +25,7 @@ def softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_fl
 def safe_softmax(
     lowering: Lowering, _: torch.fx.Node, x: View, axis: int, dtype: torch.dtype | None = None
 ) -> View:
-    """A row of -inf only gives zeros."""
+    """The softmax; a row in which every element is -inf gives zeros."""
     _require_f32_result(dtype)
     return _placed(lowering, lowering.call(library.softmax, _rows(lowering, x, axis), safe=True), axis)
 
@@ -42,7 +42,7 @@ def softmax_grad(
 
 @lowers(aten._log_softmax.default)
 def log_softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
-    """The logarithm of the softmax; `half_to_float` does nothing, as operands are f32."""
+    """The logarithm of the softmax; `half_to_float` has no effect, as operands are f32."""
     return _placed(lowering, lowering.call(library.log_softmax, _rows(lowering, x, axis)), axis)
 
 

@@ -41,7 +41,7 @@ def batch_norm_train(
     momentum: float,
     eps: float,
 ) -> Normalised:
-    """The result, the batch's mean and 1 / deviation, and the next running mean and variance."""
+    """The result, the batch's mean and reciprocal deviation, and the next running mean and variance."""
     running = _Running(mean, variance)
     if training:
         return _by_batch(lowering, x, gain, bias, running, momentum, eps)
@@ -61,7 +61,7 @@ def batch_norm_plain(
     momentum: float,  # noqa: ARG001 - what is written arrives as `_native_batch_norm_legit_functional`
     eps: float,
 ) -> Normalised:
-    """By the batch's own statistics where no running ones are kept, else by the running ones."""
+    """Batch norm with the batch's statistics if there are no running ones, else with the running ones."""
     if mean is None or variance is None:
         return _by_batch(lowering, x, gain, bias, None, 0.0, eps)
     if training:
@@ -80,7 +80,7 @@ def batch_norm_no_stats(
     momentum: float,  # noqa: ARG001
     eps: float,
 ) -> Normalised:
-    """By the batch's own statistics."""
+    """Batch norm with the batch's own statistics."""
     return _by_batch(lowering, x, gain, bias, None, 0.0, eps)
 
 
@@ -96,7 +96,7 @@ def batch_norm_eval(
     momentum: float,  # noqa: ARG001 - nothing is followed
     eps: float,
 ) -> Normalised:
-    """By the running statistics."""
+    """Batch norm with the running statistics."""
     return _by_running(lowering, x, gain, bias, _Running(mean, variance), eps)
 
 
@@ -115,7 +115,7 @@ def batch_norm_grad(
     eps: float,
     wanted: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    """Gradients of input, gain and bias; only those that are wanted."""
+    """The gradients of input, gain and bias that are wanted."""
     b = lowering.builder
     if not training and running_mean is not None and running_variance is not None:
         mean = running_mean
@@ -138,7 +138,7 @@ def batch_norm_grad(
 
 
 def _by_factor(lowering: Lowering, x: View, gradient: Value, rstd: Value, gain: Optional) -> View:
-    """The gradient of x if the statistics are fixed: g (rstd gain)."""
+    """The gradient of x for fixed statistics: g (rstd gain)."""
     b = lowering.builder
     factor = rstd if gain is None else b.mul(rstd, gain.elements(b))
     whole = b.mul(gradient, b.reshape(factor, (*factor.shape, 1)))
@@ -194,7 +194,7 @@ def _normalised(
 
 
 def _followed(lowering: Lowering, running: View, now: Value, momentum: float) -> View:
-    """momentum now + (1 - momentum) running, both factors rounded to f32, as in torch."""
+    """momentum now + (1 - momentum) running; both factors are rounded to f32, as in torch."""
     b = lowering.builder
     fresh, kept = (b.constant(DType.F32, (), factor) for factor in (momentum, 1 - momentum))
     return View.of(b.add(b.mul(fresh, now), b.mul(kept, running.elements(b))))

@@ -67,7 +67,7 @@ def convolve_grad(
     groups: int,
     wanted: Mask,
 ) -> tuple[View | None, View | None, View | None]:
-    """Gradients of input, weight and bias; only those that are wanted."""
+    """The gradients of input, weight and bias that are wanted."""
     b = lowering.builder
     flat, planes, kernels = _planes(lowering, x, w)
     _flat, gradient, _kernels = _planes(lowering, g, w)
@@ -85,7 +85,7 @@ def convolve_grad(
         sizes |= _bits(lowering, Role.CONVOLUTION_INPUT_GRADIENT)
         at_x = View.of(lowering.call(convolution.conv_grad_input, values[0], values[2], **sizes, **sliding))
     if wanted[1]:
-        # In a transposed convolution the input takes the place of a plain one's output.
+        # The input of a transposed convolution has the role of a plain convolution's output.
         pair = (values[1], values[0]) if transposed else (values[0], values[1])
         flags = {"groups": groups, "gradient_in_windows": transposed}
         flags |= _bits(lowering, Role.CONVOLUTION_WEIGHT_GRADIENT)
@@ -109,7 +109,7 @@ def _bits(lowering: Lowering, role: Role) -> dict[str, int]:
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
-    """Whether there is only one spatial axis; and operand and weight with two of them."""
+    """Whether there is only one spatial axis, and the operand and weight with two spatial axes."""
     if len(w.shape) == 4:
         return False, x, w
     if len(w.shape) != 3:
@@ -121,7 +121,7 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 def _sliding(
     flat: bool, kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The attributes of the windows; for a `flat` operand their height is 1. One number may stand for both axes."""
+    """The attributes of the windows; their height is 1 for a `flat` operand. One number may set both axes."""
     steps, around, apart = (
         (beside, *given) if flat else (*given, *given)[:2]
         for given, beside in ((stride, 1), (padding, 0), (dilation, 1))

@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 @lowers(aten.ones_like.default, aten.ones.default, aten.new_ones.default)
 def ones(lowering: Lowering, node: torch.fx.Node, *_: Any, **__: Any) -> View:
-    """Ones; the backward pass starts with such a tensor."""
+    """Ones; the backward pass starts with a tensor of ones."""
     return filled(lowering, node, 1)
 
 
@@ -43,7 +43,7 @@ def scalar(lowering: Lowering, node: torch.fx.Node, value: Scalar, **__: Any) ->
 
 @lowers(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def arange(lowering: Lowering, node: torch.fx.Node, first: Scalar, *rest: Scalar, **_: Any) -> View:
-    """start, start + step, …; floats as the product of a counter and the step, plus the start, each rounded."""
+    """start, start + step, …; for floats counter * step + start, with each operation rounded."""
     b = lowering.builder
     start, step = (first if rest else 0), (rest[1] if len(rest) > 1 else 1)
     dtype = lowering.dtype_of(node)

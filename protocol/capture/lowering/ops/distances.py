@@ -1,6 +1,6 @@
 """Losses that compare two tensors element by element, forward and backward, followed by their mean or sum.
 
-Mean squared error has its own kernels and is in `losses`; torch itself writes the absolute error as smaller operations.
+Mean squared error has its own kernels and is in `losses`. torch itself decomposes the absolute error.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ aten = torch.ops.aten
 LEAST_LOG = -100.0
 """The lower bound of the logarithms in torch's `binary_cross_entropy`, which keeps the loss finite."""
 LEAST_SLOPE = 1e-12
-"""The lower bound of x (1 - x), the denominator of its gradient."""
+"""The lower bound of x (1 - x), the denominator in the gradient of `binary_cross_entropy`."""
 
 
 @lowers(aten.smooth_l1_loss.default)
 def smooth_l1(
     lowering: Lowering, node: torch.fx.Node, x: View, y: View, reduction: int = MEAN, beta: Scalar = 1.0
 ) -> View:
-    """0.5 d^2 / beta for d = |x - y| below beta, else d - 0.5 beta."""
+    """0.5 d^2 / beta where d = |x - y| is below beta, else d - 0.5 beta."""
     b = lowering.builder
     d = b.abs(_difference(lowering, x, y))
     near = b.div(b.mul(b.mul(d, d), f32(lowering, 0.5)), f32(lowering, float(beta)))
@@ -44,7 +44,7 @@ def smooth_l1(
 def smooth_l1_grad(
     lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int, beta: Scalar
 ) -> View:
-    """g (x - y) / beta, the quotient within -1 … 1; without a beta the sign, as torch has it below 0 for none."""
+    """g times (x - y) / beta, clamped to -1 … 1; for beta 0, g times 1 if x > y, else -g, as in torch."""
     b = lowering.builder
     difference = _difference(lowering, x, y)
     if beta == 0:
@@ -59,7 +59,7 @@ def smooth_l1_grad(
 def huber(
     lowering: Lowering, node: torch.fx.Node, x: View, y: View, reduction: int = MEAN, delta: Scalar = 1.0
 ) -> View:
-    """0.5 d^2 for d = |x - y| up to delta, else delta (d - 0.5 delta)."""
+    """0.5 d^2 where d = |x - y| is at most delta, else delta (d - 0.5 delta)."""
     b = lowering.builder
     d, bound = b.abs(_difference(lowering, x, y)), f32(lowering, float(delta))
     near = b.mul(b.mul(d, d), f32(lowering, 0.5))
@@ -71,7 +71,7 @@ def huber(
 def huber_grad(
     lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int, delta: Scalar
 ) -> View:
-    """g (x - y), the difference within -delta … delta."""
+    """g (x - y), with the difference clamped to -delta … delta."""
     slope = _bounded(lowering, _difference(lowering, x, y), float(delta))
     return _graded(lowering, node, g, slope, reduction)
 
@@ -85,7 +85,7 @@ def binary_cross_entropy(
     weight: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """-(y log x + (1 - y) log(1 - x)), logarithms at least -100."""
+    """-(y log x + (1 - y) log(1 - x)); logarithms are at least -100."""
     b = lowering.builder
     one, least = f32(lowering, 1.0), f32(lowering, LEAST_LOG)
     p, target = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
@@ -106,7 +106,7 @@ def binary_cross_entropy_grad(
     weight: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """g (x - y) / (x (1 - x)), the denominator at least 1e-12."""
+    """g (x - y) / (x (1 - x)); the denominator is at least 1e-12."""
     b = lowering.builder
     p = lowering.operand(x, DType.F32)
     spread = b.maximum(b.mul(b.sub(f32(lowering, 1.0), p), p), f32(lowering, LEAST_SLOPE))
@@ -125,7 +125,10 @@ def binary_cross_entropy_of_logits(
     positive: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))) for w = 1 + (positive - 1) y; torch writes its gradient out."""
+    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))) for w = 1 + (positive - 1) y.
+
+    torch itself decomposes the gradient.
+    """
     b = lowering.builder
     one, zero = f32(lowering, 1.0), f32(lowering, 0.0)
     z, target = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
@@ -148,7 +151,7 @@ def _bounded(lowering: Lowering, x: Value, bound: float) -> Value:
 
 
 def _reduced(lowering: Lowering, node: torch.fx.Node, each: Value, reduction: int) -> View:
-    """Every element, or their sum, divided by their number for the mean."""
+    """Every element, the sum, or the mean, as `reduction` says."""
     b = lowering.builder
     shapes = [tuple(operand.meta["val"].shape) for operand in node.args[:2]]  # type: ignore[union-attr]
     shape = broadcast_shape(shapes)
@@ -161,7 +164,7 @@ def _reduced(lowering: Lowering, node: torch.fx.Node, each: Value, reduction: in
 
 
 def _graded(lowering: Lowering, node: torch.fx.Node, g: View, slope: Value, reduction: int) -> View:
-    """g slope, divided by the number of elements for the mean."""
+    """g slope; for the mean, divided by the number of elements."""
     b = lowering.builder
     shape = tuple(node.meta["val"].shape)
     above = g.broadcast(b)

@@ -35,7 +35,7 @@ def tanh_grad(lowering: Lowering, node: torch.fx.Node, g: View, y: View) -> View
 
 
 def log1p(b: Builder, x: Value) -> Value:
-    """log(1 + x) without loss near 0: log(u) x / (u - 1) for the rounded u = 1 + x; the errors of u cancel (Kahan)."""
+    """log(1 + x), accurate near 0: log(u) x / (u - 1) for rounded u = 1 + x, whose errors cancel (Kahan)."""
     one, infinity = (b.constant(DType.F32, (), value) for value in (1.0, math.inf))
     u = b.add(x, one)
     curve = b.mul(elementary.log.call(b, u), b.div(x, b.sub(u, one)))
@@ -43,7 +43,7 @@ def log1p(b: Builder, x: Value) -> Value:
 
 
 def expm1(b: Builder, x: Value) -> Value:
-    """exp(x) - 1 without loss near 0: (u - 1) x / log(u) for the rounded u = exp(x); the errors of u cancel (Kahan)."""
+    """exp(x) - 1, accurate near 0: (u - 1) x / log(u) for rounded u = exp(x), whose errors cancel (Kahan)."""
     zero, one, infinity = (b.constant(DType.F32, (), value) for value in (0.0, 1.0, math.inf))
     u = elementary.exp.call(b, x)
     less = b.sub(u, one)
@@ -53,7 +53,7 @@ def expm1(b: Builder, x: Value) -> Value:
 
 
 def exp2(b: Builder, x: Value) -> Value:
-    """2^n e^(f log 2) for n, the integer nearest to x, and f = x - n, which is exact; beyond 400 0 or infinite."""
+    """2^n e^(f log 2) for x clamped to -400 … 400, its nearest integer n, and the exact f = x - n."""
     least, most, log_2 = (b.constant(DType.F32, (), value) for value in (-400.0, 400.0, math.log(2)))
     near = b.maximum(b.minimum(x, most), least)
     whole = b.rint(near)

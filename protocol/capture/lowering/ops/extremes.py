@@ -1,4 +1,4 @@
-"""The largest and the smallest elements along axes, and their places."""
+"""The largest and the smallest elements along axes, and their indices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from protocol.program.library import sums
 
 aten = torch.ops.aten
 LOW_BITS = 12
-"""The low bits of an i32; the others form one of 2^20 numbers, so that both parts are exact in f32."""
+"""The number of low bits of an i32; the 20 high bits are the other part, so that both are exact in f32."""
 
 
 @lowers(aten.amax.default, aten.max.default, aten.amin.default, aten.min.default)
 def extreme(
     lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False
 ) -> View:
-    """The maximum or minimum; of f32 NaN if any is."""
+    """The maximum or minimum; for f32, NaN if any element is NaN."""
     up = node.target in (aten.amax.default, aten.max.default)
     return reshaped(lowering, node, _values(lowering, _rows(lowering, x, axes), up))
 
@@ -31,7 +31,7 @@ def extreme(
 def extreme_and_place(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int, _keepdim: bool = False
 ) -> tuple[View, View]:
-    """The maximum or minimum along an axis, and the lowest index of it, or of the first NaN."""
+    """The maximum or minimum along an axis and its lowest index; if a NaN occurs, NaN and its first index."""
     rows, up = _rows(lowering, x, axis), node.target is aten.max.dim
     shape = tuple(node.meta["val"][0].shape)
     found = _values(lowering, rows, up), _places(lowering, rows, up)
@@ -43,13 +43,13 @@ def extreme_and_place(
 def position(
     lowering: Lowering, node: torch.fx.Node, x: View, axis: int | None = None, _keepdim: bool = False
 ) -> View:
-    """The first NaN, otherwise the lowest index of the maximum or minimum."""
+    """The index of the first NaN, otherwise the lowest index of the maximum or minimum."""
     rows = _rows(lowering, x, axis)
     return reshaped(lowering, node, _places(lowering, rows, node.target is aten.argmax.default))
 
 
 def _rows(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """[kept, reduced] in f32 or i32."""
+    """The elements as [kept, reduced], in f32 or i32."""
     rows = rows_of(lowering, x, axes).elements(lowering.builder)
     return rows if rows.dtype is DType.F32 else lowering.builder.cast(rows, DType.I32)
 
@@ -71,8 +71,10 @@ def _places(lowering: Lowering, rows: Value, up: bool) -> Value:
 
 
 def _extreme_parts(b: Builder, rows: Value, up: bool) -> tuple[Value, Value]:
-    """For i32 rows: the largest high part, f32 [M, 1], and the low parts of the elements that have it, f32 [M, K], -1
-    for all others. If the smallest is wanted, the same for the complements, whose order is reversed.
+    """For i32 rows [M, K]: each row's largest high part, f32 [M, 1], and the low parts, f32 [M, K].
+
+    The low part of an element with a smaller high part is -1. For the minimum (not `up`), the elements are
+    complemented first, which reverses their order.
     """
     rows = rows if up else _reversed(b, rows)
     high = b.i32_to_f32(b.shr(rows, b.i32(LOW_BITS)))

@@ -1,6 +1,7 @@
 """Elements selected by integer data: gathers, and sums by index as their gradients (arithmetic.md section 5).
 
-Writes that do not add are refused if two of them could collide: which one wins is not defined (section 9, point 8).
+Writes that do not add are refused if two of them could collide, since torch does not define which one wins
+(section 9, point 8).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LARGEST = 2**31
 
 @lowers(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(lowering: Lowering, _: torch.fx.Node, x: View, indices: Indices) -> View:
-    """x[i, :, j, …] for integer tensors i, j, …, which broadcast; negative ones count from the end."""
+    """x[i, :, j, …] for integer tensors i, j, …, which broadcast; negative indices count from the end."""
     chosen = _Chosen(lowering, x.shape, indices)
     b = lowering.builder
     table = x.apply(b, aten.permute.default, chosen.axes + chosen.rest)
@@ -48,7 +49,7 @@ def index_select(lowering: Lowering, node: torch.fx.Node, x: View, axis: int, ch
 def index_put(
     lowering: Lowering, node: torch.fx.Node, x: View, indices: Indices, values: View, accumulate: bool = False
 ) -> View:
-    """x with `values` added at x[i, :, j, …]; or, where a mask holds, with one value in place of its elements."""
+    """x with `values` added at x[i, :, j, …], or x with one value written where a mask holds."""
     if not accumulate and len(indices) == 1 and indices[0] is not None and indices[0].dtype is DType.BOOL:
         return _masked(lowering, node, x, indices[0], values)
     if not accumulate:
@@ -94,7 +95,7 @@ def gather(
     *,
     sparse_grad: bool = False,  # noqa: ARG001
 ) -> View:
-    """x[…, chosen[…, k, …], …] with the index in place of one axis."""
+    """x[…, chosen[…, k, …], …]: `chosen` gives the index along one axis."""
     b = lowering.builder
     flat = b.reshape(x.elements(b), (math.prod(x.shape),))
     return View.of(b.gather(flat, _flat_index(lowering, x.shape, axis, chosen)))
@@ -142,7 +143,7 @@ def scatter(
 def unfold_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], axis: int, size: int, step: int
 ) -> View:
-    """The gradients of windows added up where the windows overlap."""
+    """The gradients of windows, summed where the windows overlap."""
     b = lowering.builder
     axis %= len(shape)
     rest = [k for k in range(len(shape)) if k != axis]
@@ -170,8 +171,8 @@ def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value:
 class _Chosen:
     """The selection of `x[i, :, j]`: rows of x with the indexed `axes` in front and `rest` behind.
 
-    `row` is i32 with the indices' broadcast shape. `to_result` permutes [row's axes, rest] to torch's order: the
-    indices' axes go where the first of them was if they are adjacent, otherwise to the front.
+    `row` is i32 with the indices' broadcast shape. `to_result` permutes [row's axes, rest] to torch's order.
+    If the indexed axes are adjacent, row's axes go to the place of the first one, otherwise to the front.
     """
 
     def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:
@@ -193,7 +194,7 @@ class _Chosen:
 
 
 def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
-    """The flat number of [i, j, …] in a table of `sizes`; -1, which reads zeros, for an index outside."""
+    """The flat index of [i, j, …] in a table of `sizes`; -1, which reads zeros, if it lies outside."""
     b = lowering.builder
     _require_small(math.prod(sizes))
     shape = broadcast_shape(value.shape for value in indices)

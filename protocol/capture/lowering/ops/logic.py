@@ -39,7 +39,7 @@ def masked_fill(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, va
 def convert(
     lowering: Lowering, node: torch.fx.Node, x: View, *, dtype: torch.dtype | None = None, **_: Any
 ) -> View:
-    """Another element type; int64 and int32 are the same type here. Floats are rounded towards zero."""
+    """Converts the element type. int64 and int32 are the same type here. Floats are rounded towards zero."""
     target = lowering.dtype_of(node)
     if dtype is None or x.dtype is target:
         return x
@@ -88,7 +88,7 @@ def _logical(overload: Any, name: str, make: Compare) -> None:
 
 @lowers(aten.bitwise_not.default)
 def bitwise_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """Every bit inverted; the logical opposite for bool."""
+    """Every bit inverted; for bool, logical not."""
     b = lowering.builder
     ones = b.constant(DType.BOOL, (), True) if x.dtype is DType.BOOL else b.i32(-1)
     return shaped(lowering, node, View.of(b.xor(lowering.operand(x, lowering.dtype_of(node)), ones)))
@@ -97,7 +97,7 @@ def bitwise_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
 @lowers(aten.__lshift__.Scalar, aten.__lshift__.Tensor)
 @lowers(aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Tensor)
 def shift_left(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand) -> View:
-    """x 2^count on i32; nothing is left where the count is negative or at least the width."""
+    """x 2^count on i32; 0 where the count is negative or at least 32."""
     b = lowering.builder
     values, places = _shifted(lowering, node, x, count)
     inside = b.eq(b.and_(places, b.i32(31)), places)
@@ -107,7 +107,7 @@ def shift_left(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand)
 @lowers(aten.__rshift__.Scalar, aten.__rshift__.Tensor)
 @lowers(aten.bitwise_right_shift.Tensor_Scalar, aten.bitwise_right_shift.Tensor)
 def shift_right(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand) -> View:
-    """floor(x / 2^count) on i32; the sign is left where the count is negative or at least the width."""
+    """floor(x / 2^count) on i32; 0 or -1, by x's sign, where the count is negative or at least 32."""
     b = lowering.builder
     values, places = _shifted(lowering, node, x, count)
     inside = b.eq(b.and_(places, b.i32(31)), places)
@@ -123,7 +123,7 @@ def logical_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
 
 @lowers(aten.isnan.default)
 def isnan(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """Whether x differs from itself."""
+    """Whether x is NaN: it differs from itself."""
     b = lowering.builder
     values = require_f32(x).broadcast(b)
     return shaped(lowering, node, View.of(_inverted(b, b.eq(values, values))))

@@ -1,6 +1,6 @@
 """Negative log-likelihood and mean squared error, forward and backward.
 
-Losses that torch itself writes as smaller operations (l1, binary cross-entropy, Kullback-Leibler) need no rule here.
+Losses that torch itself decomposes, such as l1 and Kullback-Leibler, need no rule.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def nll_loss(
     reduction: int,
     ignore: int,
 ) -> tuple[View, View]:
-    """The loss over rows [B, C], [C] or places of [B, C, H, W], and the total weight of the rows that count."""
+    """The loss of [B, C], [C] or [B, C, H, W], and the total weight of the rows that are not ignored."""
     b = lowering.builder
     rows = _by_class(lowering, log_probabilities).elements(b)
     weights = () if weight is None else (weight.elements(b),)
@@ -53,7 +53,7 @@ def nll_loss_grad(
     ignore: int,
     total: View,
 ) -> View:
-    """-g weight / total at every label that counts."""
+    """-g weight / total at every label that is not ignored."""
     b = lowering.builder
     by_class = _by_class(lowering, log_probabilities)
     above = g.elements(b)
@@ -82,7 +82,7 @@ def mse_loss(lowering: Lowering, node: torch.fx.Node, x: View, y: View, reductio
 
 @lowers(aten.mse_loss_backward.default)
 def mse_loss_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int) -> View:
-    """2 (x - y) g, divided by the number of elements for the mean."""
+    """2 (x - y) g; for the mean, divided by the number of elements."""
     b = lowering.builder
     above = _flat(lowering, g) if reduction == loss.NONE else g.elements(b)
     result = lowering.call(loss.mse_loss_grad, above, *_pair(lowering, x, y), reduction=reduction)

@@ -1,4 +1,4 @@
-"""Movement of elements that does not depend on data: splitting, concatenation, padding, flipping, repetition."""
+"""Data-independent movement of elements: splitting, concatenation, padding, flipping, repetition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ aten = torch.ops.aten
 def pieces(
     lowering: Lowering, node: torch.fx.Node, x: View, sizes: int | Sequence[int] = 0, axis: int = 0
 ) -> tuple[View, ...]:
-    """Views next to each other along an axis; `unbind` has the axis in place of the sizes."""
+    """Adjacent views along an axis; `unbind` passes the axis in place of the sizes."""
     b = lowering.builder
     if node.target is aten.unbind.int:
         axis = int(sizes)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def stack(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View], axis: 
 
 @lowers(aten.constant_pad_nd.default)
 def pad(lowering: Lowering, _: torch.fx.Node, x: View, widths: Sequence[int], value: Scalar = 0) -> View:
-    """Elements of one value around x, from the last axis on; negative widths cut."""
+    """x padded with one value; widths start with the last axis, and negative ones crop."""
     b = lowering.builder
     rank = len(x.shape)
     sides = [(0, 0)] * (rank - len(widths) // 2) + [
@@ -72,7 +72,7 @@ def pad(lowering: Lowering, _: torch.fx.Node, x: View, widths: Sequence[int], va
 
 @lowers(aten.flip.default)
 def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> View:
-    """The elements of some axes in reverse order: a view."""
+    """A view with some axes reversed."""
     strides, offset = list(x.strides), x.offset
     for axis in axes:
         offset += (x.shape[axis] - 1) * strides[axis]
@@ -84,7 +84,7 @@ def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> 
 def roll(
     lowering: Lowering, node: torch.fx.Node, x: View, shifts: Sequence[int], axes: Sequence[int] = ()
 ) -> View:
-    """Elements shifted along axes, from the end round to the start; without axes, all elements as one row."""
+    """Elements shifted cyclically along axes; without axes, all elements are shifted as one row."""
     b = lowering.builder
     if not axes:
         row = roll(lowering, node, x.apply(b, aten.view.default, (-1,)), shifts, [0])
@@ -102,7 +102,7 @@ def roll(
 
 @lowers(aten.repeat.default)
 def repeat(lowering: Lowering, _: torch.fx.Node, x: View, times: Sequence[int]) -> View:
-    """The tensor repeated along every axis, new axes in front."""
+    """The tensor repeated along every axis; new axes are in front."""
     b = lowering.builder
     shape = (1,) * (len(times) - len(x.shape)) + x.shape
     apart = [part for size in shape for part in (1, size)]
@@ -113,18 +113,18 @@ def repeat(lowering: Lowering, _: torch.fx.Node, x: View, times: Sequence[int]) 
 
 @lowers(aten.tril.default)
 def lower_triangle(lowering: Lowering, node: torch.fx.Node, x: View, diagonal: int = 0) -> View:
-    """Zeros above a diagonal of the last two axes."""
+    """x with zeros above a diagonal of the last two axes."""
     return _triangle(lowering, node, x, lower=True, diagonal=diagonal)
 
 
 @lowers(aten.triu.default)
 def upper_triangle(lowering: Lowering, node: torch.fx.Node, x: View, diagonal: int = 0) -> View:
-    """Zeros below a diagonal of the last two axes."""
+    """x with zeros below a diagonal of the last two axes."""
     return _triangle(lowering, node, x, lower=False, diagonal=diagonal)
 
 
 def _triangle(lowering: Lowering, node: torch.fx.Node, x: View, *, lower: bool, diagonal: int) -> View:
-    """x where column - row <= diagonal (>= for the upper one), else 0."""
+    """x where column - row <= diagonal (>= for the upper triangle), else 0."""
     b = lowering.builder
     rows, columns = x.shape[-2:]
     bound = b.add(b.reshape(count_up(b, rows), (rows, 1)), b.i32(diagonal))

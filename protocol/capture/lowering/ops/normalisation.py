@@ -1,4 +1,4 @@
-"""Layer and group norm, forward and backward: rows normalised by their own mean and variance."""
+"""Layer and group norm, forward and backward: each row is normalised by its mean and variance."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def group_norm(
     groups: int,
     eps: float,
 ) -> tuple[View, View, View]:
-    """Every group of channels of every example is one row; gain and bias are per channel."""
+    """Group norm: each group of channels of each example is one row; gain and bias are per channel."""
     b = lowering.builder
     rows = _table(lowering, x, channels // groups * places)
     y, mean, rstd = lowering.call_several(library.layer_norm, rows, eps=float(eps))

@@ -1,4 +1,4 @@
-"""What rules of several modules share: operands of one type, results in torch's shape, constant tensors."""
+"""Helpers that several modules' rules share: operands of one type, results in torch's shape, constants."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def require_f32(x: View) -> View:
 
 
 def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """A result in torch's shape; its operands had no repeated axes (`Lowering.operand`)."""
+    """The result expanded to torch's shape; its operands had no repeated axes (`Lowering.operand`)."""
     shape = tuple(node.meta["val"].shape)
     return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)
 
 
 def reshaped(lowering: Lowering, node: torch.fx.Node, x: Value) -> View:
-    """The same elements in torch's shape of the result."""
+    """The elements reshaped to the shape of torch's result."""
     return View.of(x).apply(lowering.builder, aten.view.default, tuple(node.meta["val"].shape))
 
 
 def filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
-    """A constant in torch's shape and type of the result."""
+    """A constant with the shape and type of torch's result."""
     shape = tuple(node.meta["val"].shape)
     one = lowering.constant(value, lowering.dtype_of(node))
     return View(one.value, shape, (0,) * len(shape))
@@ -74,7 +74,7 @@ def f32(lowering: Lowering, value: float) -> Value:
 def chosen(
     lowering: Lowering, node: torch.fx.Node, condition: Value, x: View | Value, y: View | Value
 ) -> View:
-    """x where the condition holds, else y, in torch's shape of the result."""
+    """x where the condition holds, else y, in the shape of torch's result."""
     b = lowering.builder
     left, right = (value.broadcast(b) if isinstance(value, View) else value for value in (x, y))
     return shaped(lowering, node, View.of(b.select(condition, left, right)))

@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
 def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
-    """x + alpha y: a product and a sum, each rounded. On bool: either."""
+    """x + alpha y: a product and a sum, each rounded. For bool: x or y."""
     if lowering.dtype_of(node) is DType.BOOL and alpha == 1:
         either = lowering.builder.or_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(either))
@@ -40,7 +40,7 @@ def rsub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha:
 
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
 def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x y. On bool: both."""
+    """x y. For bool: x and y."""
     if lowering.dtype_of(node) is DType.BOOL:
         both = lowering.builder.and_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
         return shaped(lowering, node, View.of(both))
@@ -49,7 +49,7 @@ def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View
 
 @lowers(aten.div.Tensor, aten.div.Scalar)
 def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x / y, rounded once; never a product with the reciprocal."""
+    """x / y, rounded once; never multiplied by the reciprocal."""
     return binary(lowering, node, x, y, lowering.builder.div)
 
 
@@ -85,7 +85,7 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """Products from the left, times a square root for a half; a negative exponent divides 1 by its positive."""
+    """Products from the left, times sqrt(x) for a half; for a negative exponent, 1 / x^|exponent|."""
     b = lowering.builder
     size = abs(float(exponent))
     factors = [x] * int(size)
@@ -99,7 +99,7 @@ def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) ->
 
 @lowers(aten.maximum.default)
 def maximum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
-    """The larger; of f32 NaN if either is."""
+    """The larger of x and y; for f32, NaN if either is NaN."""
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
         return binary(lowering, node, x, y, b.maximum)
@@ -108,7 +108,7 @@ def maximum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
 
 @lowers(aten.minimum.default)
 def minimum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
-    """The smaller; of f32 NaN if either is."""
+    """The smaller of x and y; for f32, NaN if either is NaN."""
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
         return binary(lowering, node, x, y, b.minimum)
@@ -149,7 +149,7 @@ def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -
 def floor_divide(
     lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
 ) -> View:
-    """floor(x / y) of floats, or their quotient towards zero; of integers for a divisor that the code spells out."""
+    """floor(x / y), or for floats the quotient rounded towards zero; integers need a constant divisor."""
     if lowering.dtype_of(node) is DType.F32 and rounding_mode in ("floor", "trunc"):
         b = lowering.builder
         ratio = b.div(lowering.operand(x, DType.F32), lowering.operand(y, DType.F32))
@@ -163,8 +163,8 @@ def floor_divide(
 
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-    """x - y floor(x / y); of integers for a divisor that the code spells out. Of floats a difference of rounded
-    numbers, put back between 0 and y where the quotient was rounded up."""
+    """x - y floor(x / y). Integers need a constant divisor. For floats every step is rounded, and y is added
+    if the result has the other sign than y, which happens when the quotient was rounded up."""
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
         dividend, modulus, zero = (
@@ -177,7 +177,7 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
         outside = b.and_(beyond, b.xor(b.eq(remains, zero), b.constant(DType.BOOL, (), True)))
         return shaped(lowering, node, View.of(b.select(outside, b.add(remains, modulus), remains)))
     quotient, divisor = _quotient(lowering, node, x, y, "floor")
-    factor = b.i32((divisor + 2**31) % 2**32 - 2**31)  # an int64 may be larger; the low 32 bits decide
+    factor = b.i32((divisor + 2**31) % 2**32 - 2**31)  # only the low 32 bits of an int64 matter
     rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, factor))
     return shaped(lowering, node, View.of(rest))
 
@@ -194,7 +194,7 @@ def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode
 
 @lowers(aten.xlogy.Tensor)
 def x_log_y(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
-    """x log y, and 0 where x is, unless y is NaN."""
+    """x log y, and 0 where x is 0 and y is not NaN."""
     b = lowering.builder
     zero = lowering.constant(0.0, DType.F32).value
     factor, power_ = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
@@ -204,7 +204,7 @@ def x_log_y(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
 
 
 def _sign(b: Builder, x: Value) -> Value:
-    """1, -1 or 0, as in torch 0 for NaN: the gradient of |x|."""
+    """1, -1 or 0: the gradient of |x|; 0 for NaN, as in torch."""
     zero = b.constant(DType.F32, (), 0.0)
     below = b.select(b.lt(x, zero), b.constant(DType.F32, (), -1.0), zero)
     return b.select(b.lt(zero, x), b.constant(DType.F32, (), 1.0), below)

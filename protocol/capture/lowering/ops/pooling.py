@@ -53,7 +53,7 @@ def max_pool_grad(
     ceil_mode: bool,  # noqa: ARG001 - given by the shape of g
     index: View,
 ) -> View:
-    """Every element gets the gradients of the windows that chose it."""
+    """Every element gets the sum of the gradients of the windows that chose it."""
     sliding = _sliding(kernel, stride, padding, dilation)
     operands = (_batched(lowering, each) for each in (g, index))
     height, width = x.shape[-2:]
@@ -101,7 +101,7 @@ def mean_pool_grad(
 
 @lowers(aten._adaptive_avg_pool2d.default)
 def adaptive_mean_pool(lowering: Lowering, node: torch.fx.Node, x: View, _: Sequence[int]) -> View:
-    """Means of equal blocks."""
+    """The means of equal blocks."""
     shape = tuple(node.meta["val"].shape)
     return _mean_pool(lowering, x, shape, _blocks(x.shape, shape))
 
@@ -114,7 +114,7 @@ def adaptive_mean_pool_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: Vi
 
 @lowers(aten.upsample_nearest2d.default, aten.upsample_nearest2d.vec)
 def upsample_nearest(lowering: Lowering, node: torch.fx.Node, x: View, *_: object, **__: object) -> View:
-    """Every element repeated as a block: a view."""
+    """Every element repeated as a block."""
     b = lowering.builder
     shape = tuple(node.meta["val"].shape)
     n, c, height, width = x.shape
@@ -183,7 +183,7 @@ def _terms(
 
 
 def _blocks(large: tuple[int, ...], small: tuple[int, ...]) -> Sliding:
-    """Windows that cut the larger plane into equal blocks, one per element of the smaller plane."""
+    """Windows that divide the larger plane into equal blocks, one per element of the smaller plane."""
     (height, width), (rows, columns) = large[-2:], small[-2:]
     if height % rows or width % columns:
         raise Unsupported(

@@ -1,7 +1,7 @@
-"""Random numbers from Philox, keyed by the state's key and step, with a separate stream for every draw in the graph:
-uniform numbers, from which `expansion.ops.random` computes all others, and dropout masks.
+"""Random numbers from Philox, keyed by the state's key and step. Every draw in the graph has its own stream.
 
-Forward and backward pass read the same numbers: they are one node of the graph.
+The rules are for uniform numbers, from which `expansion.ops.random` computes all others, and for dropout
+masks. The forward and backward passes read the same numbers, because a draw is one node of the graph.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from protocol.program.library import dropout as library
 aten = torch.ops.aten
 WORDS = 2**32
 UNUSED_BITS = 8
-"""Bits of a word that are dropped, so that the rest is exact in f32."""
+"""The number of low bits dropped from a word, so that the rest is exact in f32."""
 
 
 @lowers(aten.rand.default)
 def uniform(lowering: Lowering, node: torch.fx.Node, *_: Any, **__: Any) -> View:
-    """The first 24 bits of a word times 2^-24: in [0, 1)."""
+    """The high 24 bits of a word times 2^-24: a number in [0, 1)."""
     if lowering.dtype_of(node) is not DType.F32:
         raise wrong_type(lowering.dtype_of(node))
     b = lowering.builder
@@ -56,7 +56,7 @@ def bernoulli(
 def dropout(
     lowering: Lowering, node: torch.fx.Node, x: View, p: float, train: bool | None
 ) -> tuple[View, View]:
-    """x mask / (1 - p) and the mask; without `train` x itself."""
+    """x mask / (1 - p), and the mask; x itself if `train` is false."""
     b = lowering.builder
     mask = _mask(lowering, node, 1.0 - p if train is None or train else 1.0)
     kept = View.of(b.cast(lowering.elements(mask), DType.BOOL))
@@ -72,7 +72,7 @@ def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scal
 
 
 def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
-    """f32 in the shape of the node's first result."""
+    """A mask with probability p of 1, f32 in the shape of the node's first result."""
     if not 0.0 <= p <= 1.0:
         raise Unsupported(f"with probability {p}", "use one from 0 to 1")
     value = node.meta["val"]
@@ -93,7 +93,7 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
 
 
 def _draw(lowering: Lowering, node: torch.fx.Node, below: int | None) -> Draw:
-    """The node's draw. Raises `Unsupported` in a part of the forward pass that is run again."""
+    """The node's draw. Raises `Unsupported` in a part of the forward pass that the backward pass reruns."""
     if node.meta.get(BACKWARD_KEY):
         raise Unsupported(
             "drawn again in the backward pass, as torch.utils.checkpoint does",

@@ -22,7 +22,7 @@ def relu(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
 
 @lowers(aten.threshold_backward.default)
 def relu_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, threshold: Scalar) -> View:
-    """0 where x <= threshold, else g; so a NaN in x lets g through, as in torch."""
+    """0 where x <= threshold, else g; so g where x is NaN, as in torch."""
     b = lowering.builder
     closed = b.le(lowering.operand(x, DType.F32), lowering.operand(threshold, DType.F32))
     return chosen(lowering, node, closed, f32(lowering, 0.0), g)
@@ -59,7 +59,7 @@ def leaky_relu_grad(
     slope: Scalar,
     _of_result: bool,
 ) -> View:
-    """g where x is above 0, else slope g. Of a result the same, as the slope is not negative then."""
+    """g where x is above 0, else slope g. The in-place form is the same: its slope is never negative."""
     b = lowering.builder
     above = b.lt(f32(lowering, 0.0), lowering.operand(x, DType.F32))
     lower = b.mul(g.broadcast(b), f32(lowering, float(slope)))
@@ -68,7 +68,7 @@ def leaky_relu_grad(
 
 @lowers(aten.hardsigmoid.default, aten.hardswish.default)
 def hard(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """min(max(x + 3, 0), 6) / 6, for hardswish times x."""
+    """min(max(x + 3, 0), 6) / 6; for hardswish, times x."""
     b = lowering.builder
     values = lowering.operand(x, DType.F32)
     six = f32(lowering, 6.0)
@@ -88,7 +88,7 @@ def hardsigmoid_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) 
 
 @lowers(aten.hardswish_backward.default)
 def hardswish_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) -> View:
-    """0 for x <= -3, g (x / 3 + 0.5) below 3, else g."""
+    """0 for x <= -3, g (x / 3 + 0.5) for -3 < x < 3, else g."""
     b = lowering.builder
     values, above = lowering.operand(x, DType.F32), g.broadcast(b)
     three = f32(lowering, 3.0)

@@ -1,4 +1,4 @@
-"""Recurrent layers, a whole sequence at a time, by the operations that `tracing.recurrent` makes."""
+"""Recurrent layers, one operation for a whole sequence. `tracing.recurrent` makes these operations."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ Views = tuple[View, ...]
 
 @lowers(OPS.lstm.default)
 def lstm(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """States, cells and gates of an LSTM's steps, from the input's part of its gates."""
+    """States, cells and gates of an LSTM's steps, from the input's contribution to the gates."""
     return _layer(lowering, library.lstm, given)
 
 
 @lowers(OPS.lstm_grad.default)
 def lstm_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """Gradients of an LSTM's gates before their functions, and of its first state and cell."""
+    """Gradients of an LSTM's gates before activation, and of its first state and cell."""
     return _layer(lowering, library.lstm_grad, given)
 
 
 @lowers(OPS.gru.default)
 def gru(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """States, gates and recurrent parts of a GRU's steps, from the input's part of its gates."""
+    """States, gates and recurrent parts of a GRU's steps, from the input's contribution to the gates."""
     return _layer(lowering, library.gru, given)
 
 
 @lowers(OPS.gru_grad.default)
 def gru_grad(lowering: Lowering, _: torch.fx.Node, *given: View | None) -> Views:
-    """Gradients of both parts of a GRU's gates, and of its first state."""
+    """Gradients of a GRU's input contributions and recurrent parts, and of its first state."""
     return _layer(lowering, library.gru_grad, given)
 
 
 @lowers(OPS.rnn.default)
 def rnn(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -> View:
-    """States of a plain recurrent layer's steps, from the input's part of its sums."""
+    """States of a plain recurrent layer's steps, from the input's contribution to the sums."""
     (states,) = _layer(lowering, library.rnn, given[:-1], relu=bool(given[-1]))
     return states
 
@@ -56,7 +56,7 @@ def rnn_grad(lowering: Lowering, _: torch.fx.Node, *given: View | bool | None) -
 def _layer(
     lowering: Lowering, function: LibraryFunction, given: tuple[View | bool | None, ...], **options: Attribute
 ) -> Views:
-    """All operands, and the bits of a forward product."""
+    """Call a function with the given operands and the bits of a forward product."""
     views = [x for x in given if isinstance(x, View)]
     for x in views:
         require_f32(x)

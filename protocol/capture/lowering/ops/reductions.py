@@ -1,6 +1,6 @@
 """Sums, means, variances, norms and running sums along axes: arithmetic.md section 5.
 
-Reduced axes are moved to the end, [kept, reduced]; only sums over leading axes use columns instead.
+Reduced axes are moved to the end, as [kept, reduced]. Sums over leading axes use columns instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sum_(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001 - given by the node's type
 ) -> View:
-    """One rounding from the exact fixed-point sum; integers and bools exactly."""
+    """The exact fixed-point sum, rounded once; sums of integers and bools are exact."""
     if lowering.dtype_of(node) is DType.I32:
         return reshaped(lowering, node, _count(lowering, x, axes))
     return reshaped(lowering, node, _sum(lowering, _as_f32(lowering, x), axes))
@@ -49,7 +49,7 @@ def mean(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """The sum, rounded, divided by the number of terms, rounded."""
+    """The rounded sum divided by the number of terms, rounded again."""
     total = _sum(lowering, _as_f32(lowering, x), axes)
     count = math.prod(x.shape[axis] for axis in axes_of(x, axes))
     return reshaped(lowering, node, lowering.builder.div(total, f32(lowering, float(count))))
@@ -99,7 +99,7 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """The root of the sum of squares, the sum or the largest of magnitudes."""
+    """The square root of the sum of squares, the sum of magnitudes, or the largest magnitude."""
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
     if order == 2:
@@ -113,7 +113,7 @@ def norm(
 
 @lowers(aten.logsumexp.default)
 def log_sum_exp(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes, _keepdim: bool = False) -> View:
-    """log(sum(exp(x - m))) + m for the maximum m, or 0 in its place where that is infinite."""
+    """log(sum(exp(x - m))) + m, where m is the maximum, or 0 if the maximum is infinite."""
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
     largest = largest_of_rows(lowering.builder, rows)
@@ -147,7 +147,7 @@ def cumulative_sum(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """Each rounded once from the exact sum of all up to it, under one exponent of the whole row; integers exactly."""
+    """Running sums: exact, with one exponent per row, and each rounded once; integer sums are exact."""
     b = lowering.builder
     if not x.shape:
         return x
@@ -161,7 +161,7 @@ def cumulative_sum(
 
 
 def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """f32 [kept elements]; leading axes of a tensor are summed as columns, all others as rows."""
+    """The f32 sums of the kept elements; leading axes are summed as columns, all others as rows."""
     b = lowering.builder
     chosen = axes_of(x, axes)
     if 0 < len(chosen) < len(x.shape) and chosen == list(range(len(chosen))):
@@ -181,7 +181,7 @@ def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
 
 
 def _moments(lowering: Lowering, x: View, axes: Axes, correction: Scalar | None) -> tuple[Value, Value]:
-    """Variance and mean, both [kept elements, 1]; the correction is 1 unless given, as in torch."""
+    """Variance and mean, both [kept elements, 1]; the default correction is 1, as in torch."""
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
     mean_ = mean_last(b, rows)

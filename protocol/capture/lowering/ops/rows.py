@@ -1,4 +1,4 @@
-"""What rules that reduce axes share: the reduced axes as rows, and a row's largest and smallest element."""
+"""Helpers of rules that reduce axes: the reduced axes as rows, and a row's largest and smallest element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Axes = Sequence[int] | int | None
 
 
 def rows_of(lowering: Lowering, x: View, axes: Axes) -> View:
-    """[kept elements, reduced elements]."""
+    """The elements as [kept elements, reduced elements]."""
     chosen = axes_of(x, axes)
     kept = [axis for axis in range(len(x.shape)) if axis not in chosen]
     length = math.prod(x.shape[axis] for axis in chosen)
@@ -33,10 +33,10 @@ def axes_of(x: View, axes: Axes) -> list[int]:
 
 
 def largest_of_rows(b: Builder, rows: Value) -> Value:
-    """f32 [M, K] to [M, 1]; NaN if any is."""
+    """Row maxima of f32 [M, K], as [M, 1]; NaN if any element is NaN."""
     return b.max(b.pad_rows(rows, -math.inf))
 
 
 def smallest_of_rows(b: Builder, rows: Value) -> Value:
-    """f32 [M, K] to [M, 1]; NaN if any is; a zero is +0."""
+    """Row minima of f32 [M, K], as [M, 1]; NaN if any element is NaN; zero is always +0."""
     return b.add(b.neg(largest_of_rows(b, b.neg(rows))), b.constant(DType.F32, (), 0.0))

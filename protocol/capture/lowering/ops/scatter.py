@@ -1,6 +1,6 @@
-"""Writes into parts of tensors, in functionalised form: the whole tensor with one part replaced.
+"""Writes into parts of tensors in functionalised form: the result is the whole tensor with one part replaced.
 
-`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are only moved; nothing is computed.
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are only moved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 @lowers(aten.copy.default)
 def copy(lowering: Lowering, node: torch.fx.Node, _: View, source: View, non_blocking: bool = False) -> View:  # noqa: ARG001
-    """`source`, cast and repeated to the type and shape of what it overwrites."""
+    """`source`, cast to the type and expanded to the shape of the tensor that it overwrites."""
     b, shape = lowering.builder, tuple(node.meta["val"].shape)
     whole = source if 0 in shape else View.of(lowering.elements(source, lowering.dtype_of(node)))
     return whole.apply(b, aten.expand.default, shape)
@@ -34,14 +34,15 @@ def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar)
 
 @lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
 def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View:
-    """Zeros; the contents of torch's empty tensors, which code writes into piece by piece, are undefined."""
+    """Zeros, also for torch's empty tensors, whose contents are undefined until they are written."""
     return filled(lowering, node, 0)
 
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """An empty tensor that is written completely, at once, before anything computes with it; one that is written part
-    by part has become zeros (`expansion.empties`).
+    """An empty tensor that one write fills completely before it is read.
+
+    `expansion.empties` has replaced those that are written part by part with zeros.
     """
     if is_overwritten(node):
         return None
@@ -59,7 +60,7 @@ def slice_scatter(
     end: int | None = None,
     step: int = 1,
 ) -> View:
-    """x with `part` in place of x[start:end] along an axis: what is before, the part, what is after."""
+    """x with `part` in place of x[start:end] along an axis."""
     if step != 1:
         raise Unsupported(f"a write with step {step}", "write into slices without gaps, or use torch.where")
     axis %= len(x.shape)

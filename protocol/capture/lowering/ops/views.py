@@ -40,7 +40,7 @@ def same(_: Lowering, __: torch.fx.Node, x: View, **___: Any) -> View:
     aten.unfold.default,
 )
 def view(lowering: Lowering, node: torch.fx.Node, x: View, *args: Any, **kwargs: Any) -> View:
-    """One affine map, which torch works out on a meta tensor."""
+    """An affine map of indices, which torch computes on a meta tensor."""
     operation = node.target
     if operation in (aten._unsafe_view.default, aten.reshape.default):
         operation = aten.view.default
@@ -58,7 +58,7 @@ def slice_grad(
     __: int,
     step: int,
 ) -> View:
-    """Zeros with the gradient at the slice; also zeros between its elements where the slice has steps."""
+    """Zeros with the gradient at the slice; a slice with steps also has zeros between its elements."""
     b = lowering.builder
     axis %= len(shape)
     start, _stop, _step = slice(start, None).indices(shape[axis])
@@ -84,7 +84,7 @@ def select_grad(
 def diagonal_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], offset: int, first: int, second: int
 ) -> View:
-    """Zeros with the gradient on a diagonal: it is repeated along a new axis and chosen where row + offset = column."""
+    """Zeros with the gradient on a diagonal: repeated along a new axis, kept where row + offset = column."""
     b = lowering.builder
     first, second = first % len(shape), second % len(shape)
     rows, columns = shape[first], shape[second]

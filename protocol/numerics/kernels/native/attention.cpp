@@ -1,9 +1,11 @@
-// Attention by blocks of query rows: attention.h says what. Products are those of product.cpp, functions those of
-// fused_body.h; here is only their order, and what of a causal matrix need not be computed.
+// Attention by blocks of query rows, as specified in attention.h. Products are those of product.cpp,
+// functions those of fused_body.h. This file only orders them, and skips the parts of a causal matrix that
+// need not be computed.
 //
-// Forward, a block of rows needs no other row, so memory grows with the rows alone. Backward, the gradients of keys and
-// values add up over queries, under an exponent of a whole column. A head of few scores is kept whole until its columns
-// are known; a larger one is computed twice, first for the columns' exponents, then for their integers.
+// Forward, a block of rows is independent of all other rows, so memory grows only with the rows. Backward,
+// the gradients of keys and values are summed over queries, with one exponent for a whole column. A head with
+// few scores is stored whole until its columns are known. A larger head is computed twice: first for the
+// columns' exponents, then for their integers.
 #include "attention.h"
 
 #include <algorithm>
@@ -23,19 +25,19 @@ extern "C" void assay_keep_some(uint32_t, uint32_t, uint32_t, uint32_t, int64_t,
 namespace assay {
 namespace {
 
-constexpr int64_t ROWS = 120;              // queries of a block: ten panels of 12, and the keys are packed once for them
-constexpr int32_t TAME = 60;               // scores below 2^60 are far from infinity, and vanish beside 2^126
-constexpr float SLIGHT = 8.673617379884035e-19f;  // 2^-60: a product of factors that is smaller is not followed
-constexpr float HIDDEN = -8.507059173023462e37f;  // -2^126: so far below any tame score that its power is zero
+constexpr int64_t ROWS = 120;              // queries of a block: ten panels of 12; the keys are packed once per block
+constexpr int32_t TAME = 60;               // scores below 2^60 are far from infinity, and negligible against 2^126
+constexpr float SLIGHT = 8.673617379884035e-19f;  // 2^-60: smaller products of factors are not analysed
+constexpr float HIDDEN = -8.507059173023462e37f;  // -2^126: so far below any tame score that its exponential is zero
 constexpr uint32_t NOT_A_NUMBER = 0x7fc00000u;
 const int64_t START[1] = {0};
 
 thread_local Scratch scratch;
 
-// What is known of a head before its rows are computed.
+// Data about a head that are known before its rows are computed.
 struct Head {
     std::vector<int32_t> of_values, of_keys;   // exponents of the columns of v_out and of k_q, over all keys
-    std::vector<int32_t> last;                 // for every query the keys up to the last that is not hidden
+    std::vector<int32_t> last;                 // for every query, the number of keys up to the last visible one
 };
 
 class Attention {
@@ -111,14 +113,14 @@ class Attention {
         return found;
     }
 
-    // The exponent of all of a matrix.
+    // The exponent of a whole matrix.
     int32_t exponent(const AssayMatrix &m, int64_t h, int64_t rows, int64_t terms) const {
         int32_t found = LEAST;
         for (const int32_t e : exponents(m, h, rows, terms)) found = e > found ? e : found;
         return found;
     }
 
-    // Whether products of these matrices stay below 2^TAME, times the factors of the changes.
+    // Whether products of these matrices, times the factors of the changes, stay below 2^TAME.
     bool tame(const AssayMatrix &x, const AssayMatrix &y, int64_t h, int64_t terms, float factor) const {
         int32_t bits = 1;
         while ((int64_t(1) << bits) < terms) ++bits;
@@ -127,9 +129,10 @@ class Attention {
         return size <= TAME && most + bits + (size > 0 ? size : 0) <= TAME;
     }
 
-    // The keys up to the last that a query sees; all of them wherever hidden ones might count. They do not if the one
-    // mask comes last and hides by -infinity (or next to it), scores and their gradients are tame, and some key is seen:
-    // then the hidden powers are zeros, their products with gradients too, and nothing else of them is read.
+    // For each query, the number of keys up to the last one that it sees; all keys if hidden ones might
+    // matter. Hidden keys do not matter if the only mask comes last and hides with -infinity (or close to
+    // it), scores and their gradients are tame, and some key is seen. Then the hidden probabilities are
+    // zeros, their products with gradients are too, and nothing else of them is read.
     std::vector<int32_t> last_of(int64_t h, bool back) const {
         std::vector<int32_t> last(M_, static_cast<int32_t>(N_));
         float factor = 1.0f, most = 1.0f;
@@ -141,7 +144,7 @@ class Attention {
                 factor /= change.value;
             else if (c + 1 != a_.change_count)
                 return last;
-            // A score may overflow on the way to a tame one; and where factors vanish their product says nothing.
+            // A score may overflow before it becomes tame, and if factors vanish their product tells nothing.
             if (!(std::fabs(factor) >= SLIGHT)) return last;
             most = std::max(most, std::fabs(factor));
         }
@@ -166,7 +169,7 @@ class Attention {
         return last;
     }
 
-    // Whether the changes of gradients leave a zero a zero.
+    // Whether the changes of gradients map zero to zero.
     bool zeros_stay() const {
         for (int32_t c = 0; c < a_.back_count; ++c) {
             const AssayChange &change = a_.back_changes[c];
@@ -179,7 +182,8 @@ class Attention {
         return true;
     }
 
-    // The keys that some of these queries see, rounded up to whole blocks: products of few different shapes.
+    // The number of keys that any of these queries sees, rounded up to whole blocks, so that products have
+    // few different shapes.
     int64_t most(const std::vector<int32_t> &last, int64_t first, int64_t end) const {
         int64_t found = 1;
         for (int64_t i = first; i < end; ++i) found = last[i] > found ? last[i] : found;
@@ -199,7 +203,7 @@ class Attention {
         }
     }
 
-    // x times the mask's row times `kept`; `words` holds n + 8 elements.
+    // Multiplies x by the mask's row and by `kept`; `words` holds n + 8 elements.
     void dropped(int64_t h, int64_t i, float *x, int64_t n, float *words) const {
         const int64_t first = (h * M_ + i) * N_, start = first & ~int64_t(3);
         assay_keep_some(a_.key0, a_.key1, a_.step, a_.stream, start, n + (first - start), a_.below, words);
@@ -222,7 +226,8 @@ class Attention {
         return product(x, operand(a_.v_out, h, 0, a_.width, head.of_values.data()), n, out);
     }
 
-    // Rows of dropped probabilities and of the scores' gradients, N wide; zeros where nothing is computed.
+    // Rows, N wide, of probabilities after dropout and of the scores' gradients; zeros where nothing is
+    // computed.
     bool rows_backward(int64_t h, const Head &head, int64_t first, int64_t end, float *probabilities, float *gradients,
                        float *s, float *g, float *words) const {
         const int64_t n = most(head.last, first, end), rows = end - first;
@@ -232,7 +237,7 @@ class Attention {
             float *p = probabilities + r * N_, *d = gradients + r * N_, *of_p = g + r * n;
             changed(a_.changes, a_.change_count, h, first + r, s + r * n, n);
             f_.softmax(s + r * n, p, 1, n, a_.safe != 0);
-            // A row with a NaN is NaN in all its elements, those not computed too.
+            // A row with a NaN is NaN in all its elements, including those not computed.
             const bool lost = p[0] != p[0];
             const int64_t wide = lost ? N_ : n;
             if (lost)
@@ -247,10 +252,10 @@ class Attention {
         return true;
     }
 
-    // The gradient of the queries, rows `first` to `end` - 1, from those of the scores.
+    // The gradient of the queries, rows `first` to `end` - 1, from that of the scores.
     bool queries(int64_t h, const Head &head, int64_t first, int64_t end, const float *gradients) const {
         const AssayOperand x = {gradients, START, end - first, N_, 1, nullptr, a_.s_q.bits, 0};
-        const int64_t n = most(head.last, first, end);  // beyond it are zeros, or NaN in a row that has NaN before it too
+        const int64_t n = most(head.last, first, end);  // after it come zeros, or NaN in a row that is NaN before it too
         return product(x, operand(a_.k_q, h, 0, a_.inner, head.of_keys.data()), n,
                        a_.grad_q + (h * M_ + first) * a_.inner);
     }
@@ -282,9 +287,9 @@ class Attention {
         return swap ? product(y, x, M_, out) : product(x, y, M_, out);
     }
 
-    // One gradient that adds up over queries, while its head is computed a second time.
+    // A gradient that is summed over queries while its head is computed a second time.
     struct Sums {
-        const AssayMatrix &other;                     // the rows that the columns meet
+        const AssayMatrix &other;                     // the rows multiplied with the columns
         int64_t columns;                              // of the result
         int32_t bits;                                 // of the columns
         std::vector<int32_t> largest, exponents_of_other;
@@ -385,7 +390,7 @@ class Attention {
 
 extern "C" {
 
-// 0, or 1 when out of memory.
+// Returns 0, or 1 when out of memory.
 ASSAY_EXPORT int32_t assay_attention(const AssayAttention *a) { return assay::Attention(*a).forward() ? 0 : 1; }
 
 ASSAY_EXPORT int32_t assay_attention_grad(const AssayAttention *a) { return assay::Attention(*a).backward() ? 0 : 1; }

@@ -1,4 +1,5 @@
-// Batch norm for Python: channels, or rows of them, divided among OpenMP threads. No result depends on how.
+// Batch norm for Python: channels, or rows of them, divided among OpenMP threads. No result depends on the
+// division.
 #include "channels.h"
 
 #include "divide.h"
@@ -9,7 +10,7 @@ namespace {
 
 using Run = void (*)(const AssayChannels &, int64_t first, int64_t end);
 
-// Channels are pieces of work of samples * size elements, rows of them of size.
+// A channel is a piece of work of samples * size elements, a row of size elements.
 void by_channel(Run run, const AssayChannels &t, int32_t threads) {
     divide(t.channels, SHARE / (t.samples * t.size), threads, [&](int64_t c, int64_t end) { run(t, c, end); });
 }
@@ -28,12 +29,12 @@ using assay::SETS;
 
 extern "C" {
 
-// Into first, second, third: mean, 1 / deviation, the variance that is followed.
+// Writes mean, 1 / deviation and the variance used for the running variance to first, second and third.
 ASSAY_EXPORT void assay_channel_statistics(int32_t variant, const AssayChannels *t, int32_t threads) {
     by_channel(SETS[variant].channels.statistics, *t, threads);
 }
 
-// Into first and second: sums of g and of g (x - mean) rstd.
+// Writes the sums of g and of g (x - mean) rstd to first and second.
 ASSAY_EXPORT void assay_channel_sums(int32_t variant, const AssayChannels *t, int32_t threads) {
     by_channel(SETS[variant].channels.sums, *t, threads);
 }

@@ -1,11 +1,12 @@
-// Batch norm in the compiled library: the functions of protocol/program/library/batch_norm.py, a channel read from memory
-// once. x is [samples, channels, size]; sums by arithmetic.md section 5, the rest by section 2. NaN comes out canonical.
+// Batch norm in the compiled library: the functions of protocol/program/library/batch_norm.py, reading each
+// channel from memory once. x is [samples, channels, size]; sums follow arithmetic.md section 5, the rest
+// section 2. NaN results are canonical.
 #pragma once
 #include <cstdint>
 
 extern "C" {
 
-// Mirrored in channels.py. What a function does not take is null.
+// Mirrored in channels.py. Pointers that a function does not use are null.
 struct AssayChannels {
     const float *g, *x;                                       // [samples, channels, size]
     const float *mean, *rstd, *gain, *bias, *total, *along;   // [channels]
@@ -19,10 +20,10 @@ struct AssayChannels {
 namespace assay {
 
 struct Channels {
-    // Channels first … end - 1.
+    // For channels first … end - 1.
     void (*statistics)(const AssayChannels &, int64_t first, int64_t end);
     void (*sums)(const AssayChannels &, int64_t first, int64_t end);
-    // Rows of x: sample and channel.
+    // For rows of x, each one channel of one sample.
     void (*normalise)(const AssayChannels &, int64_t first, int64_t end);
     void (*grad)(const AssayChannels &, int64_t first, int64_t end);
 };

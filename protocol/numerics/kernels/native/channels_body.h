@@ -4,7 +4,7 @@
 namespace assay {
 namespace {
 
-// Of terms that `term(row, i)` gives: the largest magnitude, then the sum in fixed point. Rows of a channel lie apart.
+// The largest magnitude, and the fixed-point sum, of the `count` terms `term(i)` of a row.
 template <class Term> int32_t largest_term(int64_t count, const Term &term) {
     int32_t largest = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -20,7 +20,8 @@ template <class Term> int64_t sum_of_terms(int64_t count, const RowScale &s, con
     return sum;
 }
 
-// The sum over all samples of a channel of what `at(row)`, a function of a row's number, makes of each element.
+// The sum of a channel over all samples. `at(row)` returns the function that maps an element's index to its
+// term.
 template <class At> float channel_sum(const AssayChannels &t, int64_t c, const At &at) {
     int32_t largest = 0;
     for (int64_t n = 0; n < t.samples; ++n) {

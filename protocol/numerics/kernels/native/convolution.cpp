@@ -1,11 +1,12 @@
-// Convolutions for Python: who quantises, packs and multiplies what, among OpenMP threads. No result depends on how.
+// Convolutions for Python: quantising, packing and multiplying are divided among OpenMP threads. No result
+// depends on the division.
 #include "convolution_depthwise.h"
 #include "convolution_positions.h"
 #include "convolution_weights.h"
 
 namespace {
 
-// Of the one kind or the other.
+// Runs one of the two kinds.
 template <class Weights, class Positions> bool run(const AssayConvolution &p) {
     return p.kind == assay::AT_WEIGHT ? Weights(p).run() : Positions(p).run();
 }
@@ -14,7 +15,7 @@ template <class Weights, class Positions> bool run(const AssayConvolution &p) {
 
 extern "C" {
 
-// 0, or 1 when out of memory.
+// Returns 0, or 1 when out of memory.
 __attribute__((visibility("default"))) int32_t assay_convolution(const AssayConvolution *p) {
     const bool done = assay::is_depthwise(*p) ? run<assay::DepthwiseWeights, assay::DepthwisePositions>(*p)
                                               : run<assay::Weights, assay::Positions>(*p);

@@ -1,4 +1,4 @@
-// What convolutions need of one instruction set; included by every variant_*.cpp after variant_body.h.
+// Functions of one instruction set for convolutions; included by every variant_*.cpp after variant_body.h.
 #include "convolution.h"
 
 namespace assay {
@@ -40,10 +40,10 @@ void raise_largest(const float *__restrict x, int64_t count, int32_t *__restrict
     for (int64_t i = 0; i < count; ++i) largest[i] = magnitude(x[i]) > largest[i] ? magnitude(x[i]) : largest[i];
 }
 
-constexpr int LANES = 16;  // of a panel's 12 rows, filled up to a vector
+constexpr int LANES = 16;  // a panel's 12 rows, padded to a vector
 constexpr int TAPS = 32;   // elements of the kernel gathered at a time
 
-// Of two channels and one element of the kernel: the rows' pairs, and what the pairs of plane l add up to.
+// For two channels and one element of the kernel: the rows' pairs, and the sums of plane l, added to `sums`.
 template <int PLANES>
 inline void weight_lanes(const float *__restrict low, const float *__restrict high, const float *__restrict factor,
                          const int32_t *__restrict mask, uint32_t *const (&out)[PLANES], int32_t *__restrict sums) {
@@ -99,7 +99,7 @@ void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low,
 
 #if defined(ASSAY_AVX512VNNI)
 
-// Up to 16 elements of a part, from its element `first` on, of every pair of terms.
+// Copies up to 16 elements of a part, starting at its element `first`, for every pair of terms.
 void pack_vectors(const Part &part, int first, int64_t step, int64_t count, uint32_t *out) {
     const int length = part.length - first < 16 ? part.length - first : 16;
     const auto lanes = [](int64_t n) { return static_cast<__mmask16>(n < 16 ? (1u << (n < 0 ? 0 : n)) - 1 : 0xffffu); };
@@ -184,7 +184,7 @@ template <int WIDTH> void norms_of(const uint32_t *panel, int64_t pairs, float *
         int32_t largest = 0;
 #if defined(ASSAY_AVX512VNNI)
         if constexpr (WIDTH == PANEL_Y) {
-            // (a a + b b) / 4 + 1 bounds both quarters but for what their own rounding up adds; 0 of zeros.
+            // (a a + b b) / 4 + 1 bounds both quarters except for what rounding each up adds; zeros give 0.
             __m512i low = _mm512_setzero_si512(), high = low;
             const __m512i three = _mm512_set1_epi32(3);
             for (int64_t i = k; i < end; ++i) {
@@ -221,7 +221,7 @@ template <int WIDTH> void bytes_of(const uint32_t *panel, int64_t pairs, int off
             const uint32_t a = panel[r], b = whole ? panel[WIDTH + r] : 0;
             const uint32_t low = (a & 0xffu) | ((a >> 8) & 0xff00u), high = (b & 0xffu) | ((b >> 8) & 0xff00u);
             const uint32_t four = low | (high << 16);
-            // Bytes add without carries: of the low seven bits, then the eighth.
+            // Adds bytes without carries: the low seven bits first, then the eighth.
             out[r] = ((four & 0x7f7f7f7fu) + (every & 0x7f7f7f7fu)) ^ ((four ^ every) & 0x80808080u);
         }
     }

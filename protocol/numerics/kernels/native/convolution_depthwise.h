@@ -1,16 +1,17 @@
-// Convolutions of one channel a group, of all three kinds. BESIDE channels at a time are quantised into a slab of rows,
-// padded so that every element of the kernel meets an integer, and are added up there.
+// Convolutions with one channel per group, of all three kinds. BESIDE channels at a time are quantised into a
+// slab of rows, padded so that every element of the kernel reads an integer, and summed there.
 #pragma once
 #include "convolution_phases.h"
 
 namespace assay {
 namespace {
 
-constexpr int64_t SLAB = 32;  // rows of results, of a phase, whose image is in memory at a time
+constexpr int64_t SLAB = 32;  // rows of a phase's results whose image is in memory at a time
 constexpr int64_t REACH = 64; // elements from the first of a window to its last: a slab's memory grows with it
 constexpr int64_t RUN = 32;   // results whose products are added to a weight's sums at a time
 
-// Products whose sum stays below 2^51: float64 adds them up exactly, and sums beyond are rounded in another way.
+// Number of products whose sum stays below 2^51: float64 adds them exactly, and larger sums are rounded
+// differently.
 inline int64_t most_products(const AssayConvolution &p) { return int64_t(1) << (51 - p.left_bits - p.image_bits); }
 
 inline bool is_depthwise(const AssayConvolution &p) {
@@ -19,10 +20,10 @@ inline bool is_depthwise(const AssayConvolution &p) {
     return p.inputs == 1 && p.outputs == 1 && is_exact && is_near(0) && is_near(1);
 }
 
-// The rows of an image that a slab of results meets, with what lies beside the image as zeros.
+// The rows of an image that a slab of results reads, with zeros outside the image.
 struct Slab {
     int64_t image_height, image_width, channels;
-    int64_t first_y, span, step_y;  // rows that a row of results meets: span of them from step_y a + first_y on
+    int64_t first_y, span, step_y;  // result row a reads `span` image rows from step_y a + first_y on
     int64_t left, width, count;     // zeros before the image; whole width; rows
 
     Slab(const std::vector<Phase> &phases, int64_t height, int64_t width, int64_t channels)
@@ -46,7 +47,7 @@ struct Slab {
     int64_t row() const { return width * BESIDE; }
     int64_t place(const Tap &tap) const { return ((tap.y - first_y) * width + tap.x + left) * BESIDE; }
 
-    // What `rows` rows of results from `a` on meet in channels 8 block … of a sample.
+    // Fills in what `rows` rows of results from `a` on read, in channels 8 block … of a sample.
     void fill(const Depthwise &set, const float *sample, int64_t block, int64_t a, int64_t rows, const Scale *scales,
               double *to) const {
         const float *from[BESIDE];
@@ -56,7 +57,7 @@ struct Slab {
                 std::memset(to, 0, sizeof(double) * image_width * BESIDE);
                 continue;
             }
-            for (int64_t c = 0; c < BESIDE; ++c) {  // whose scales are 0 beyond the last channel
+            for (int64_t c = 0; c < BESIDE; ++c) {  // scales are 0 beyond the last channel
                 const int64_t channel = std::min(block * BESIDE + c, channels - 1);
                 from[c] = sample + (channel * image_height + y) * image_width;
             }
@@ -210,7 +211,7 @@ struct DepthwiseWeights {
         return enough;
     }
 
-    // Of channel c of [samples, channels, size].
+    // Scale of channel c of [samples, channels, size].
     Scale scale(const float *from, int64_t size, int64_t c, int bits) const {
         if (c >= p.groups) return {0.0f, 0, 0.0};
         int32_t largest = 0;
@@ -249,7 +250,7 @@ struct DepthwiseWeights {
             }
     }
 
-    // All shares' sums into results.
+    // Rounds the sums of all shares into results.
     void round(int64_t block, int64_t shares, int64_t *sums, const Scale *scales_x, const Scale *scales_g) const {
         for (int64_t i = kernel * BESIDE; i < shares * kernel * BESIDE; ++i) sums[i % (kernel * BESIDE)] += sums[i];
         const bool reaches_51_bits = 2 * up(p.samples, 2) * p.rows * p.columns >= most_products(p);

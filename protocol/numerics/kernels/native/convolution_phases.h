@@ -1,24 +1,25 @@
-// Results of a convolution, forward or at the input, in phases: those whose elements of the kernel are the same.
+// Results of a convolution, forward or at the input, in phases: the results of a phase use the same elements
+// of the kernel.
 #pragma once
 #include "convolution_shared.h"
 
 namespace assay {
 namespace {
 
-// An element of the kernel: which, and where its image element lies beside the one at (a, b) step.
+// An element of the kernel: its number, and the offset of its image element from the one at (a, b) step.
 struct Tap {
     int64_t number, y, x;
 };
 
-// Results whose columns have the same taps: all of them forward, those of one remainder by the stride at the input. The
-// first has as many along both axes as any other.
+// Results whose columns have the same taps: forward all of them; at the input those with one remainder modulo
+// the stride. The first phase has the largest extent along both axes.
 struct Phase {
     std::vector<Tap> taps;
     std::vector<int64_t> numbers;
     int64_t down, across;          // results along both axes
-    int64_t step_y, step_x;        // of the image from one to the next
+    int64_t step_y, step_x;        // image steps from one result to the next
     int64_t out_step_y, out_step_x, out_y, out_x;
-    int64_t pairs, chunks, left, norms;  // terms; where its packed left operand and its norms begin
+    int64_t pairs, chunks, left, norms;  // terms; offsets of its packed left operand and its norms
 };
 
 // x = step o - padding + k dilation for results x = step a + remainder: o = a + (remainder + padding - k dilation) / step.
@@ -35,7 +36,7 @@ Phase phase_at_input(const AssayConvolution &p, int64_t y, int64_t x) {
     return phase;
 }
 
-// Of a weight gradient those of the forward convolution.
+// For a weight gradient, the phases of the forward convolution.
 std::vector<Phase> phases_of(const AssayConvolution &p) {
     std::vector<Phase> phases;
     if (p.kind != AT_INPUT) {

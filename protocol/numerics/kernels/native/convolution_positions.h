@@ -9,12 +9,12 @@ struct Positions {
     const AssayConvolution &p;
     const Set set;
     int64_t m, channels, couples, height, width, out_height, out_width, kernel;  // m, channels: in a group
-    int64_t apart;  // from one couple of channels to the next: an odd number of cache lines, so that they share no set
+    int64_t apart;  // between pairs of channels: an odd number of cache lines, so that they use different cache sets
     int64_t panels_m;
     int planes_left, planes_image;
     Term terms[3];
     int term_count;
-    bool by_bytes;  // l l, of 20 x 20 bits, as bytes: half the time of pairs
+    bool by_bytes;  // the product l l of 20 x 20 bits as bytes: half the time of pairs
     std::vector<Phase> phases;
 
     explicit Positions(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
@@ -95,7 +95,8 @@ struct Positions {
         return enough;
     }
 
-    // Plane k of sample n's channels of group g: planes beyond the second are added up where columns are packed.
+    // Plane k of the channels of group g of sample n. Planes after the second are computed when columns are
+    // packed.
     template <class T> T *plane_at(T *image, int64_t k, int64_t n, int64_t g) const {
         return image + ((k * p.samples + n) * p.groups + g) * couples * apart;
     }
@@ -114,12 +115,12 @@ struct Positions {
             }
     }
 
-    // Where the first sums of a panel's rows are: what the offset of its columns' bytes adds is taken off there.
+    // Index of the start values of a panel's rows, which compensate for the offset of its columns' bytes.
     int64_t start_of(const Phase &phase, int64_t number) const {
         return ((&phase - phases.data()) * p.groups * panels_m + number) * PANEL_X;
     }
 
-    // Panel `number` of all groups' for every phase.
+    // Packs panel `number`, counted over all groups, for every phase.
     void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales, uint32_t *bytes,
                    int32_t *starts) const {
         const int64_t g = number / panels_m, first = number % panels_m * PANEL_X;
@@ -129,7 +130,7 @@ struct Positions {
         const int64_t channel_stride = forward ? kernel : m * kernel;
         const float *w = p.left + g * m * channels * kernel + first * row_stride;
         Scale *own = scales + number * PANEL_X;
-        std::vector<int32_t> each(forward ? 0 : static_cast<size_t>(inside * kernel), 0);  // their rows lie side by side
+        std::vector<int32_t> each(forward ? 0 : static_cast<size_t>(inside * kernel), 0);  // rows are adjacent there
         for (int64_t c = 0; !forward && c < channels; ++c)
             set.own.raise(w + c * channel_stride, inside * kernel, each.data());
         for (int r = 0; r < PANEL_X; ++r) {
@@ -157,7 +158,8 @@ struct Positions {
         }
     }
 
-    // Columns [32 j, 32 j + 32) of a phase: where each comes from by taps, what scales it, where its results go.
+    // A run of the columns [32 j, 32 j + 32) of a phase: its sample, the position of its first result, and
+    // its place in the panel.
     struct Run {
         int64_t n, a, b;
         int to, length;
@@ -247,7 +249,7 @@ struct Positions {
             for (int k = 0; k < count; ++k) {
                 const Run &run = runs[k];
                 const int64_t y = run.a * phase.step_y + tap.y, x = run.b * phase.step_x + tap.x;
-                // Of columns i = 0 … length - 1 those with 0 <= x + i step < width.
+                // Among columns i = 0 … length - 1, those with 0 <= x + i step < width.
                 int64_t low = x >= 0 ? 0 : up(-x, phase.step_x), high = floored(width - 1 - x, phase.step_x) + 1;
                 if (y < 0 || y >= height) high = 0;
                 low = std::min<int64_t>(low, run.length), high = std::min<int64_t>(high, run.length);

@@ -1,4 +1,4 @@
-// What both kinds of convolution (convolution_positions.h, convolution_weights.h) are written with.
+// Code shared by both kinds of convolution (convolution_positions.h, convolution_weights.h).
 #pragma once
 #include "convolution.h"
 
@@ -25,12 +25,12 @@ Set set_of(int32_t variant) { return {SETS[variant].products, SETS[variant].conv
 
 constexpr int64_t CHUNK_PAIRS = CHUNK / 2;
 constexpr int64_t NEAR = 1 << 18;         // bytes of packed columns that stay in a core's cache
-constexpr int64_t SLACK = 64;             // bytes that copying a part may read or write behind its end
+constexpr int64_t SLACK = 64;             // bytes that copying a part may read or write past its end
 constexpr int64_t BLOCK_PAIRS = 1 << 11;  // pairs of a weight gradient's terms multiplied at a time: 256 KiB of columns
-constexpr int BYTE_OFFSET = 64;           // of a plane l as unsigned bytes
+constexpr int BYTE_OFFSET = 64;           // added to plane l to get unsigned bytes
 constexpr uint32_t ZEROS[PANEL_Y + 16] = {0};
 
-// Planes of an image that lie in memory: the third is added up for each panel of columns.
+// Planes of an image that are stored: the third is computed for each panel of columns.
 constexpr int kept_of(int planes) { return planes < 2 ? 1 : 2; }
 
 // Bounds of the norms of the planes l and h + l: |l| <= 64 in every term of a chunk, |h + l| <= |h| + |l|.
@@ -46,14 +46,15 @@ inline void norms_beside(const float *high, int64_t chunks, int plane, float *ou
 int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }
 
-// Blocks that a thread's earlier convolutions used: fresh memory costs a page fault for every 4 KiB.
+// Memory blocks from a thread's earlier convolutions, kept because fresh memory costs a page fault for every
+// 4 KiB.
 class Kept {
   public:
     ~Kept() {
         for (const Block &block : blocks_) std::free(block.at);
     }
 
-    // At least that many bytes, or null.
+    // A block of at least that many bytes, or null.
     void *take(int64_t bytes, int64_t &size) {
         auto best = blocks_.end();
         for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
@@ -87,7 +88,7 @@ class Kept {
 
 inline thread_local Kept kept;
 
-// Memory that is given back at the end, or null.
+// Memory that is returned to `kept` on destruction; null when out of memory.
 template <class T> class Buffer {
   public:
     explicit Buffer(int64_t count)

@@ -33,8 +33,8 @@ struct Weights {
         const Buffer<Scale> left_scales(p.groups * panels_m * PANEL_X), channel_scales(channels);
         const Buffer<double> row_scales(p.groups * panels_m * PANEL_X);
         if (!left || !image || !norms || !left_scales || !channel_scales || !row_scales) return false;
-        // Columns are packed once for as many rows as leave every thread something to do.
-        // No share is empty: 11 panels in shares of 2 are 6 shares, however many were wished for.
+        // Columns are packed once for a share of rows small enough to give every thread work. No share is
+        // empty: 11 panels in shares of 2 make 6 shares, even if more were requested.
         const int64_t share = up(panels_m, std::min(panels_m, up(2 * p.threads, p.groups * panels_n)));
         const int64_t shares = up(panels_m, share);
         bool enough = true;
@@ -84,7 +84,7 @@ struct Weights {
         return enough;
     }
 
-    // Of channel c of [samples, channels, size].
+    // Scale of channel c of [samples, channels, size].
     Scale scale(const float *x, int64_t all, int64_t size, int64_t c, int bits) const {
         int32_t largest = 0;
         for (int64_t s = 0; s < p.samples; ++s)
@@ -92,7 +92,7 @@ struct Weights {
         return set.own.scale(largest, bits);
     }
 
-    // Two samples of x as [position][channel].
+    // Quantises two samples of x as [position][channel].
     void quantise(int64_t couple, uint32_t *image, const Scale *scales) const {
         constexpr int64_t WIDE = 16, LONG = 32;
         const int64_t whole = p.height * p.width;
@@ -115,7 +115,7 @@ struct Weights {
         }
     }
 
-    // Two samples of g into panel `number` of all groups'.
+    // Packs two samples of g into panel `number`, counted over all groups.
     void pack_left(int64_t number, int64_t couple, uint32_t *left, const Scale *scales) const {
         constexpr int64_t LENGTH = 64;
         const int64_t g = number / panels_m, first = number % panels_m * PANEL_X, all = p.groups * p.outputs;
@@ -192,13 +192,13 @@ struct Weights {
         }
     }
 
-    // Columns of one element of the kernel: where their image lies beside a result, from which channel on.
+    // Columns of one element of the kernel: the offset of their image from a result, and their first channel.
     struct Segment {
         int64_t y, x, channel;
         int to, length;
     };
 
-    // Pairs k … k + length - 1 of columns 32 j …
+    // Packs pairs k … k + length - 1 of the columns from 32 j on.
     void pack(int64_t g, int64_t j, int count, int64_t k, int64_t length, const uint32_t *image, uint32_t *to) const {
         Segment segments[PANEL_Y];
         int segment_count = 0;
@@ -219,7 +219,8 @@ struct Weights {
         }
     }
 
-    // `wide` results of one row from `column` on: stretches over which every segment is inside the image, or is not.
+    // Packs `wide` results of one row from `column` on, in stretches over which every segment is either
+    // inside or outside the image.
     void pack_row(const Segment *segments, int segment_count, int count, int64_t row, int64_t column, int64_t wide,
                   const uint32_t *image, uint32_t *to) const {
         int64_t low[PANEL_Y], high[PANEL_Y], cuts[2 * PANEL_Y + 1];

@@ -1,6 +1,7 @@
-// What convolutions of one channel a group need of one instruction set; included by every variant_*.cpp after
-// convolution_body.h. Integers are float64 here: what their products add up to stays below 2^53, so each sum is exact in
-// whatever order, and the channels lie side by side, so that small images fill vectors as well as large ones.
+// Functions of one instruction set for convolutions with one channel per group; included by every
+// variant_*.cpp after convolution_body.h. Integers are float64 here: sums of their products stay below 2^53,
+// so each sum is exact in any order. The channels are stored side by side, so that small images fill vectors
+// as well as large ones.
 #include "convolution.h"
 
 namespace assay {
@@ -17,7 +18,7 @@ typedef double Vector;
 #endif
 
 constexpr int PARTS = BESIDE * sizeof(double) / sizeof(Vector);
-constexpr int ABREAST = 4;  // results, or elements of the kernel, whose sums are in registers at a time
+constexpr int ABREAST = 4;  // results, or elements of the kernel, with sums in registers at a time
 
 inline const Vector *vectors(const double *from) { return reinterpret_cast<const Vector *>(from); }
 

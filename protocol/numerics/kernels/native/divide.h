@@ -1,4 +1,4 @@
-// Work in pieces for OpenMP's threads, each of which holds the processor's mode.
+// Divides work into pieces for OpenMP's threads, each of which sets the processor's mode.
 #pragma once
 #include <cstdint>
 
@@ -7,9 +7,10 @@
 namespace assay {
 namespace {
 
-constexpr int64_t SHARE = 1 << 14;  // elements of a piece of work: 64 KiB in and out stay in cache
+constexpr int64_t SHARE = 1 << 14;  // elements of a piece of work: 64 KiB of input and of output stay in cache
 
-// Calls run(first, end) for pieces of 0 … total - 1 of at least `least`.
+// Calls run(first, end) for pieces of 0 … total - 1 with at least `least` elements each (the last may have
+// fewer).
 template <class Run> void divide(int64_t total, int64_t least, int32_t threads, const Run &run) {
     const int64_t size = least < 1 ? 1 : least, pieces = (total + size - 1) / size;
 #pragma omp parallel num_threads(threads) if (pieces > 1 && threads > 1)

@@ -1,5 +1,5 @@
-// Operations on pairs of elements for one instruction set: the primitives of arithmetic.md section 2 with a canonical
-// result, where torch takes one pass for the operation and another that looks for NaN. Included by fused_body.h.
+// Operations on pairs of elements for one instruction set: the primitives of arithmetic.md section 2 with a
+// canonical result in one pass, where torch needs a second pass for NaN. Included by fused_body.h.
 #pragma once
 #include "fused.h"
 #include "scalar.h"

@@ -1,4 +1,4 @@
-// The fused functions for Python: arrays divided among OpenMP threads. No result depends on how.
+// The fused functions for Python: arrays divided among OpenMP threads. No result depends on the division.
 #include "fused.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace assay {
 namespace {
 
-// Scales of all columns of t.g and, where `sums` is given, their sums in fixed point: rows are divided among threads, each
-// with its own integers, which are added up at the end.
+// Scales of all columns of t.g and, if `summed`, their sums in fixed point. Rows are divided among threads;
+// each thread has separate integers, which are added up at the end.
 class ColumnSums {
   public:
     std::vector<float> factors;
@@ -115,7 +115,7 @@ ASSAY_EXPORT void assay_layer_norm_grad(int32_t variant, const float *g, const f
            [&](int64_t r, int64_t end) { SETS[variant].fused.layer_norm_grad(t, r, end); });
 }
 
-// x, mean and rstd null: plain sums of g.
+// With x, mean and rstd null: plain sums of g.
 ASSAY_EXPORT void assay_sum_columns(int32_t variant, const float *g, const float *x, const float *mean,
                                     const float *rstd, float *y, int64_t rows, int64_t columns, int32_t threads) {
     const assay::LayerNorm t = {g, x, mean, rstd, nullptr, nullptr, y, nullptr, nullptr, columns, 0.0f};
@@ -156,8 +156,8 @@ ASSAY_EXPORT void assay_log_softmax_grad(int32_t variant, const float *g, const 
     });
 }
 
-// Rows of g [count, columns] added up by index into y [rows, columns], under one exponent a column. Rows that no index
-// names are all alike: zero, or NaN where the column's exponent is the sentinel.
+// Adds rows of g [count, columns] by index into y [rows, columns], with one exponent per column. Rows that no
+// index names are all the same: zero, or NaN in a column whose exponent is the sentinel.
 ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32_t *index, float *y, int64_t count,
                                     int64_t columns, int64_t rows, int32_t threads) {
     const assay::Mode mode;

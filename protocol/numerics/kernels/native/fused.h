@@ -1,11 +1,11 @@
-// Functions over f32 arrays with the bits of lists of operations in their order. Every instruction set provides them
-// (fused_body.h); fused.cpp divides arrays among threads. NaN comes out canonical.
+// Functions over f32 arrays, bit for bit equal to lists of operations applied in order. Every instruction set
+// provides them (fused_body.h); fused.cpp divides arrays among threads. NaN results are canonical.
 #pragma once
 #include <cstdint>
 
 namespace assay {
 
-// Functions of one element. The slopes are multiplied by a gradient.
+// Functions of one element. The *_GRAD functions are multiplied by a gradient.
 enum Map : int32_t {
     EXP, LOG, TANH, SIGMOID, ERF, SIN, COS, RSQRT, GELU_ERF, GELU_TANH, SILU, GELU_ERF_GRAD, GELU_TANH_GRAD, SILU_GRAD,
     MAPS
@@ -35,21 +35,22 @@ struct Sgd {
     int32_t decays, nesterov;
 };
 
-// A step of an LSTM: gates i f g o of rows of 4 `size`, c' = f c + i g, h' = o tanh(c').
+// A step of an LSTM: gates i f g o in rows of 4 `size`, c' = f c + i g, h' = o tanh(c').
 struct LstmCell {
-    const float *x, *product, *cell;  // the input's part of the gates, the recurrent one, c
+    const float *x, *product, *cell;  // the gates' input part and recurrent part, c
     float *gates, *next, *hidden;
     int64_t size;
 };
 
-// Its gradient: of h and of c what comes from the step's own results and what from the step after it.
+// Its gradient. The gradients of h and of c each have a part from the step's own results and a part from the
+// next step.
 struct LstmCellGrad {
     const float *own_h, *later_h, *own_c, *later_c, *gates, *cell, *before;
-    float *raw, *earlier_c;           // of the gates before their functions; of the c before
+    float *raw, *earlier_c;           // gradients of the gates before activation, and of the previous c
     int64_t size;
 };
 
-// A change of the scores of one row: AssayChange of attention.h at that row.
+// A change of the scores of one row: an AssayChange of attention.h at that row.
 struct RowChange {
     int32_t kind;
     float value;
@@ -66,8 +67,9 @@ struct Fused {
     void (*layer_norm_grad)(const LayerNorm &, int64_t first, int64_t end);
     void (*log_softmax)(const float *x, float *y, int64_t rows, int64_t columns);
     void (*log_softmax_grad)(const float *g, const float *y, float *out, int64_t rows, int64_t columns);
-    // Of all columns of some rows of g, with a mean of g (x - mean) rstd: the largest magnitudes, the sums in fixed point
-    // under these factors, both added to what is there; what becomes of sums; of magnitudes, factors and scales.
+    // For all columns of some rows of g (or, with a mean, of g (x - mean) rstd): the largest magnitudes, and
+    // the sums in fixed point under these factors, both merged into the existing values. Then rounding of the
+    // sums, and factors and scales from the magnitudes.
     void (*largest_of_columns)(const LayerNorm &, int64_t first, int64_t end, int32_t *largest);
     void (*sums_of_columns)(const LayerNorm &, int64_t first, int64_t end, const float *factors, int64_t *sums);
     void (*round_scaled_columns)(const int64_t *sums, const double *scales, float *out, int64_t columns);
@@ -76,13 +78,14 @@ struct Fused {
     void (*lstm_cell)(const LstmCell &, int64_t first, int64_t end);
     void (*lstm_cell_grad)(const LstmCellGrad &, int64_t first, int64_t end);
     void (*adamw)(const Adam &, int64_t first, int64_t end);
-    // elements_body.h. An operand is one element where `one` says so.
+    // elements_body.h. An operand is a single element if its `_one` flag is set.
     void (*pair)(int32_t which, const float *x, const float *y, void *out, int64_t count, bool x_one, bool y_one);
     void (*select)(const uint8_t *condition, const float *x, const float *y, float *out, int64_t count, bool x_one,
                    bool y_one);
     void (*canonical)(float *x, int64_t count);
-    // For attention.cpp. One change of a row; x times keep times kept; the largest magnitudes of columns, added to
-    // `largest`, and of a whole row; integers of columns under these factors, 0 where the mask is.
+    // For attention.cpp: one change of a row; x times keep times kept; the largest magnitudes of columns,
+    // merged into `largest`, and of a whole row; integers of columns under these factors, 0 where the mask is
+    // 0.
     void (*change)(const RowChange &, float *x, int64_t count);
     void (*drop)(const float *keep, float kept, float *x, int64_t count);
     void (*largest)(const float *x, int32_t *largest, int64_t count);

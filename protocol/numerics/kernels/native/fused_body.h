@@ -83,7 +83,8 @@ void sum_rows(const float *x, float *out, int64_t rows, int64_t columns) {
 
 inline float mean_of(const float *x, int64_t n) { return canonical(sum_of(x, n) / static_cast<float>(n)); }
 
-// NaN if any is; +0.0 is added. As integers with the sign's magnitude turned round, f32 order like numbers.
+// NaN if any element is NaN; +0.0 is added. f32 order like numbers when compared as integers with the
+// magnitude bits of negative values inverted.
 float max_of(const float *x, int64_t n) {
     int32_t top = INT32_MIN, largest = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -121,8 +122,8 @@ void softmax_grad(const float *g, const float *y, float *out, int64_t rows, int6
     }
 }
 
-// The greatest power of a row is exactly 1, so that their exponent is 1. A row whose maximum is not a number is NaN in
-// all.
+// The largest exponential of a row is exactly 1, so the exponent of the row is 1. A row whose maximum is not
+// finite is all NaN.
 void log_softmax(const float *x, float *y, int64_t rows, int64_t columns) {
     const RowScale s = row_scale(1, 30);
     alignas(64) float powers[BLOCK];
@@ -198,7 +199,7 @@ void layer_norm_grad(const LayerNorm &t, int64_t first, int64_t end) {
 
 // --- columns --------------------------------------------------------------------------------------------------------
 
-// What is summed of a row: g, or with a mean g (x - mean) rstd.
+// The terms of a row's sum: g, or with a mean g (x - mean) rstd.
 template <bool NORMAL> struct Terms {
     const float *__restrict g, *__restrict x;
     float mean, rstd;
@@ -216,7 +217,7 @@ inline void largest_terms(const Terms<NORMAL> &term, int32_t *__restrict largest
     }
 }
 
-// Under the sentinel an infinity times 0 is NaN; its column's result is NaN whatever is added.
+// Under the sentinel, infinity times 0 is NaN; the column's result is NaN regardless of what is added.
 template <bool NORMAL>
 inline void add_terms(const Terms<NORMAL> &term, const float *__restrict factors, int64_t *__restrict sums,
                       int64_t first, int64_t end) {
@@ -226,7 +227,7 @@ inline void add_terms(const Terms<NORMAL> &term, const float *__restrict factors
     }
 }
 
-// Rows as they lie in memory, by strips of columns whose sums stay in the first cache.
+// Processes rows in memory order, by strips of columns whose sums stay in the L1 cache.
 template <class Run> inline void by_strips(const LayerNorm &t, int64_t first, int64_t end, const Run &run) {
     for (int64_t from = 0; from < t.columns; from += STRIP_OF_COLUMNS) {
         const int64_t to = t.columns - from < STRIP_OF_COLUMNS ? t.columns : from + STRIP_OF_COLUMNS;
@@ -291,7 +292,7 @@ template <bool BUFFER, bool DECAYS, bool NESTEROV> void sgd_of(const Sgd &a, int
     }
 }
 
-// Without decay nothing is added: g + 0 p would be NaN of an infinite p.
+// Without decay nothing is added: g + 0 p would be NaN for an infinite p.
 void sgd(const Sgd &a, int64_t first, int64_t end) {
     const bool decays = a.decays != 0;
     if (!a.buffer)

@@ -1,4 +1,5 @@
-// Messages between lanes for Python: groups of blocks divided among OpenMP threads. No result depends on how.
+// Messages between lanes for Python: groups of blocks divided among OpenMP threads. No result depends on the
+// division.
 #include "lanes.h"
 
 #include "divide.h"

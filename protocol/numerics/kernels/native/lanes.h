@@ -1,5 +1,5 @@
-// What machines that train one model exchange: protocol/program/library/lanes.py. lanes.cpp divides groups among
-// threads; a group is 64 blocks, whose numbers have one exponent in a message.
+// Messages between machines that train one model: protocol/program/library/lanes.py. lanes.cpp divides groups
+// among threads; a group is 64 blocks, whose numbers share one exponent in a message.
 #pragma once
 #include <cstdint>
 
@@ -31,7 +31,7 @@ struct Absorb {
     float rate, divisor, returned;
 };
 
-// Each of groups first … end - 1.
+// Both process groups first … end - 1.
 struct Lanes {
     void (*emit)(const Emit &, int64_t first, int64_t end);
     void (*absorb)(const Absorb &, int64_t first, int64_t end);

@@ -6,14 +6,15 @@ namespace {
 
 constexpr int BITS = 13, DROPPED = 6, POINT = BITS - DROPPED, LARGEST = 127, SCALE_LIMIT = 400, SUM_BITS = 30;
 
-// v 2^(e - 7), rounded once; of any e.
+// v 2^(e - 7), rounded once; defined for any e.
 inline float number_of(int32_t v, int32_t e) {
     const int32_t k = op_sub_i32(e, POINT);
     const int32_t bounded = k < -SCALE_LIMIT ? -SCALE_LIMIT : k > SCALE_LIMIT ? SCALE_LIMIT : k;
     return static_cast<float>(static_cast<double>(v) * double_power_of_two(bounded));
 }
 
-// The lowest place of the largest magnitude, or of the first NaN: magnitudes order as their bits do, NaN is canonical.
+// The lowest index of the largest magnitude, or of the first NaN. Magnitudes order like their bits; NaN is
+// canonical.
 inline int64_t largest_place(const float *x, int64_t count) {
     int32_t largest = -1;
     for (int64_t i = 0; i < count; ++i) largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
@@ -61,9 +62,9 @@ inline void read(const Message &message, int64_t group, int32_t limit, Group &to
     to.index = message.index ? message.index + group * SHARED : nullptr;
 }
 
-constexpr int64_t PART = SHARED * 8;  // numbers whose sums are found together
+constexpr int64_t PART = SHARED * 8;  // numbers whose sums are computed together
 
-// base - rate (sum / divisor) of numbers whose exact sums are `sums` under the exponents of the largest magnitudes.
+// base - rate (sum / divisor), for exact sums `sums` under the exponents of the largest magnitudes.
 void move(const Absorb &t, const float *__restrict base, const int32_t *__restrict largest,
           const double *__restrict sums, float *__restrict moved, int64_t count) {
     const float rate = t.rate, divisor = t.divisor;

@@ -1,9 +1,9 @@
-// The processor's floating-point mode while the library computes: round to nearest even, subnormals kept, whatever some
-// other library has set before or after this process tested itself. The mode belongs to a thread, and OpenMP's threads
-// keep the one they were started under; so every thread of every parallel region holds a `Mode` for as long as it works.
-// Most of what it computes with is called through pointers into other files, which no compiler moves out of the scope.
-// The rest (a few factors and the last rounding of attention, the bias of convolutions) stands between loads and stores
-// of memory that others see, and the fences keep those inside.
+// Sets the processor's floating-point mode while the library computes: round to nearest even, subnormals
+// kept, regardless of what another library has set. The mode belongs to a thread, and OpenMP's threads keep
+// the mode in which they were started; so every thread of every parallel region holds a `Mode` while it
+// works. Most computation is called through pointers into other files, so the compiler cannot move it out of
+// the scope. The rest (a few factors and the last rounding of attention, the bias of convolutions) is between
+// loads and stores of memory that others see, and the fences keep those inside.
 #pragma once
 #include <atomic>
 #include <cfenv>
@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-// No load and no store is moved to the other side, by the compiler: a thread sees its own in order.
+// The compiler moves no load or store across it. (A thread always sees its own accesses in order.)
 inline void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 class Mode {
@@ -35,7 +35,7 @@ class Mode {
     }
 
   private:
-    static constexpr uint32_t FLAGS = 0x3f, PLAIN = 0x1f80;  // exceptions that occurred; all of them masked
+    static constexpr uint32_t FLAGS = 0x3f, PLAIN = 0x1f80;  // exception flags; all exceptions masked
     const uint32_t before_;
 #else
     Mode() {

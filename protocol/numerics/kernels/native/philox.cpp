@@ -1,5 +1,5 @@
-// Philox4x32-10 words and masks made of them: arithmetic.md section 7, protocol/numerics/philox.py. Integers only, so
-// every instruction set and every number of threads gives the same bits.
+// Philox4x32-10 words, and masks made from them: arithmetic.md section 7, protocol/numerics/philox.py.
+// Integers only, so every instruction set and any number of threads give the same bits.
 #include <cstdint>
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -11,18 +11,19 @@
 
 namespace {
 
-constexpr int LANES = 64;              // counters side by side, four words each; 1.4 ns a word, 5.5 with 16 lanes
-constexpr int64_t TASK = 1 << 14;      // words of a thread's turn: 64 KiB of results
+constexpr int LANES = 64;              // counters in parallel, four words each; 1.4 ns per word, 5.5 with 16 lanes
+constexpr int64_t TASK = 1 << 14;      // words of one task: 64 KiB of results
 
 struct Draw {
     uint32_t key[2], step, stream;
-    uint64_t below;  // of a mask: a word below it is 1.0f, any other 0.0f
+    uint64_t below;  // for a mask: a word below it gives 1.0f, any other 0.0f
     int64_t count;
     uint32_t *words;
     float *mask;
 };
 
-// Words `start` to `stop` - 1 to where they belong in results that begin with word `origin`; `start` is a multiple of four.
+// Computes words `start` to `stop` - 1 and writes them to results that begin with word `origin`; `start` is a
+// multiple of four.
 ASSAY_CLONES void fill(const Draw &d, int64_t start, int64_t stop, int64_t origin) {
     for (int64_t first = start; first < stop; first += 4 * LANES) {
         uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES], words[4 * LANES];

@@ -1,4 +1,4 @@
-// Where a product's operands and results lie, for kernels of every kind, and which of its sums are wide.
+// Locations of a product's operands and results, for kernels of every kind, and which of its sums are wide.
 #pragma once
 #include "problem.h"
 #include "variant.h"
@@ -26,7 +26,7 @@ inline bool reaches_51_bits(const AssayProblem &p) {
     return bits >= 51 || p.terms >= (int64_t(1) << (51 - bits));
 }
 
-// Where results of a tile go that begins at row m and column n.
+// Where the results of the tile that begins at row m and column n go.
 struct Place {
     int64_t m, n, at;  // `at` in elements of the result
     int rows, columns;

@@ -1,6 +1,6 @@
-// Exact products of quantised rows: arithmetic.md sections 4 and 8. Packs both operands, multiplies panel by panel in
-// i32, adds runs of chunks up in i64, rounds once. Bits depend on nothing but the operands: variants, threads and runs
-// only change how exact integers are added up.
+// Exact products of quantised rows: arithmetic.md sections 4 and 8. Packs both operands, multiplies panel by
+// panel in i32, adds runs of chunks in i64, and rounds once. The bits depend only on the operands: variants,
+// threads and runs only change how exact integers are added.
 #include <cstring>
 
 #include "problem.h"
@@ -31,7 +31,7 @@ char *lay_out(char *at, const AssayOperand &o, int planes, int panel, int64_t te
     return at + rounded_up(panels * panel * 8);
 }
 
-// Products of pairs: what schedule.h asks for.
+// Products of pairs: a kind of product for schedule.h.
 class Pairs {
   public:
     static constexpr int PANEL_X = assay::PANEL_X, PANEL_Y = assay::PANEL_Y;
@@ -106,8 +106,8 @@ class Pairs {
 
 extern "C" {
 
-// The version of what Python shares with the library: its structs and the operands of its functions. Anyone who
-// changes one of them counts this and VERSION of native.py on.
+// The version of the interface with Python: its structs and function parameters. Increment this and VERSION
+// in native.py when one of them changes.
 ASSAY_EXPORT int32_t assay_version() { return 2; }
 
 // The name of variant `number`, fastest first, or null past the last.
@@ -115,12 +115,12 @@ ASSAY_EXPORT const char *assay_variant_name(int32_t number) {
     return number >= 0 && number < assay::SET_COUNT ? assay::SETS[number].name() : nullptr;
 }
 
-// Whether this processor runs it.
+// Whether this processor supports variant `number`.
 ASSAY_EXPORT int32_t assay_variant_supported(int32_t number) {
     return number >= 0 && number < assay::SET_COUNT && assay::SETS[number].supported();
 }
 
-// 0, or 1 when out of memory.
+// Returns 0, or 1 when out of memory.
 ASSAY_EXPORT int32_t assay_product(const AssayProblem *p) {
     const assay::InstructionSet &set = assay::SETS[p->variant];
     const bool done = set.slices ? assay::multiply_slices(*p, *set.slices, set.products)

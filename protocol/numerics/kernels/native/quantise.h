@@ -1,5 +1,5 @@
-// From f32 to the integers of a row, for products of every kind: exponents, factors, what lies side by side in memory.
-// Compiled into every variant_*.cpp for its own instructions; nothing here has linkage.
+// Converts f32 to the integers of a row, for products of every kind: exponents, factors, and rows stored side
+// by side. Compiled into every variant_*.cpp for its instruction set; nothing here has external linkage.
 #pragma once
 #include <cstdint>
 
@@ -11,12 +11,13 @@ namespace {
 
 inline int32_t magnitude(float x) { return static_cast<int32_t>(bits_of(x) & 0x7fffffffu); }
 
-// rint(x * factor) for |x * factor| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits, rounded to even.
+// rint(x * factor) for |x * factor| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits, rounded to
+// even.
 inline int32_t whole(float x, float factor) {
     return static_cast<int32_t>(bits_of(x * factor + 12582912.0f) - 0x4b400000u);
 }
 
-// What turns an element of a row into an integer, and an integer of the result back.
+// Converts an element of a row to an integer, and an integer of the result back.
 struct RowScale {
     float factor;   // 2^(bits - e)
     int32_t mask;   // 0 under the sentinel, where all integers are 0
@@ -45,7 +46,8 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
     return row_scale(exponent_of(largest), s.bits);
 }
 
-// What a panel's rows are scaled by, and back, into `kept`; zero beyond the last. Gives how many rows there are.
+// Scales of a panel's rows; the factors back go to `kept`, zero beyond the last row. Returns the number of
+// rows.
 template <class T, int PANEL>
 inline int panel_scales(const Source &s, int64_t panel, RowScale (&scales)[PANEL], double *kept) {
     const int64_t left = s.rows - panel * PANEL;
@@ -59,10 +61,10 @@ inline int panel_scales(const Source &s, int64_t panel, RowScale (&scales)[PANEL
     return inside;
 }
 
-constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, 8 of 16, or 4 of 32
-constexpr int AHEAD = 8;    // terms: each begins on another page, where no processor fetches ahead by itself
+constexpr int STRIP = 128;  // rows of a strip, including padding: 10 panels of 12, 8 of 16, or 4 of 32
+constexpr int AHEAD = 8;    // terms; each is on another page, where hardware prefetching stops
 
-// Asks for a term's elements of a strip.
+// Prefetches a term's elements of a strip.
 template <class T> inline void fetch(const T *term, int count) {
     for (int r = 0; r < count; r += 64 / static_cast<int>(sizeof(T))) __builtin_prefetch(term + r);
 }
@@ -91,7 +93,8 @@ template <> inline void column_scales<float>(const Source &s, int64_t row, int c
     for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
 }
 
-// The same for `wanted` rows that lie side by side, from row `first` on: factors and masks apart, for vectors.
+// The same for `wanted` rows stored side by side, from row `first` on; factors and masks are separate, for
+// vectors.
 template <class T>
 inline int strip_scales(const Source &s, int64_t first, int64_t wanted, float (&factor)[STRIP], int32_t (&mask)[STRIP],
                         double *kept) {

@@ -1,6 +1,6 @@
-// Single-element operations of arithmetic.md section 2 on C++ values, total for every bit pattern that the lists meet; and
-// what sections 3 and 8 make of integers alone: exponents, the sticky bit.
-// Compiled without contraction and without fast-math; NaN is made canonical where results are stored.
+// Single-element operations of arithmetic.md section 2 on C++ values, defined for every bit pattern that
+// occurs in the lists; and the integer parts of sections 3 and 8: exponents and the sticky bit. Compiled
+// without contraction and without fast-math; NaN is made canonical where results are stored.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -36,14 +36,14 @@ inline int32_t exponent_of(int32_t largest) {
     return top - 126 < LEAST ? LEAST : top - 126;
 }
 
-// An i64 that float64 holds exactly and that rounds to the same f32 under every power of two: arithmetic.md section 8.
-// From 2^53 on the low 11 bits are replaced by one sticky bit.
+// An i64 that float64 represents exactly and that rounds to the same f32 under every power of two
+// (arithmetic.md section 8). From 2^53 on, the low 11 bits are replaced by one sticky bit.
 inline int64_t jam(int64_t v) {
     if (v < (int64_t(1) << 53) && v > -(int64_t(1) << 53)) return v;
     return (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
 }
 
-// 2^k of normal numbers.
+// 2^k, for normal results.
 inline double double_power_of_two(int64_t k) { return double_of(static_cast<uint64_t>(k + 1023) << 52); }
 
 inline float canonical(float x) { return x == x ? x : float_of(0x7fc00000u); }
@@ -61,11 +61,12 @@ inline float op_sqrt(float x) { return __builtin_sqrtf(x); }
 inline float op_neg(float x) { return float_of(bits_of(x) ^ 0x80000000u); }
 inline float op_abs(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
 
-// The second operand is never NaN in a list; the first is the result then.
+// In the lists the second operand is never NaN; if the first is NaN, it is the result.
 inline float op_minimum(float x, float y) { return (y < x ? y : x) + 0.0f; }
 inline float op_maximum(float x, float y) { return (y > x ? y : x) + 0.0f; }
 
-// To nearest, ties to even, with the sign of x. Without the instruction of SSE4.1: from 2^23 on every f32 is whole.
+// To nearest, ties to even, with the sign of x. Without SSE4.1's instruction this uses that every f32 from
+// 2^23 on is whole.
 #if defined(ASSAY_AVX512VNNI) || defined(ASSAY_AVX2)
 inline float op_rint(float x) { return __builtin_rintf(x); }
 #else
@@ -96,13 +97,15 @@ inline float op_from_bits_i32(int32_t x) { return float_of(uint32_t(x)); }
 inline float op_from_bits_u32(uint32_t x) { return float_of(x); }
 inline float op_i32_to_f32(int32_t x) { return static_cast<float>(x); }
 
-// Lists cast what is below 2^22 in magnitude; of anything else their result does not depend on the integer. Not by the
-// conversion instruction: without trapping math, GCC 12 makes trunc(x) of (float)(int)x, and -0 of what should be +0.
+// Lists cast values below 2^22 in magnitude; for other values their result does not depend on the integer.
+// The conversion instruction is not used: without trapping math, GCC 12 turns (float)(int)x into trunc(x),
+// which gives -0 instead of +0.
 inline int32_t op_f32_to_i32(float x) { return wrapped(bits_of(x + 12582912.0f) - 0x4b400000u); }
 
 inline float op_power_of_two(int32_t k) { return float_of(uint32_t(k + 127) << 23); }
 
-// By 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >= 0.
+// Multiplies by 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >=
+// 0.
 inline float op_scale(float x, int32_t k) {
     const int32_t half = k >> 1;
     return (x * op_power_of_two(half)) * op_power_of_two(k - half);

@@ -1,9 +1,10 @@
-// How a product is shared among threads, whatever its kernel packs and multiplies: batch elements one per thread, or one
-// after the other with the threads inside.
+// Divides a product among threads, for any kernel: either each thread takes whole batch elements, or all
+// threads work on one batch element at a time.
 //
-// A kind of product has constants PANEL_X, PANEL_Y (rows of a panel), STRIP_X, STRIP_Y (panels packed together), BLOCK_X
-// and BLOCK_Y (panels of a task), and the functions bytes(), lay_out(memory), pack_x(number, first, end), pack_y and
-// block(number, x_first, x_end, y_first, y_end) for batch element `number`. Threads that share a kind call what is const.
+// A kind of product has the constants PANEL_X, PANEL_Y (rows of a panel), STRIP_X, STRIP_Y (panels packed
+// together), BLOCK_X and BLOCK_Y (panels of a task), and the functions bytes(), lay_out(memory),
+// pack_x(number, first, end), pack_y and block(number, x_first, x_end, y_first, y_end) for batch element
+// `number`. Threads that share a kind only call its const functions.
 #pragma once
 #include "mode.h"
 #include "places.h"
@@ -18,7 +19,7 @@ inline int64_t rounded_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 thread_local Scratch scratch;
 
-// Batch elements one per thread at a time, each packed and multiplied while in cache.
+// One batch element per thread at a time, packed and multiplied while in cache.
 template <class Kind> bool many(const AssayProblem &p, Kind kind) {
     bool out_of_memory = false;
     const int64_t panels_x = panels_of(p.x.rows, Kind::PANEL_X), panels_y = panels_of(p.y.rows, Kind::PANEL_Y);
@@ -46,7 +47,7 @@ template <class Kind> bool many(const AssayProblem &p, Kind kind) {
     return !out_of_memory;
 }
 
-// Batch elements one after the other, the threads inside.
+// Batch elements one after the other, with all threads inside each.
 template <class Kind> bool few(const AssayProblem &p, Kind kind) {
     char *at = scratch.at_least(kind.bytes());
     if (!at) return false;

@@ -1,4 +1,4 @@
-// Memory that a thread keeps between calls: taken from the system once, instead of page by page in every step.
+// Memory that a thread keeps between calls: allocated once, instead of faulted in page by page in every step.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -7,12 +7,12 @@
 namespace assay {
 namespace {
 
-// Scratch of a thread: grows, and is kept for the next call.
+// Scratch memory of a thread: it grows as needed and is kept for the next call.
 class Scratch {
   public:
     ~Scratch() { std::free(data_); }
 
-    // So many bytes from the beginning of a line on, or null when out of memory.
+    // `bytes` bytes aligned to a cache line, or null when out of memory.
     char *at_least(int64_t bytes) {
         if (bytes > size_) {
             std::free(data_);
@@ -23,7 +23,7 @@ class Scratch {
         return static_cast<char *>(data_);
     }
 
-    // `count` pieces of these bytes, each on its own line; false when out of memory.
+    // One piece for each of these sizes, each on a separate cache line; false when out of memory.
     bool divide(const std::vector<int64_t> &bytes, std::vector<char *> &to) {
         int64_t total = 0;
         for (const int64_t size : bytes) total += (size + 63) / 64 * 64;

@@ -1,5 +1,5 @@
-// The instruction sets in their order, fastest first: `variant` of every call is a place in it. Python asks for the names
-// (assay_variant_name); nothing else knows the order.
+// The instruction sets, fastest first: the `variant` of every call is an index into this list. Python queries
+// the names (assay_variant_name); nothing else depends on the order.
 #pragma once
 #include <cstdint>
 
@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-// All that one instruction set provides.
+// Everything that one instruction set provides.
 struct InstructionSet {
     const Variant &products;
     const Fused &fused;
@@ -21,7 +21,7 @@ struct InstructionSet {
     const Convolver &convolver;
     const Depthwise &depthwise;
     const Lanes &lanes;
-    const Slices *slices = nullptr;  // multiplies in place of `products` where it can, which then serves convolutions
+    const Slices *slices = nullptr;  // if set, multiplies instead of `products`, which still serves convolutions
 
     const char *name() const { return slices ? slices->name : products.name; }
     bool supported() const { return products.supported() && (!slices || slices->supported()); }

@@ -1,5 +1,5 @@
-// Products of slices: what schedule.h asks for, for instruction sets that multiply tiles of bytes (slices.h). Bits are
-// those of product.cpp: sums are exact integers, and the rounding is the same code.
+// Products of slices: the kind of product for schedule.h on instruction sets that multiply tiles of bytes
+// (slices.h). The bits are those of product.cpp: sums are exact integers, and the rounding is the same code.
 #include "slices.h"
 
 #include <cstring>

@@ -1,10 +1,10 @@
-// Products of slices: integers as digits to the base 128, m = 128 h + l or (128 a + b) 128 + c with |digit| <= 64, each
-// in one byte, multiplied by instructions that take whole tiles of bytes. Sums of digits stay in i32 whatever the operands
-// are, for SLICE_LONGEST terms; no norms are needed.
+// Products of slices: integers as base-128 digits, m = 128 h + l or (128 a + b) 128 + c with |digit| <= 64,
+// each in one byte, multiplied by instructions that take whole tiles of bytes. For up to SLICE_LONGEST terms,
+// sums of digits fit i32 for any operands, so no norms are needed.
 //
-// An operand is cut into panels of SLICE_X or SLICE_Y rows. A panel holds chunks of SLICE_TERMS terms one after the
-// other, a chunk its digits from the highest down, each as tiles of 1024 bytes: of x [16 rows][64 terms], of y twice
-// [16 quads of terms][16 rows][4 terms]. What lies beyond the last row or term is zero.
+// An operand is cut into panels of SLICE_X or SLICE_Y rows. A panel stores its chunks of SLICE_TERMS terms in
+// order; a chunk stores its digits, highest first, each as tiles of 1024 bytes: for x [16 rows][64 terms],
+// for y twice [16 quads of terms][16 rows][4 terms]. Everything beyond the last row or term is zero.
 #pragma once
 #include <cstdint>
 
@@ -25,22 +25,22 @@ struct Sliced {
     int digits;      // 2 or 3
 };
 
-// What an instruction set with products of tiles provides.
+// Functions of an instruction set with products of tiles.
 struct Slices {
     const char *name;
     bool (*supported)();
     void (*pack_x)(const Source &, const Sliced &, int64_t first_panel, int64_t end_panel);
     void (*pack_y)(const Source &, const Sliced &, int64_t first_panel, int64_t end_panel);
-    // sums[SLICE_X][SLICE_Y] = those of two panels over all their chunks.
+    // sums[SLICE_X][SLICE_Y] = the product of two panels over all their chunks.
     void (*multiply)(const Sliced &x, const Sliced &y, int64_t panel_x, int64_t panel_y, int64_t chunks, int64_t *sums);
-    // Around calls of `multiply` in one thread.
+    // Called before and after calls of `multiply` in each thread.
     void (*begin)();
     void (*end)();
 };
 
 extern const Slices AMX;
 
-// False when out of memory.
+// Returns false when out of memory.
 bool multiply_slices(const AssayProblem &p, const Slices &slices, const Variant &variant);
 
 }  // namespace assay

@@ -6,12 +6,12 @@
 
 namespace assay {
 
-constexpr double RUN_LIMIT = 4.6e18;  // below 2^62 = 4.61e18 by more than f32 norms can be off (64 * 2^-24)
+constexpr double RUN_LIMIT = 4.6e18;  // below 2^62 = 4.61e18 by more than the error of f32 norms (64 * 2^-24)
 
-// Planes of an operand of that many bits beside another one (variant.h).
+// Number of planes of an operand with `bits` bits, multiplied with another of `other_bits` (variant.h).
 inline int planes_of(int bits, int other_bits) { return bits <= 13 ? 1 : other_bits <= 13 ? 2 : 3; }
 
-// One product of planes: which of x with which of y, and the integer that its sums count.
+// One product of planes: a plane of x, a plane of y, and the weight of its sums.
 struct Term {
     int x, y;
     int64_t weight;
@@ -25,7 +25,7 @@ inline int terms_of(int planes_x, int planes_y, Term *to) {
     return to[0] = {0, 0, 128 * 128 - 128}, to[1] = {2, 2, 128}, to[2] = {1, 1, 1 - 128}, 3;
 }
 
-constexpr int MOST_WAITING = 4;  // runs below 2^31 by weights below 2^14: what they add up to is exact in float64
+constexpr int MOST_WAITING = 4;  // runs below 2^31 times weights below 2^14: their sum is exact in float64
 
 // One plane of a panel over some pairs of terms.
 struct Plane {
@@ -33,23 +33,24 @@ struct Plane {
     const float *norms;  // of its chunks
 };
 
-// The sums of one tile: weighted runs of i32, which wait until they are rounded together, or until more follow than wait.
+// The sums of one tile: weighted runs of i32. Runs wait until they are rounded together, or until there are
+// too many.
 struct Sums {
     int64_t *wide;    // [PANEL_X * PANEL_Y]
     int32_t *narrow;  // [MOST_WAITING][PANEL_X * PANEL_Y]
-    int rows;         // asked for, of PANEL_X
+    int rows;         // rows needed, of PANEL_X
     bool widened = false;
     int waiting = 0;
     int64_t weights[MOST_WAITING] = {0};
 
-    // A run: `fill` writes its sums to where it is told.
+    // Adds a run: `fill` writes its sums to the given place.
     template <class Fill> void add(const Variant &v, int64_t weight, const Fill &fill) {
         if (waiting == MOST_WAITING) widen(v);
         fill(narrow + waiting * PANEL_X * PANEL_Y);
         weights[waiting++] = weight;
     }
 
-    // x y times `weight`.
+    // Adds x y times `weight`.
     void product(const Variant &v, Plane x, Plane y, int64_t pairs, int64_t weight) {
         constexpr int64_t CHUNK_PAIRS = CHUNK / 2, SAFE_PAIRS = SAFE / 2;
         const int64_t chunks = (pairs + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
@@ -75,7 +76,7 @@ struct Sums {
         }
     }
 
-    // All of it in `wide`; zeros where nothing was added.
+    // Moves all sums to `wide`; zeros if nothing was added.
     void widen(const Variant &v) {
         for (int w = 0; w < waiting; ++w, widened = true)
             v.accumulate(narrow + w * PANEL_X * PANEL_Y, weights[w], !widened, wide);
@@ -83,7 +84,7 @@ struct Sums {
         widened = true, waiting = 0;
     }
 
-    // `round_scaled` of every sum into rows of `columns` f32 that lie `stride` apart.
+    // `round_scaled` of every sum into rows of `columns` f32, `stride` apart.
     void round_scaled(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits,
                       int columns, float *out, int64_t stride) {
         if (!widened && waiting > 0)
@@ -92,7 +93,7 @@ struct Sums {
         v.round_scaled_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
     }
 
-    // `round_scaled` of all of it into [rows][PANEL_Y] f32.
+    // `round_scaled` of every sum into [rows][PANEL_Y] f32.
     void round_scaled(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) {
         round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_Y, out, PANEL_Y);
     }

@@ -1,5 +1,5 @@
-// What is written by hand for the instruction set that the including file has chosen: the product of two packed panels
-// in i32 registers, and the turning of rows of pairs into pairs of rows.
+// Hand-written code for the instruction set that the including file has chosen: the product of two packed
+// panels in i32 registers, and transposing rows of pairs into pairs of rows.
 #include <cstdint>
 #include <cstring>
 
@@ -12,15 +12,15 @@
 namespace assay {
 namespace {
 
-// Zeros of a tile from row `first` on.
+// Zeroes a tile from row `first` on.
 inline void clear_rows(int first, int32_t *c) {
     if (first < PANEL_X) std::memset(c + first * PANEL_Y, 0, sizeof(int32_t) * (PANEL_X - first) * PANEL_Y);
 }
 
 #if defined(ASSAY_PORTABLE) || !defined(__x86_64__)
 
-// Four pairs of four rows, which lie `apart` i16 from each other, to four rows of four pairs, `stride` bytes from pair
-// to pair.
+// Transposes four pairs of four rows, which are `apart` i16 from each other, to four rows of four pairs, with
+// `stride` bytes from pair to pair.
 inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t stride) {
     for (int k = 0; k < 4; ++k)
         for (int r = 0; r < 4; ++r) std::memcpy(out + k * stride + 4 * r, rows + r * apart + 2 * k, 4);
@@ -36,7 +36,7 @@ void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int rows, 
     for (int i = 0; i < PANEL_X * PANEL_Y; ++i) c[i] = static_cast<int32_t>(acc[i]);
 }
 
-#else  // SSE2, which every x86-64 has, turns pairs; each set multiplies by itself
+#else  // SSE2, which every x86-64 has, transposes pairs; each set has a separate multiplication
 
 inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t stride) {
     __m128i row[4];

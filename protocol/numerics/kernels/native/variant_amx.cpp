@@ -1,5 +1,6 @@
-// Slices for processors with AMX: tiles of 16 rows of 64 bytes, multiplied by `tdpbssd` into tiles of 16 x 16 i32. Where
-// it is not Linux on an x86-64, or the compiler knows no such instructions, it says that it is not supported.
+// Slices for processors with AMX: tiles of 16 rows of 64 bytes, multiplied by `tdpbssd` into tiles of 16 x 16
+// i32. On platforms other than x86-64 Linux, or if the compiler lacks these instructions, `supported` returns
+// false.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18, and volume 2 for the
 // instructions; Linux' Documentation/arch/x86/xstate.rst for the permission.
@@ -24,7 +25,7 @@ namespace {
 
 #if defined(ASSAY_AMX)
 
-// The system keeps tiles for a process only after it has asked for them.
+// Linux saves a process's tile registers only after the process has requested permission.
 bool permitted() {
     constexpr long REQUEST = 0x1023, TILE_DATA = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
@@ -38,7 +39,7 @@ bool supported() {
     return granted;
 }
 
-// Digits to the base 128 of |m| <= 64 * 128^(DIGITS - 1) + ..., from the highest down; all but the first are remainders.
+// Base-128 digits of |m| <= 64 * 128^(DIGITS - 1) + ..., highest first; all but the first are remainders.
 template <int DIGITS> inline void digits_of(int32_t m, int32_t (&to)[DIGITS]) {
     for (int d = DIGITS - 1; d > 0; --d) {
         const int32_t higher = (m + 64) >> 7;
@@ -48,7 +49,7 @@ template <int DIGITS> inline void digits_of(int32_t m, int32_t (&to)[DIGITS]) {
     to[0] = m;
 }
 
-// Turns 16 rows of 16 words.
+// Transposes 16 rows of 16 words.
 inline void turn(const uint32_t *from, char *to) {
     __m512i a[16], b[16];
 #pragma GCC unroll 16
@@ -79,7 +80,7 @@ inline void turn(const uint32_t *from, char *to) {
 
 constexpr int TILE_ROWS = 16, QUADS = SLICE_TERMS / 4;
 
-// A chunk of a row, digit by digit, each into 64 bytes that lie `apart` from each other.
+// Writes a chunk of a row digit by digit, each digit's 64 bytes `apart` from the next.
 template <class T, int DIGITS>
 inline void slice_chunk(const T *__restrict x, const RowScale &scale, char *__restrict to, int64_t apart) {
     alignas(64) int8_t bytes[DIGITS][SLICE_TERMS];
@@ -91,7 +92,7 @@ inline void slice_chunk(const T *__restrict x, const RowScale &scale, char *__re
     for (int d = 0; d < DIGITS; ++d) std::memcpy(to + d * apart, bytes[d], SLICE_TERMS);
 }
 
-// Panels whose rows are contiguous: of x tiles as they are, of y turned.
+// Panels whose rows are contiguous: tiles of x are written directly, those of y transposed.
 template <class T, int PANEL, int DIGITS>
 void slice_rows(const Source &s, const Sliced &to, int64_t first, int64_t end) {
     constexpr bool TURNED = PANEL == SLICE_Y;
@@ -123,7 +124,7 @@ void slice_rows(const Source &s, const Sliced &to, int64_t first, int64_t end) {
     }
 }
 
-// Four terms of a strip, digit by digit: a word of four bytes a row.
+// Four terms of a strip, digit by digit: one word of four bytes per row.
 template <class T, int DIGITS>
 inline void slice_strip(const T *const (&terms)[4], const float *__restrict factor, const int32_t *__restrict mask,
                         uint32_t (*__restrict words)[STRIP]) {
@@ -141,7 +142,8 @@ inline void slice_strip(const T *const (&terms)[4], const float *__restrict fact
     }
 }
 
-// Panels whose terms lie apart and whose rows lie side by side, a strip at a time: of y tiles as they come, of x turned.
+// Panels whose terms are strided and whose rows are adjacent (row stride 1), one strip at a time: tiles of y are written
+// directly, those of x transposed.
 template <class T, int PANEL, int DIGITS>
 void slice_columns(const Source &s, const Sliced &to, int64_t first, int64_t end) {
     constexpr bool TURNED = PANEL == SLICE_X;
@@ -153,7 +155,7 @@ void slice_columns(const Source &s, const Sliced &to, int64_t first, int64_t end
     const int inside = strip_scales<T>(s, first * PANEL, (end - first) * PANEL, factor, mask, to.scales);
     const T *x = static_cast<const T *>(s.data) + first * PANEL;
     const bool whole_strip = first * PANEL + STRIP <= s.rows;
-    alignas(64) T edge[4][STRIP] = {{0}};  // terms of the last strip, and those beyond the last
+    alignas(64) T edge[4][STRIP] = {{0}};  // terms of the last strip, and those after the last term
     alignas(64) uint32_t words[DIGITS][STRIP];
     alignas(64) char quads[STRIP / TILE_ROWS][DIGITS][SLICE_TILE];
     for (int64_t c = 0; c < chunks; ++c) {
@@ -210,7 +212,7 @@ struct alignas(64) Configuration {
 };
 constexpr Configuration CONFIGURATION;
 
-// The intrinsics do not tell the compiler what memory tiles are read from.
+// The intrinsics do not tell the compiler which memory the tiles are read from.
 inline void written() { asm volatile("" ::: "memory"); }
 
 void begin() {
@@ -220,9 +222,10 @@ void begin() {
 
 void end() { _tile_release(); }
 
-// One chunk of a panel of x with half a panel of y. Sums of products of equal weight share a tile where those after each
-// other in it lie far enough apart: a product takes 16 cycles, and 52 until it can be added to. x: [digits][1024] bytes,
-// y: [digits][2][1024], of which the first half is given.
+// Multiplies one chunk of a panel of x by half a panel of y. Products of equal weight share an accumulator
+// tile if they are far enough apart in the instruction sequence: a product takes 16 cycles, and 52 until its
+// tile can be added to again. x: [digits][1024] bytes, y: [digits][2][1024], of which the first half is
+// passed.
 constexpr int64_t LINE = 64, NEXT_X = SLICE_TILE, NEXT_Y = 2 * SLICE_TILE;
 
 inline void chunk_2_2(const char *x, const char *y) {
@@ -286,7 +289,8 @@ inline void chunk_3_3(const char *x, const char *y) {
 
 using Tile = int32_t[SLICE_TILE / 4];
 
-// Half a panel of y: the sums of each weight, from the highest down. 2 x 2 digits have two of the middle one.
+// For half a panel of y: the sums of each weight, highest first. 2 x 2 digits have two tiles for the middle
+// weight.
 template <int DIGITS_X, int DIGITS_Y>
 inline void half_panel(const char *x, const char *y, int64_t chunks, Tile (&sums)[5]) {
     written();
@@ -312,7 +316,7 @@ inline void half_panel(const char *x, const char *y, int64_t chunks, Tile (&sums
 inline __m512i wide(__m256i x) { return _mm512_cvtepi32_epi64(x); }
 inline __m256i eight(const Tile &of, int i) { return _mm256_load_si256(reinterpret_cast<const __m256i *>(of + i)); }
 
-// Eight sums from the tiles of their weights, by Horner's rule.
+// Combines the tiles of all weights into eight sums, by Horner's rule.
 template <int DIGITS_X, int DIGITS_Y> inline __m512i joined(const Tile (&s)[5], int i) {
     __m512i sum = wide(eight(s[0], i));
     if (DIGITS_X + DIGITS_Y == 4) {
@@ -329,7 +333,7 @@ template <int DIGITS_X, int DIGITS_Y>
 void multiply_panels(const char *x, const char *y, int64_t chunks, int64_t *sums) {
     alignas(64) Tile tiles[5];
     constexpr int64_t RUN = SLICE_LONGEST / SLICE_TERMS;
-    for (int64_t first = 0; first == 0 || first < chunks; first += RUN) {  // once at least: no terms add up to 0
+    for (int64_t first = 0; first == 0 || first < chunks; first += RUN) {  // at least once: no terms sum to 0
         const int64_t count = chunks - first < RUN ? chunks - first : RUN;
         for (int half = 0; half < 2; ++half) {
             half_panel<DIGITS_X, DIGITS_Y>(x + first * DIGITS_X * NEXT_X,

@@ -1,5 +1,5 @@
-// Products for processors with AVX2. Where it is not an x86-64, or the compiler knows no such pragma, this is the
-// baseline's code under another name and says that it is not supported.
+// Products for processors with AVX2. On other architectures than x86-64, or if the compiler does not know the
+// pragma, this is the baseline's code under another name, and `supported` returns false.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
-// The code of one variant; every variant_*.cpp includes it after naming the instruction set. Loops are plain, the
-// compiler makes vectors of them; only `tile` is written by hand. Nothing here has linkage, so no instruction of one
-// variant can end up in another.
+// The code of one variant; every variant_*.cpp includes it after naming the instruction set. Loops are plain
+// C++, which the compiler vectorises; only `tile` is written by hand. Nothing here has external linkage, so
+// no instruction of one variant can end up in another.
 #include <cmath>
 #include <cstring>
 
@@ -21,14 +21,16 @@ template <int PLANES> inline int32_t plane_of(int32_t m, int p) {
     return p == 0 ? high : p == 1 ? low : high + low;
 }
 
-constexpr int HALF = CHUNK / 2;  // terms whose squares add up below 2^32: 32 * 8256^2 < 2^31.1
+constexpr int HALF = CHUNK / 2;  // terms whose squares sum to less than 2^32: 32 * 8256^2 < 2^31.1
 
 inline uint32_t square(int32_t q) { return static_cast<uint32_t>(q * q); }
 
-// A quarter, rounded up: those of two halves of a chunk add up below 2^31, and only that of zero is zero.
+// A quarter, rounded up: the quarters of two halves of a chunk add up below 2^31, and only zero has quarter
+// zero.
 inline int32_t quarter(uint32_t squares) { return static_cast<int32_t>((squares >> 2) + ((squares & 3) != 0)); }
 
-// One chunk of a row into every plane; returns nothing but fills bounds[p] with four times less than the squared norm.
+// Quantises one chunk of a row into every plane, and sets bounds[p] to a quarter of the squared norm, rounded
+// up.
 template <class T, int PLANES>
 inline void quantise_chunk(const T *__restrict x, const RowScale &scale, int16_t *const (&planes)[PLANES],
                            int32_t (&bounds)[PLANES]) {
@@ -90,7 +92,7 @@ void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
     }
 }
 
-// Two terms of a strip into pairs; their squares onto those of the terms before.
+// Quantises two terms of a strip into pairs, and adds their squares to those of earlier terms.
 template <class T, int PLANES>
 inline void quantise_strip(const T *__restrict low, const T *__restrict high, const float *__restrict factor,
                            const int32_t *__restrict mask, uint32_t (*__restrict pairs)[STRIP],
@@ -106,7 +108,7 @@ inline void quantise_strip(const T *__restrict low, const T *__restrict high, co
     }
 }
 
-// Panels whose terms lie apart and whose rows lie side by side: a strip of panels at a time.
+// Panels whose terms are strided and whose rows are adjacent (row stride 1): one strip of panels at a time.
 template <class T, int PANEL, int PLANES>
 void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end) {
     const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
@@ -114,9 +116,9 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
     alignas(64) int32_t mask[STRIP] = {0};
     const int inside = strip_scales<T>(s, first * PANEL, (end - first) * PANEL, factor, mask, to.scales);
     const T *x = static_cast<const T *>(s.data) + first * PANEL;
-    // The lanes that fill a strip up may read the rows after it: their factor is 0 and nothing of them is kept.
+    // The lanes that pad a strip may read the rows after it: their factor is 0 and nothing of them is kept.
     const bool whole_strip = first * PANEL + STRIP <= s.rows;
-    alignas(64) T edge[2][STRIP] = {{0}};  // the last strip, and the term beyond an odd number of them
+    alignas(64) T edge[2][STRIP] = {{0}};  // the last strip, and the term after an odd number of terms
     alignas(64) uint32_t pairs[PLANES][STRIP];
     for (int64_t c = 0; c < chunks; ++c) {
         const int64_t start = c * CHUNK, stop = start + CHUNK < s.terms ? start + CHUNK : s.terms;
@@ -198,7 +200,7 @@ void round_scaled_i32(const int32_t *c, const int64_t *weights, int count, const
         alignas(64) double row[PANEL_Y];
         const int32_t *from = c + m * PANEL_Y;
         const double first = static_cast<double>(weights[0]);
-        // Plus 0: a weight may be negative, and 0 is +0.
+        // Plus 0: a negative weight times 0 would otherwise give -0.
         for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(from[n]) * first + 0.0;
         for (int k = 1; k < count; ++k) {
             const double weight = static_cast<double>(weights[k]);

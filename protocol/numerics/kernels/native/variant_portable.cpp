@@ -1,4 +1,5 @@
-// Products without an instruction of any set by name: what other processors run, kept under test on this one.
+// Products without instructions of any specific set: the code for all other processors, which tests can also
+// run here.
 namespace assay {
 namespace {
 bool supported() { return true; }

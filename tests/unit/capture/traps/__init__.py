@@ -1,12 +1,13 @@
-"""Training code whose next step is not the traced one, or only seems so. Each trap says whether `capture` refuses it,
-and why, or computes what torch does.
+"""Training code whose next step differs from the traced one, or only seems to.
+
+Each trap states whether `capture` refuses it, and why, or computes what torch does.
 
     counted     numbers, flags and containers that Python changes from step to step
-    outside     what the step leaves on tensors, modules and the optimiser, and asks of torch
-    kept        what Python keeps and may keep
-    machine     random numbers, clocks, files
+    outside     state on tensors, modules and packages; compilation checks, TorchScript
+    kept        Python state between steps that does no harm
+    machine     random numbers, clocks and files
     integers    integers and indices of the dataset
-    memory      writes, views, tensors from elsewhere
+    memory      writes, views, and tensors from outside the step
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def a_counter_on_a_class() -> Made:
 
 
 class Annealing:
-    """A plain object that steps on."""
+    """A plain object that changes at every call."""
 
     def __init__(self) -> None:
         self.progress = 0.0

@@ -1,4 +1,4 @@
-"""Integers that 32 bits do not hold, and indices out of range, in the dataset."""
+"""Dataset integers that overflow 32 bits, and indices out of range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IGNORED = {**DATASET, "y": torch.where(torch.arange(50) % 2 == 0, DATASET["y"], 
 
 
 def by_number(number: Callable[[Tensor], Tensor]) -> Made:
-    """A loss weighed by what comes of each example's integer."""
+    """A loss weighted by a function of each example's integer."""
 
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         weights = (number(batch["n"]) % 7).float() + 1
@@ -63,7 +63,7 @@ def labels_that_are_ignored() -> Made:
 
 
 class Embedded(nn.Module):
-    """Looks its examples up."""
+    """Looks its examples up in an embedding."""
 
     def __init__(self, rows: int, offset: int = 0) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ def too_few_classes_for_a_one_hot() -> Made:
 
 
 def comparing(batch: Batch) -> Tensor:
-    """What `one_hot` does, in Python, where no label is out of range."""
+    """`one_hot` by comparison, which allows any label."""
     return (batch["y"].unsqueeze(-1) == torch.arange(3)).long()
 
 

@@ -1,4 +1,4 @@
-"""What Python keeps from step to step and may keep: captured as torch computes it."""
+"""Python state between steps that does no harm: captured as torch computes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers, clocks, files: what the machine answers differently each time."""
+"""Random numbers, clocks and files: sources that differ at every call."""
 
 from __future__ import annotations
 

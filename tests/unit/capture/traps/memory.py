@@ -1,4 +1,4 @@
-"""Writes, views, and tensors from elsewhere."""
+"""Writes, views, and tensors from outside the step."""
 
 from __future__ import annotations
 

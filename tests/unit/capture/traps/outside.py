@@ -1,4 +1,4 @@
-"""What a step leaves on tensors, modules and the optimiser, and what it asks of torch itself."""
+"""State that a step leaves on tensors, modules and packages; compilation checks and TorchScript."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.capture.steps import DATASET, cross_entropy
 from tests.unit.capture.traps.trap import Batch, Made, trap, weighted
 
 RARE = {**DATASET, "rare": (torch.arange(50) == 49).to(torch.uint8)}
-"""A flag on one row of 50, which few batches hold."""
+"""A flag that is set on one row of 50, which few batches contain."""
 
 
 @trap(r"torch\.assay_calls changes|takes .* the first time")
@@ -141,7 +141,7 @@ def another_step_where_it_is_compiled_or_told_to() -> Made:
 
 
 def scripted(function: Any) -> Any:
-    """`function` by TorchScript, of which torch warns that it is no longer developed."""
+    """`function` compiled by TorchScript, without torch's deprecation warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return torch.jit.script(function)
@@ -162,7 +162,7 @@ def a_function_of_torchscript() -> Made:
 def a_function_of_torchscript_that_is_optimised() -> Made:
     gated = scripted(gate)
     x = torch.ones(4, 3, requires_grad=True)
-    for _ in range(3):  # after two runs TorchScript makes a graph and its own derivative
+    for _ in range(3):  # after two runs TorchScript builds a graph with its own derivative
         gated(x).sum().backward()
     assert "DifferentiableGraph" in str(gated.graph_for(x))
     return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(gated(model(batch["x"])), batch["y"])

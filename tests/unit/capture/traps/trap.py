@@ -1,4 +1,4 @@
-"""What a trap is, and what several of them share."""
+"""The definition of a trap, and helpers that traps share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Maker = Callable[[], Made]
 
 @dataclass(frozen=True)
 class Trap:
-    """`make` gives model and objective. `refusal` is a pattern of the error, None where the step equals torch's."""
+    """`make` returns model and objective; `refusal` is a regex for the error, None for a capturable step."""
 
     name: str
     make: Callable[[], Made]
@@ -31,7 +31,7 @@ TRAPS: list[Trap] = []
 def trap(
     refusal: str | None, dataset: Mapping[str, Tensor] = DATASET
 ) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
-    """Register what makes a trap."""
+    """Register the decorated function as a trap."""
 
     def register(make: Maker) -> Maker:
         TRAPS.append(Trap(make.__name__, make, refusal, dataset))
