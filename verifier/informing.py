@@ -69,13 +69,15 @@ class Informing:
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
 
     def advance(self) -> Receipt | None:
-        """Send the next call; returns the receipt of the one that took half of the lock. Raises SaltRefused where it
-        is too late to commit, ChainError.
+        """Send the next call; returns the receipt of the one that took half of the lock. Raises SaltRefused if it is
+        too late, ChainError.
         """
         looks = self._client.looks
         sent = looks.interrupted("inform", *self._call) is not None  # nobody has seen its end
         if not sent and self._client.connection.block().number <= self._committed_in():
             return None  # the contract wants a later block
+        if not sent:
+            _require_before_looks(self._client, *self._call[:2], 0)
         receipt = looks.inform(*self._call)
         paid = looks.event(receipt, "Informed").arguments["paid"]
         self._log.info("informed", tokens=paid / TOKEN, gas=receipt.gas_used)
@@ -97,7 +99,9 @@ class Informing:
 
 
 def _require_time(client: Client, task: int, seat: int) -> None:
-    """Raises SaltRefused if the task may be settled before the call is mined. Raises ChainError."""
+    """Raises SaltRefused if the task may be settled, or salts may be public, before the call is mined. Raises
+    ChainError.
+    """
     view, least = client.market.task(task), BLOCKS * client.connection.block_time
     left = view.challenge_until - client.now()
     if left < least and not view.open_games and all(one.attested for one in client.audit.seats(task)):
@@ -105,6 +109,24 @@ def _require_time(client: Client, task: int, seat: int) -> None:
             f"salt for task {task}, seat {seat}",
             expected=f"{duration(least)}, {BLOCKS} blocks, before the task can be settled",
             got=duration(left),
+            remedy="nothing was sent: offer a salt earlier",
+        )
+    _require_before_looks(client, task, seat, least)
+
+
+def _require_before_looks(client: Client, task: int, seat: int, least: float) -> None:
+    """Raises SaltRefused unless the round of the first looks is at least `least` seconds away: looks reveal salts, and
+    the board takes nothing for a salt from then on (`AuditBoard.caught`). Raises ChainError.
+    """
+    audit = client.audit.audit(task)
+    if not audit.level and not audit.picked_at:
+        return
+    until = client.deployment.beacon.time_of(audit.round) if audit.pending and not audit.picked_at else 0
+    if client.now() + least >= until:
+        raise SaltRefused(
+            f"salt for task {task}, seat {seat}",
+            expected="the call to be mined before the round that picks the first looks, because looks reveal salts",
+            got="the round is published, or about to be",
             remedy="nothing was sent: offer a salt earlier",
         )
 

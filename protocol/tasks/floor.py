@@ -19,7 +19,7 @@ from protocol.tasks.task import TOKEN, Terms, replay_seconds
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
 """Gas of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle
-128,000; and 5 % for a larger tree. Draws are paid for. Further transactions, such as bids that were outbid, are not
+144,000; and 2 % for a larger tree. Draws are paid for. Further transactions, such as bids that were outbid, are not
 counted.
 """
 GAME_GAS: Final = 390_000

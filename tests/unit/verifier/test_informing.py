@@ -14,11 +14,11 @@ import pytest
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import NOBODY, Seat, TaskStatus
+from protocol.chain.views import NOBODY, AuditView, Seat, TaskStatus
 from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
-from tests.unit.verifier.test_seats import ME, MINE_TOO, NOW, OTHER, UNTIL, VIEW, observation, seat
+from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, NOW, OTHER, UNTIL, VIEW, observation, seat
 from verifier import offered_salts as module
 from verifier.database import Database
 from verifier.errors import SaltRefused, TooManySalts
@@ -91,6 +91,7 @@ class Chain:
         self.number = 100
         self.task = VIEW
         self.seats = ATTESTED.seats
+        self.audit = AUDIT
         self.word: bytes | None = attestation_word(DIGEST, salt_hash(SALT))
         self.told = Attestation(DIGEST, salt_hash(SALT))
         self.looks = Looks(self)
@@ -99,9 +100,13 @@ class Chain:
             SimpleNamespace(
                 address=ME,
                 looks=self.looks,
-                deployment=SimpleNamespace(chain_id=31337, block=5),
+                deployment=SimpleNamespace(
+                    chain_id=31337, block=5, beacon=SimpleNamespace(time_of=lambda number: NOW + number)
+                ),
                 audit=SimpleNamespace(
-                    attestation=lambda _task, _seat: self.word, seats=lambda _task: self.seats
+                    attestation=lambda _task, _seat: self.word,
+                    audit=lambda _task: self.audit,
+                    seats=lambda _task: self.seats,
                 ),
                 market=SimpleNamespace(task=lambda _task: self.task),
                 now=lambda: NOW,
@@ -298,6 +303,37 @@ def test_a_commitment_is_used_however_late_it_is(chain: Chain, database: Databas
     chain.task, chain.seats = replace(VIEW, challenge_until=NOW), attested(*range(4)).seats
     look(one, chain)
     assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)]
+
+
+@pytest.mark.parametrize(
+    ("audit", "sent"),
+    [
+        (replace(AUDIT, level=1, pending=True, round=2 * BLOCKS + 1), True),
+        (replace(AUDIT, level=1, pending=True, round=2 * BLOCKS), False),
+        (replace(AUDIT, level=1, pending=False), False),
+        (replace(AUDIT, level=1, pending=True, round=1_000, picked_at=NOW - 1), False),
+    ],
+    ids=["the round is far", "the round may come first", "no draw is pending", "looks were picked"],
+)
+def test_nothing_is_sent_once_looks_may_reveal_salts(
+    chain: Chain, database: Database, audit: AuditView, sent: bool
+) -> None:
+    """The board refuses a salt that looks may have revealed, so the commitment would only cost gas."""
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    chain.audit = audit
+    assert look(one, chain) == 1
+    assert len(chain.looks.committed) == sent
+
+
+def test_a_commitment_is_not_followed_by_a_call_that_looks_forbid(chain: Chain, database: Database) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    chain.audit = replace(AUDIT, level=1, pending=True, round=0)
+    assert (look(one, chain), chain.looks.informed) == (1, [])
+    chain.audit = replace(AUDIT, level=1, pending=True, round=1)
+    assert (look(one, chain), chain.looks.informed) == (1, [(TASK, 1, DIGEST, SALT)])
 
 
 def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Database) -> None:
