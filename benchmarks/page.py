@@ -1,4 +1,4 @@
-"""Generates the measured part of docs/performance.md from docs/performance.json; nothing is hand-written."""
+"""Generates the measured part of docs/performance.md from docs/performance.json; the rest is hand-written and kept."""
 
 from __future__ import annotations
 

@@ -185,7 +185,11 @@ def _parameters() -> Iterator[str]:
             "2 fees of the seat / (h (1 - (1 - e)^q)), at least four game costs",
             "half of it, times the chance to be caught by a looker that replays, is more than skipping saves",
         ),
-        ("stake unit", _tokens(chain.stake_unit), "more than a seat locks at a budget of 100 tokens"),
+        (
+            "stake unit",
+            _tokens(chain.stake_unit),
+            "more than a seat locks at a budget of 100 tokens without looks",
+        ),
         (
             "stall period",
             f"{chain.stall_period / DAY:g} days",
