@@ -38,6 +38,9 @@ class Language:
 
 GAMES: Final = ("games", "partial_sum_games", "game_view", "unit_games", "nested_games", "solver_games")
 REFERENCE: Final = ("reference", "philox", "types", "vectors", "exact")
+JURIES: Final = ("tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py")
+PARALLEL: Final = ("-n", "3")
+"""Many tests wait for blocks."""
 PYTHON: Final = Language(
     "python",
     ".py",
@@ -45,11 +48,17 @@ PYTHON: Final = Language(
     {
         "protocol/numerics/reference": [
             tuple(f"tests/unit/numerics/test_{name}.py" for name in REFERENCE),
-            ("tests/unit/numerics", "tests/unit/vectors"),
+            (*PARALLEL, "tests/unit/numerics", "tests/unit/vectors"),
         ],
         "protocol/commitments": [
             ("tests/unit/commitments", "tests/unit/dispute"),
-            ("tests/unit/vectors", "tests/unit/execution", "tests/unit/tasks", "tests/unit/solver"),
+            (
+                *PARALLEL,
+                "tests/unit/vectors",
+                "tests/unit/execution",
+                "tests/unit/tasks",
+                "tests/unit/solver",
+            ),
             (
                 "tests/unit/verifier",
                 "tests/chain/test_verifier_juries.py",
@@ -58,14 +67,14 @@ PYTHON: Final = Language(
         ],
         "protocol/dispute": [
             ("tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),
-            ("tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"),
-            tuple(f"tests/chain/test_{name}.py" for name in GAMES),
-            ("tests/attacks", "tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py"),
+            (*PARALLEL, "tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"),
+            (*PARALLEL, *(f"tests/chain/test_{name}.py" for name in GAMES)),
+            (*PARALLEL, "tests/attacks", *JURIES),
         ],
     },
 )
 
-ALL: Final = ("--no-match-test", "[gG]as", "--no-match-contract", "Gas")
+ALL: Final = ("--no-match-test", "[gG]as|costsTheAskerTwice", "--no-match-contract", "Gas")
 """All tests but those of gas, which the plain build of the profile `mutation` uses more of."""
 
 
