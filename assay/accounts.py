@@ -1,4 +1,4 @@
-"""`assay account`. Only Typer is imported here; see `cli`."""
+"""The commands of `assay account`. This module imports Typer only; see `cli`."""
 
 from __future__ import annotations
 

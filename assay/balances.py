@@ -1,4 +1,6 @@
-"""What accounts own on a chain: coin, tokens, and what is in the vault, free and locked. Imported by a command."""
+"""The balances of accounts on a chain: coin, tokens, and free and locked tokens in the vault. Imported by a
+command.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Token units: outside of the vault, free in it, the stake of a registration as verifier, and what open tasks lock
-    of their submitter or best bidder.
+    """An account's token units: outside the vault, free in the vault, staked as a verifier, and locked by
+    open tasks of which it is the submitter or the best bidder.
     """
 
     tokens: int
@@ -41,7 +43,7 @@ HELD = tuple(field.name for field in fields(Held))
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """`coin` is in wei; `held` is None where there is no deployment."""
+    """An account's balance. `coin` is in wei; `held` is None if there is no deployment."""
 
     coin: int
     held: Held | None = None
@@ -50,14 +52,14 @@ class Balance:
         return f"{amount(self.coin)} coin" + ("" if self.held is None else f", {self.held}")
 
     def plain(self) -> dict[str, str | None]:
-        """For programs: units as text, as every amount."""
+        """The amounts for JSON, as text like all amounts."""
         held = dict.fromkeys(HELD) if self.held is None else asdict(self.held)
         amounts = {"coin": self.coin, **held}
         return {name: None if value is None else str(value) for name, value in amounts.items()}
 
 
 def show_accounts(context: Context, *, offline: bool) -> None:
-    """Names and addresses of all accounts; if a chain is reachable also their balances."""
+    """Print names and addresses of all accounts, and their balances if a chain is reachable."""
     output = context.output
     accounts = list_accounts()
     addresses = [account.address for account in accounts if account.address is not None]
@@ -79,7 +81,9 @@ def show_accounts(context: Context, *, offline: bool) -> None:
 
 
 def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balance], int | None]:
-    """The balances by address, and the chain's id; nothing if no chain is reachable and no setting names one."""
+    """The balances by address, and the chain's id. Without a reachable chain: no balances and None, or an
+    error if a setting names the chain or deployment.
+    """
     try:
         with context.client() as client:
             return balances(client, addresses), client.connection.chain_id
@@ -97,7 +101,9 @@ def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balanc
 
 
 def balances(client: Client, addresses: Sequence[str]) -> dict[str, Balance]:
-    """What accounts own under the client's contracts, all at one block except the coin. Raises ChainError."""
+    """The balances of accounts under the client's contracts, all at one block except the coin. Raises
+    ChainError.
+    """
     tasks, _ = open_tasks(client)
     with client.connection.view():
         client.token.ask_ahead("balanceOf", *([address] for address in addresses))
@@ -124,7 +130,7 @@ def _registered(client: Client, address: str) -> int:
 
 
 def _in_open_tasks(client: Client, addresses: Sequence[str], tasks: Sequence[int]) -> defaultdict[str, int]:
-    """Token units that these tasks lock of each account."""
+    """Token units that each account has locked in these tasks."""
     client.market.ask_ahead("taskOf", *([task] for task in tasks))
     locks = [
         (owner, lock)

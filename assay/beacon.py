@@ -1,8 +1,9 @@
-"""`assay beacon`: the rounds of your own beacon network, signed by the chain's time and served over HTTP.
+"""`assay beacon`: signs the rounds of a private beacon network by the chain's time, and serves them over
+HTTP.
 
-For development chains and test networks, not where money is real: one key signs, where drand's rounds need a
-threshold of the League's, and anyone who times its answers may learn it. The key is derived from an account's
-(protocol.beacon.keys).
+For development chains and test networks, not where money is at stake: a single key signs, whereas drand needs
+a threshold of its members' keys, and timing the answers may reveal that key. The key is derived from an
+account's (protocol.beacon.keys).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 
 def serve(context: Context, source: str | None) -> None:
-    """Serve a network's rounds until stopped. `source` names it; without, it is the development chain's own."""
+    """Serve a network's rounds until stopped. `source` names the network; None means that of the development
+    chain.
+    """
     stop = Stop()
     stop.on_signals()
     settings = context.settings
@@ -48,13 +51,17 @@ def serve(context: Context, source: str | None) -> None:
 
 
 def development_beacon(connection: Connection, port: int) -> Serving:
-    """The beacon of a development chain, on this machine alone. Raises PortTaken; AccountError for another chain."""
+    """Start the beacon of a development chain, reachable from this machine only. Raises PortTaken, and
+    AccountError for any other chain.
+    """
     account = development_account(0, connection.chain_id)
     return Serving(signing(connection, DEVELOPMENT, account), HOST, port, flag="--beacon-port")
 
 
 def signing(connection: Connection, network: Network, account: LocalAccount) -> FastAPI:
-    """The server of a network whose key is the account's. Raises NetworkError for another's."""
+    """The app that signs for a network with the account's key. Raises NetworkError if the network has another
+    key.
+    """
     secret = secret_of(bytes(account.key))
     own = public_key(secret)
     if own != network.key:

@@ -1,9 +1,10 @@
-"""The default budget of a task: twice the least price of a solver with default settings, or what tasks of similar
-size have cost on the chain. Pure; amounts are token units.
+"""The default budget of a task: twice the least price of a solver with default settings, or what tasks of
+similar size have cost on the chain. Pure; amounts are token units.
 
-The solver's least follows from the task's operations at its default speed and prices (`protocol.tasks.usual_solver`),
-gas, and the capital of its locks. Prices that others paid count only between 1.25 and 4 times that price: an account
-that pays itself for sham tasks cannot move anyone's budget further.
+The solver's least price follows from the task's operations at its default speed and prices
+(`protocol.tasks.usual_solver`), gas, and the capital cost of its locks. A budget that follows from earlier
+tasks is limited to 1.25 to 4 times that price. So an account that pays itself for sham tasks can move budgets
+no further.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Final
 from protocol.tasks.bidding import OPENING
 
 USUAL: Final = Fraction(2)
-"""Multiple of the least price: for machines that are slower or more expensive than the default one, and for rising
-gas.
+"""The default budget as a multiple of the least price. It leaves room for solvers that are slower or more
+expensive than the default one, and for rising gas prices.
 """
 LEAST: Final = Fraction(5, 4)
 MOST: Final = Fraction(4)
 COMPARABLE: Final = 8
-"""A task tells of another's price if their operations differ by at most this factor."""
+"""Two tasks are comparable if their operations differ by at most this factor."""
 DIGITS: Final = 2
 
 
@@ -36,14 +37,15 @@ class Sold:
 
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
-    """The budget of a training of that many operations that costs a solver with default settings `least`, where these
-    tasks were sold. Rounded up to two digits, so that small changes of the gas price do not change it.
+    """The budget of a training of that many operations, given the `least` price of a solver with default
+    settings and the tasks `sold` before. Rounded up to two digits, so that small changes of the gas price do
+    not change it.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 
 
 def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
-    """Those of about the size of a training of that many operations."""
+    """The sold tasks of about the size of a training of that many operations."""
     return [
         one
         for one in sold
@@ -52,7 +54,7 @@ def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
 
 
 def rounded_up(amount: Fraction | int) -> int:
-    """To `DIGITS` digits."""
+    """Round up to `DIGITS` significant digits."""
     whole = -(-amount // 1)
     unit: int = 10 ** max(0, len(str(whole)) - DIGITS)
     return int(-(-whole // unit) * unit)
@@ -62,7 +64,7 @@ def _asked(least: int, operations: int, sold: Sequence[Sold]) -> Fraction:
     alike = comparable(operations, sold)
     if not alike:
         return USUAL * least
-    # A single bidder asks for `OPENING` of the budget.
+    # A bidder without competitors asks for the share `OPENING` of the budget.
     return median(Fraction(one.price, one.operations) for one in alike) * operations / OPENING
 
 

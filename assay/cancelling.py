@@ -1,6 +1,6 @@
-"""Taking a task back that nobody has bid on: its whole escrow is free in the vault again.
+"""Cancelling a task without bids: its whole escrow becomes free in the vault.
 
-A bid may be mined first: then the contract refuses, and the task goes its way.
+If a bid is mined first, the contract refuses to cancel, and the task continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from protocol.node.words import exact
 
 
 def require_cancellable(client: Client, task: int) -> int:
-    """Token units in the escrow of a task that this account may cancel now. Raises NotCancelled, ChainError."""
+    """The escrow, in token units, of a task that this account may cancel now. Raises NotCancelled,
+    ChainError.
+    """
     with client.connection.view():
         view = client.market.task(task)
         if view.submitter != client.address:
@@ -29,7 +31,9 @@ def require_cancellable(client: Client, task: int) -> int:
 
 
 def cancel(client: Client, task: int) -> int:
-    """Cancel a task; the token units that are free again. Raises NotCancelled, also if a bid was faster; ChainError."""
+    """Cancel a task and return the token units that this frees. Raises NotCancelled, also if a bid was mined
+    first; ChainError.
+    """
     escrow = require_cancellable(client, task)
     try:
         client.market.cancel(task)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = app_of("Have models trained by strangers, and know that they were: chain, contracts, tasks, results.")
 SIGNS = ("rpc", "account", "dev_account", "password_file")
-"""Options of a command that signs, and asks no contract."""
+"""Options of a command that signs but calls no contract."""
 app.add_typer(accounts.account, name="account")
 
 
@@ -114,8 +114,9 @@ def deploy(
 
 
 def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:
-    """Raise SettingsError for options of `deploy` that would be ignored: `--check` compares with what a file says, and
-    a deployment writes the file of its chain under the home folder.
+    """Raise SettingsError for options of `deploy` that would be ignored: with `--check`, those that say what
+    to deploy; without it, `--deployment`, because a deployment is always written to its chain's file in the
+    home folder.
     """
     from protocol.node.settings import SettingsError
 

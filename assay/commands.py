@@ -1,4 +1,6 @@
-"""What the commands of `assay` do. Imported by a command that runs, for this loads web3 and, where needed, torch."""
+"""The implementations of the `assay` commands. Imported only when one of them runs, because this loads web3
+and, where needed, torch.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,11 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
-"""Tokens that every development account gets from a deployment on a development chain."""
+"""Tokens that each development account gets when contracts are deployed on a development chain."""
 
 
 class Context:
-    """One command's home folder, settings and output."""
+    """The home folder, settings and output of one command."""
 
     def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
         self.home = home
@@ -57,7 +59,7 @@ class Context:
         return self._sources[setting] != "default"
 
     def client(self, account: bool = False) -> Client:
-        """The contracts, with the account if the command sends something."""
+        """A client of the contracts, with the account if the command sends transactions."""
         settings = self.settings
         name = settings.account if account else None
         return connect(
@@ -69,14 +71,16 @@ class Context:
         )
 
     def limits(self, client: Client) -> Limits:
-        """What is accepted from strangers, and where they may be asked: on a development chain on this machine too."""
+        """Limits on what is accepted from strangers, and which addresses may be asked. On a development chain
+        these include this machine.
+        """
         from protocol.tasks.bundles import Limits
 
         local = client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local)
 
     def others(self, client: Client) -> list[Deployment]:
-        """Further deployments of the client's chain, unless one was named."""
+        """The other known deployments on the client's chain; none if a setting names the deployment."""
         if self.settings.deployment is not None:
             return []
         connection = client.connection
@@ -117,10 +121,12 @@ def deploy_contracts(
     salt: str = "",
     beacon: str | None = None,
 ) -> None:
-    """Deploy what is missing at `rpc`, write the deployment file; on a development chain give out test tokens.
+    """Deploy the missing contracts to the chain at `rpc`, and write the deployment file. On a development
+    chain, also give out test tokens.
 
-    `parameters` names a preset or a file; the default is the preset for development chains, or the recommended one.
-    `beacon` names a network or a file; the default is the development chain's own, or evmnet.
+    `parameters` names a preset or a file; the default is the preset for development chains, or the
+    recommended one. `beacon` names a network or a file; the default is the development chain's own, or
+    evmnet.
     """
     settings, output = context.settings, context.output
     connection = Connection(settings.rpc)
@@ -165,7 +171,7 @@ def deploy_contracts(
 
 
 def _give_out_tokens(context: Context, deployed: Deployment) -> None:
-    """Tokens of a deployment to every development account that holds none."""
+    """Give test tokens to every development account that has none."""
     settings = context.settings
     client = connect(settings.rpc, deployed, settings.account, password_file=settings.password_file)
     with client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
@@ -180,7 +186,9 @@ def _give_out_tokens(context: Context, deployed: Deployment) -> None:
 
 
 def check_contracts(context: Context) -> None:
-    """Compare the contracts of a deployment file with the package's. Raises DeploymentError where they differ."""
+    """Compare the contracts of a deployment file with this package's. Raises DeploymentError if they
+    differ.
+    """
     settings, output = context.settings, context.output
     with closing(Connection(settings.rpc)) as connection:
         deployment = load_deployment(settings.deployment or connection.chain_id)
@@ -216,7 +224,9 @@ def result(context: Context, task: int, folder: Path, evaluate: bool, embed: boo
 def watch(
     context: Context, task: int, folder: Path | None, evaluate: bool, tensorboard: Path | None
 ) -> ExitCode:
-    """Follow a task until it is over; its outcome. With `tensorboard`, metrics also go to event files."""
+    """Follow a task until it is over, and return its outcome. With `tensorboard`, metrics also go to event
+    files.
+    """
     from assay import notes
     from assay.watching.callbacks import TensorBoard
     from assay.watching.command import watch as follow
@@ -231,7 +241,7 @@ def watch(
 
 
 def cancel(context: Context, task: int, dry_run: bool) -> None:
-    """Take a task back that nobody has bid on."""
+    """Cancel a task that nobody has bid on."""
     from assay import cancelling
 
     with context.client(account=True) as client:

@@ -1,4 +1,4 @@
-"""Asking before a payment: who confirms that a task is posted, and what happens where nobody can."""
+"""Confirmation before a payment: who confirms that a task is posted, and what happens if nobody can."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from protocol.node.output import Output
 from protocol.node.words import amount, tokens
 
 Ask = Callable[[Price], bool]
-"""Whether a task is to be posted at a price."""
+"""Decides whether to post a task at this price."""
 
 
 def require_asked(yes: bool, output: Output) -> None:
-    """Raise NotConfirmed where a command has nobody to ask."""
+    """Raise NotConfirmed if neither `yes` is set nor anybody can be asked at a terminal."""
     if not yes and (output.as_json or not _is_terminal()):
         raise NotConfirmed(
             "posting",
@@ -26,7 +26,7 @@ def require_asked(yes: bool, output: Output) -> None:
 
 
 def at_terminal(price: Price) -> bool:
-    """Ask at the terminal of a command; the question goes to stderr, because stdout has the result."""
+    """Ask at the terminal. The question goes to stderr, because stdout carries the result."""
     print(_question(price), end="", file=sys.stderr, flush=True)
     return _is_yes(sys.stdin.readline())
 
@@ -60,5 +60,5 @@ def _is_yes(said: str) -> bool:
 
 
 def _is_terminal() -> bool:
-    """Whether somebody may be there to answer; a process may have no standard input at all."""
+    """Whether standard input is a terminal. A process may have no standard input at all."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -1,7 +1,7 @@
-"""The terms that a task file leaves out, derived for a deployment, and the cost of trust in them.
+"""Derives the terms that a task file leaves out for a deployment, and the cost of trust in these terms.
 
-The same task has the same terms as long as the first digit of the chain's gas price is the same and, for a budget, as
-long as tasks of its size cost the same. `assay.submitting` notes the choice before it sends anything.
+The same task gets the same terms as long as the first digit of the chain's gas price is the same and, for a
+budget, as long as tasks of its size cost the same. `assay.posting` notes the terms before it sends anything.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ from protocol.tasks.offers import Figures
 from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
 
 ROUNDS: Final = 100
-"""Limit of rounds, above the segments of a seat; a budget that still grows after this many would be taken by nobody."""
+"""Most rounds of adjusting terms; more than a seat has segments. A budget that still grows after them is one
+that nobody would accept.
+"""
 GWEI: Final = 10**9
 
 
@@ -59,9 +61,10 @@ class Place:
     """Tokens for one of the chain's coin."""
     arithmetic: int = ARITHMETIC
     block_time: float = 1.0
-    """Seconds between two blocks; a development chain's where no chain is reachable."""
+    """Seconds between two blocks; by default those of a development chain, used when no chain is reachable.
+    """
     present_gas_price: Fraction | None = None
-    """Wei per gas that the chain's node names now; None where no chain is reachable."""
+    """Wei per gas that the chain's node reports now; None if no chain is reachable."""
 
     @classmethod
     def at(
@@ -73,8 +76,8 @@ class Place:
         block_time: float = 1.0,
         present: int | None = None,
     ) -> Place:
-        """With the prices of the settings. The default gas price is twice the chain's `present` one, rounded up to a
-        digit, and at least the assumed one.
+        """A place with the prices of the settings. The default gas price is twice the chain's `present` one,
+        rounded up to one digit, and at least the assumed one.
         """
         now = None if present is None else Fraction(present)
         if gas_gwei is not None:
@@ -86,7 +89,7 @@ class Place:
 
     @property
     def usual_solver(self) -> Figures:
-        """The figures of a solver with default settings here."""
+        """The figures of a solver with default settings at this place."""
         gas = self.gas_price if self.present_gas_price is None else self.present_gas_price
         inclusion = INCLUSION_BLOCKS * self.block_time
         return usual_solver.figures(gas_units(gas, self.coin_price), inclusion, self.parameters.draw_delay)
@@ -94,7 +97,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Derived:
-    """The market's terms of a task: those that its file gives and those that follow."""
+    """The market terms of a task: those that its file gives, and the derived ones."""
 
     description: Plan
     place: Place
@@ -103,15 +106,15 @@ class Derived:
     setting: Setting
     amounts: Amounts
     segments_reckoned: int = 1
-    """Most segments of a seat that the periods leave time for."""
+    """The number of segments per seat for which the periods leave time."""
 
     @classmethod
     def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
-        """The terms of a task with these requirements. A budget that the file leaves out follows from what these
-        tasks were `sold` for. Raises NoRecommendation.
+        """Derive the terms of a task with these requirements. A budget that the file leaves out follows from
+        the tasks `sold` before. Raises NoRecommendation.
 
-        Periods depend on the segments of a seat, these on periods and budget, and the budget on all of these: so they
-        start at the minimum and grow until nothing changes.
+        Periods depend on the segments per seat, which depend on periods and budget; the budget depends on
+        both. So all of them start at the minimum and grow until nothing changes.
         """
         given = description.terms.fields()
         found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load))
@@ -125,11 +128,13 @@ class Derived:
 
     @property
     def budget(self) -> int:
-        """Token units."""
+        """The budget in token units."""
         return self.setting.budget
 
     def asked(self, load: Load, sold: Sequence[Sold]) -> int:
-        """The budget for the least price of a solver with default settings with these amounts."""
+        """The default budget with these amounts: it follows from the least price of a solver with default
+        settings.
+        """
         figures = self.place.usual_solver
         least = least_price(
             load.operations / figures.rates.operations,
@@ -142,10 +147,10 @@ class Derived:
         return budget_of(least.price, load.operations, sold)
 
     NAMES: ClassVar = ("move_time", "jurors", "replay_allowance", "budget", *NAMES, *OPTIONAL)
-    """Terms that follow where the file does not give them."""
+    """Terms that are derived if the file does not give them."""
 
     def terms(self) -> dict[str, int]:
-        """Fields of `Terms` that concern the market, except the thinning."""
+        """The market fields of `Terms`, except the thinning."""
         attest = self.periods["attest_period"]
         return {
             "move_time": move_time(self.place.parameters, attest),
@@ -159,17 +164,17 @@ class Derived:
 
     @property
     def jurors(self) -> int:
-        """As the file says, or the deployment's default."""
+        """The number of jurors: the file's, or the deployment's default."""
         given = self.description.terms.jurors
         return default_jurors(self.place.parameters) if given is None else given
 
     @property
     def trust(self) -> TrustPrice:
-        """What trust costs."""
+        """The price of trust."""
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:
-        """In words: what the file leaves out, the cost of trust, and whether the stake deters."""
+        """The terms in words: the derived ones, the cost of trust, and whether the stake deters."""
         given = self.description.terms.fields()
         derived = {"budget": self.budget, **self.periods, **asdict(self.amounts)}
         found = {
@@ -198,7 +203,9 @@ class Derived:
         return lines + self._doubts()
 
     def report(self) -> dict[str, Any]:
-        """The price of trust for programs: parts in token units, and all of it over the budget."""
+        """The price of trust for JSON: its parts and total in token units, and the total as a share of the
+        budget.
+        """
         trust = self.trust
         share = float(trust.shares(self.setting.budget)["total"])
         return {**asdict(trust), "total": trust.total, "share_of_budget": share}
@@ -230,7 +237,7 @@ class Derived:
 
 
 def _first_budget(place: Place, load: Load) -> int:
-    """What a solver with default settings asks for, without the cost of its locks."""
+    """A first estimate of the budget: that for a solver with default settings whose locks cost nothing."""
     figures = place.usual_solver
     needed = load.operations / figures.rates.operations
     least = least_price(needed, figures.costs, stake=0, delay_penalty=0, bidding=0.0, audit=0.0)
@@ -238,11 +245,11 @@ def _first_budget(place: Place, load: Load) -> int:
 
 
 def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:
-    """All terms, with periods for `size` segments of a seat."""
+    """All terms, with periods for seats of `size` segments."""
     given, parameters = description.terms.fields(), place.parameters
     jurors = given.get("jurors", default_jurors(parameters))
     verifiers, size = given.get("verifiers", RULES.verifiers), given.get("segments_per_verifier", size)
-    # Lock and chance are chosen together, so a file that gives the one asks for looks itself.
+    # Seat lock and look chance are derived together: a file with a lock gets looks only if it gives a chance.
     chooses_looks = bool(default_jurors(parameters)) and "seat_lock" not in given
     times = periods(
         load,
@@ -272,7 +279,7 @@ def _derived(description: Plan, place: Place, load: Load, size: int, budget: int
 
 
 def _one_digit(amount: int) -> int:
-    """Rounded up to a digit."""
+    """Round up to one significant digit."""
     unit: int = 10 ** max(0, len(str(amount)) - 1)
     return -(-amount // unit) * unit
 

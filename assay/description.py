@@ -46,9 +46,10 @@ class RunTable(_Table):
 
 
 class TaskTable(RunTable):
-    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps; also
-    of `micro_batches`, the parts of a batch that processes may share, if given; and of `resume` if `start` is given:
-    the folder of a result, beside this file, from which training continues.
+    """What is trained. `source` is a Python file in the folder of this file; `build` is its function that
+    takes the number of steps. If `micro_batches` is given, `build` also takes it: the parts of a batch that
+    processes may share. If `start` is given, `build` also takes `resume`, the state to continue from; `start`
+    is the folder of a result, relative to this file.
     """
 
     source: str
@@ -58,13 +59,15 @@ class TaskTable(RunTable):
 
 
 class ResultTable(_Table):
-    """What the submitter does with the final state: a function of it in the same source."""
+    """What the submitter does with the final state: `evaluate` is a function in the same source file."""
 
     evaluate: _Function | None = None
 
 
 class TermsTable(_Table):
-    """The market's part of the terms. All of it may be left out, and is then derived (`assay.deriving`)."""
+    """The market terms. Each may be left out and is then derived (`assay.deriving`); a `stake` requires the
+    audit's terms.
+    """
 
     budget: Annotated[Decimal, Field(gt=0, le=10**15, decimal_places=18)] | None = None
     stake: _Tokens | None = None
@@ -101,7 +104,7 @@ class TermsTable(_Table):
         return self
 
     def fields(self) -> dict[str, int]:
-        """Given fields of `Terms`, amounts in token units."""
+        """The given fields of `Terms`, with amounts in token units."""
         given = self.model_dump(exclude_none=True)
         return {name: int(value * TOKEN) if name in AMOUNTS else value for name, value in given.items()}
 
@@ -119,7 +122,7 @@ class Plan(_Table):
 
 
 class Description(Plan):
-    """A whole file; `folder` is its location."""
+    """The content of a task file; `folder` is the file's folder."""
 
     task: TaskTable
     result: ResultTable = ResultTable()
@@ -132,12 +135,14 @@ class Description(Plan):
 
     @property
     def start(self) -> Path | None:
-        """The folder of the result that training goes on from."""
+        """The folder of the result from which training continues."""
         return None if self.task.start is None else self.folder / self.task.start
 
 
 def read(file: Path) -> Description:
-    """The description in a file. Raises DescriptionError naming the field, what was expected and what was found."""
+    """Read a task file. Raises DescriptionError, which names the field, what was expected and what was
+    found.
+    """
     table = _table(file)
     try:
         description = Description.model_validate({**table, "folder": file.absolute().parent})

@@ -25,7 +25,7 @@ class SourceError(SubmitterError):
 
 
 class StartError(SubmitterError):
-    """The state to continue from is not a result, or its random numbers would be drawn again."""
+    """The state to continue from is not a result, or the new task would repeat its random numbers."""
 
 
 class NotServed(SubmitterError):
@@ -122,7 +122,9 @@ class WeightsMismatch(WeightsError):
 
 
 def _short(value: object) -> str:
-    """For a terminal: a stranger's text may be long, or contain unprintable characters."""
+    """Shorten and escape a stranger's text for a terminal: it may be long, or contain unprintable
+    characters.
+    """
     text = str(value)
     text = text if text.isprintable() else ascii(text)[1:-1]
     return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,4 +1,4 @@
-"""How long replays take: a bar for people at a terminal, otherwise a line."""
+"""Shows how long replays will take: a progress bar at a terminal, otherwise one line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from protocol.node.progress_bar import progress_bar
 from protocol.node.words import duration
 
 WARM: Final = 2
-"""Steps that are not counted: the first ones compile and test kernels."""
+"""First steps, which are not timed because they compile and test kernels."""
 TOLD_AFTER: Final = 5.0
-"""Seconds of counted steps before a rate is shown."""
+"""Seconds of timed steps before the remaining time is shown."""
 
 
 class Estimate:
-    """Seconds that the remaining steps take, by the rate so far. `clock` gives seconds."""
+    """Estimates the time for the remaining steps from the rate so far. `clock` returns seconds."""
 
     def __init__(self, steps: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._steps = steps
@@ -27,26 +27,26 @@ class Estimate:
         self._began = 0.0
 
     def step(self) -> None:
-        """One more step is done."""
+        """Count one finished step."""
         self._done += 1
         if self._done == WARM:
             self._began = self._clock()
 
     @property
     def measured(self) -> float:
-        """Seconds that the counted steps took."""
+        """Seconds that the timed steps took."""
         return self._clock() - self._began if self._done > WARM else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds for the remaining steps; None before a step was counted."""
+        """Seconds for the remaining steps; None until a step was timed."""
         counted = self._done - WARM
         return self.measured / counted * (self._steps - self._done) if counted > 0 else None
 
 
 class Progress:
-    """A context: steps of a run, drawn as a bar on stderr while it lasts if that is a terminal. Otherwise `say` is
-    told once how long the rest takes, if that is long.
+    """A context manager that shows the progress of a run: as a bar on stderr if that is a terminal. Otherwise
+    it calls `say` once with the remaining time, if the run takes long.
     """
 
     def __init__(self, steps: int, say: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class Progress:
         self._row: Any = None
 
     def step(self, *_state: object) -> None:
-        """One step is done."""
+        """Count one finished step."""
         self._estimate.step()
         if self._bar is not None:
             self._bar.update(self._row, advance=1)

@@ -1,4 +1,4 @@
-"""A folder that a command will write into, created and tested before it begins to wait."""
+"""Creates and tests a command's output folder before the command begins to wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coin and test tokens for an account of a development chain. Imported by a command that runs."""
+"""Gives coin and test tokens to an account of a development chain. Imported by a command that runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def fund(context: Context, account: str, coins: int, amount: int) -> None:
-    """Give an account whole coins, and whole test tokens, of a development chain. Raises WrongChain on any other."""
+    """Give an account whole coins and whole test tokens of a development chain. Raises WrongChain on any
+    other.
+    """
     settings, output = context.settings, context.output
     with closing(Connection(settings.rpc)) as connection:
         chain_id = connection.chain_id
@@ -38,7 +40,7 @@ def fund(context: Context, account: str, coins: int, amount: int) -> None:
 
 
 def mint(context: Context, account: str, amount: int) -> None:
-    """Make whole test tokens for an account."""
+    """Mint whole test tokens for an account."""
     with context.client(account=True) as client:
         address = address_of(account, client.connection.chain_id)
         _mint(client, address, amount)

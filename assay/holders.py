@@ -1,8 +1,8 @@
-"""The parties that hold a task's data, and what they serve of it: its solver, then the accounts of attested seats.
+"""The parties that serve a task's data: its solver, then the accounts of attested seats.
 
-Nothing that they send is trusted: a state must have the committed root, and segment roots must make the committed
-tree. A party that has not served a request is asked after the others, and not at all after `MOST_FAILURES`; one that
-wasted much time is not asked again at all.
+Their answers are not trusted: a state must have the committed root, and segment roots must make the committed
+tree. A party that failed to serve a request is asked after the others. It is not asked again after
+`MOST_FAILURES` failures, or after one that wasted much time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ ANSWER_SECONDS: Final = 30
 """Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
-"""A server that has not served for this long delays others."""
+"""A server that fails only after this many seconds is not asked again, because it delays others."""
 
 
 class Holders:
-    """The servers of one task. Each answer is read within `limits`; `remedy` says what to do without an answer."""
+    """The servers of one task. Each answer is read within `limits`; `remedy` is the advice in the error if
+    none answers.
+    """
 
     def __init__(
         self, client: Client, view: TaskView, limits: Limits, remedy: str = "try again later"
@@ -51,12 +53,12 @@ class Holders:
         self._failures = Counter[str]()
 
     def bundles(self, bundle_hash: bytes) -> list[Address]:
-        """Where they serve a bundle, as far as known."""
+        """Addresses where the holders may serve a bundle."""
         found = [parsed(url) for url in self._urls]
         return [address / f"bundles/{bundle_hash.hex()}" for address in found if address is not None]
 
     def state(self, number: int, root: bytes, program: StepProgram) -> dict[str, Tensor]:
-        """Checkpoint `number`, with this root. Raises NotHeld where nobody serves it."""
+        """The state of checkpoint `number`, checked against its root. Raises NotHeld if nobody serves it."""
         failures = []
         for url in self._asked():
             begun = time.monotonic()
@@ -76,10 +78,10 @@ class Holders:
         )
 
     def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
-        """The state roots r_0 … under the root of a segment tree of `size` leaves, of a task of `segments` segments.
-        Raises NotHeld where nobody serves them.
+        """The state roots r_0 … of a segment tree with this root and `size` leaves, of a task of `segments`
+        segments. Raises NotHeld if nobody serves them.
         """
-        most = (segments + 1) * HASH_BYTES  # a solver that trains on may have committed more by now
+        most = (segments + 1) * HASH_BYTES  # a solver that is still training may have committed more by now
         for url in self._asked():
             begun = time.monotonic()
             try:
@@ -111,7 +113,9 @@ class Holders:
 def committed(
     url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
 ) -> list[bytes] | str:
-    """Canonical bytes of a checkpoint's tensors from one server, or the fault of its answer."""
+    """Canonical bytes of a checkpoint's tensors from one server, or the reason why its answer was
+    rejected.
+    """
     try:
         data = _tensors(url, task, number, program, limits)
     except (BadAddress, BundleError) as error:
@@ -128,7 +132,9 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
-    """Files below a server's address, which together may take as long as that many bytes."""
+    """The files below a server's address. The time limit for all of them together allows for that many
+    bytes.
+    """
     seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
     return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
 

@@ -14,12 +14,12 @@ from typing import Final
 from assay.errors import NotMade
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
-"""A name of a folder, of a file and of a task (`description.TaskTable`)."""
+"""A name that is valid for a folder, a file and a task (`description.TaskTable`)."""
 
 
 def write_example(folder: Path) -> tuple[Path, Path]:
-    """Write the task of `assay.example` to a folder that does not exist yet; its model file and its task file. The
-    folder's name is the task's. Raises NotMade, and writes nothing then.
+    """Write the example task of `assay.example`, a model file and a task file, to a new folder. The
+    folder's name is also the task's. If it raises NotMade, no folder is left behind.
     """
     folder = folder.absolute()
     name = folder.name
@@ -53,7 +53,7 @@ def write_example(folder: Path) -> tuple[Path, Path]:
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
-    """All files or none: they are written beside, and the folder gets its name last."""
+    """Write all files or none: they are written to a temporary folder, which is then renamed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -73,6 +73,6 @@ def _umask() -> int:
 
 
 def _filled(file: str, words: Mapping[str, str]) -> str:
-    """A file of the example with these words in place of its placeholders."""
+    """A file of the example with its placeholders replaced."""
     text = resources.files("assay.example").joinpath(file).read_text("utf-8")
     return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[0]], text)

@@ -1,4 +1,6 @@
-"""What `assay account` does with keys: create, import, export, and re-encrypt. Imported by a command that runs."""
+"""The implementation of `assay account`: create, import, export, and re-encrypt keys. Imported by a command
+that runs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from protocol.chain.passwords import PasswordSource, ask
 from protocol.node.output import Output
 
 MOST: Final = 200
-"""Characters of a raw key that are read: it has 64, and 2 before them."""
+"""Most characters that are read of a raw key: it has 64, and an optional prefix of 2."""
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _SOURCE_OPTION: Final = "--source-password-file"
 
@@ -60,7 +62,9 @@ def bring_in(
 def take_out(
     output: Output, name: str, file: Path, password_file: Path | None, new_password_file: Path | None
 ) -> None:
-    """Write an account's key file to another place. Without a new password it opens with the account's."""
+    """Write an account's key file to another place. It keeps the account's password unless a new one is
+    given.
+    """
     wanted = None if new_password_file is None else PasswordSource(new_password_file)
     address = export_account(name, file, PasswordSource(password_file), wanted)
     output.say(f"the encrypted key of {name} ({address}) is in {file}")

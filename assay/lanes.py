@@ -16,7 +16,7 @@ from protocol.node.options import HomeOption, JsonOption
 
 
 def add_lanes(app: typer.Typer) -> None:
-    """Add both to the command."""
+    """Add `split` and `plan` to the command."""
     for function in (plan, split):
         command(app)(function)
 

@@ -1,4 +1,6 @@
-"""What submitters call their tasks: the name in a bundle's manifest, where the home folder has the bundle."""
+"""The names that submitters give their tasks, read from the bundle's manifest if the bundle is in the home
+folder.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 MOST_BYTES: Final = 1 << 20
-"""Bytes of a manifest that are read for a name."""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # as protocol.tasks.bundles.manifest has it
+"""Most bytes of a manifest that are read to find the name."""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # the pattern of protocol.tasks.bundles.manifest
 
 
 def task_name(home: Home, bundle_hash: bytes) -> str | None:
-    """The name in a bundle's manifest; None where the bundle is not in the home folder, or its manifest is damaged.
+    """The name in a bundle's manifest; None if the bundle is not in the home folder or its manifest is
+    damaged.
 
-    `protocol.tasks.bundles` checks the whole manifest, and loads torch.
+    Does not use `protocol.tasks.bundles`, which checks the whole manifest but loads torch.
     """
     file = home.root / "bundles" / bundle_hash.hex() / "manifest.json"
     try:

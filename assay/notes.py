@@ -1,7 +1,8 @@
-"""What a submitter's home folder records: the file that each of its tasks came from, and terms that are being posted.
+"""Notes in a submitter's home folder: the file that each of its tasks came from, and terms that are being
+posted.
 
-Derived terms may differ a minute later, because prices move. So they are noted before anything is sent, and a command
-that is repeated after an interruption finds the task, or the transaction, of the first.
+Derived terms may differ a minute later, because prices move. So they are noted before anything is sent. When
+a command is repeated after an interruption, it then finds the task or the transaction of the first attempt.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from protocol.node.home import Home
 from protocol.tasks.task import Terms, TermsError
 
 ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
-"""Fields of the terms that are bytes, hexadecimal in a note."""
+"""Fields of the terms that are bytes; a note stores them as hexadecimal text."""
 
 
 def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
@@ -38,20 +39,20 @@ def recall(home: Home, client: Client, task: int) -> Path | None:
 
 
 def note_of(home: Home, client: Client, task: int) -> Path:
-    """Where the file that a task came from is noted."""
+    """The note that says which file a task came from."""
     return folder_of(home, client) / f"{task}.json"
 
 
 def folder_of(home: Home, client: Client) -> Path:
-    """The folder of a deployment's notes."""
+    """The folder that holds a deployment's notes."""
     connection = client.connection
     chain = f"{connection.chain_id}-{connection.genesis[2:10]}-{client.market.address[2:10]}"
     return home.folder("submitted", chain)
 
 
 class Posting:
-    """The note on terms that are being posted: by one account, of one bundle at one address, with the values of the
-    task file.
+    """The note of terms that are being posted. It belongs to one account, one bundle at one address, and the
+    terms given in the task file.
     """
 
     def __init__(
@@ -69,8 +70,8 @@ class Posting:
         write_atomically(self._file, json.dumps(values).encode())
 
     def read(self) -> Terms | None:
-        """The terms noted by a command that was interrupted. An unreadable note counts as none: the terms are derived
-        again.
+        """The terms that an interrupted command noted; None if there is no readable note. The terms are then
+        derived again.
         """
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):
             values = json.loads(self._file.read_bytes())
@@ -78,10 +79,10 @@ class Posting:
         return None
 
     def end(self) -> None:
-        """Their task is known: delete the note."""
+        """Delete the note, because the task of these terms is known."""
         self._file.unlink(missing_ok=True)
 
 
 def is_posting(home: Home, client: Client) -> bool:
-    """Whether an interrupted command has noted terms: it may have locked their escrow."""
+    """Whether an interrupted command has noted terms. If so, it may have locked their escrow."""
     return any(folder_of(home, client).glob("posting-*.json"))

@@ -1,4 +1,6 @@
-"""What several commands of `assay` share, besides `protocol.node.options`. Nothing heavy is imported here."""
+"""Options that several commands of `assay` share, besides `protocol.node.options`. Nothing heavy is imported
+here.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Where a task would be posted, as the commands find it: the deployment and its chain's prices, or assumptions where
-none is reachable.
+"""Finds where a task would be posted: the deployment and its chain's prices, or assumptions if none is
+reachable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.tasks.arithmetics import require_computed
 
 @contextmanager
 def reached(context: Context) -> Iterator[Client | None]:
-    """The contracts without an account; None where no deployment is reachable."""
+    """A client of the contracts, without an account; None if no deployment is reachable."""
     try:
         client = context.client()
     except ChainError:
@@ -33,8 +33,9 @@ def reached(context: Context) -> Iterator[Client | None]:
 
 
 def place_of(settings: AssaySettings, client: Client | None) -> Place:
-    """The deployment's parameters, the chain's block time and price of gas; without a client the recommended
-    parameters, at the pace of a development chain and the assumed price. Raises UnknownArithmetic, ChainError.
+    """Where a task would be posted: the deployment's parameters, the chain's block time and gas price.
+    Without a client, the recommended parameters, a development chain's block time and the assumed gas price.
+    Raises UnknownArithmetic, ChainError.
     """
     if client is None:
         return Place.at(RECOMMENDED, settings.gas_price, settings.coin_price)
@@ -45,12 +46,14 @@ def place_of(settings: AssaySettings, client: Client | None) -> Place:
         settings.gas_price,
         settings.coin_price,
         deployment.arithmetic,
-        # Whole seconds, where it is measured: periods are to be the same the next time.
+        # A measured block time is rounded to whole seconds, so that periods do not vary.
         block_time=connection.chain.block_time or max(1, ceil(connection.block_time)),
         present=connection.gas_price,
     )
 
 
 def sold_at(client: Client, description: Plan) -> list[Sold]:
-    """The sold tasks that a default budget follows from; nothing where the file gives one. Raises ChainError."""
+    """The sold tasks from which a default budget follows; none if the file gives a budget. Raises
+    ChainError.
+    """
     return [] if description.terms.budget is not None else sold(recent_tasks(client))

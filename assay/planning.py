@@ -1,5 +1,6 @@
-"""`assay plan`: how many machines, how many steps a round and how dense messages make a task's training end first over
-given links. Times are measured on this machine, the rest is arithmetic (`protocol.lanes.schedule`). No chain.
+"""`assay plan`: finds how many machines, how many steps per round and what message density end a task's
+training first over given links. Step times are measured on this machine; the rest is calculated
+(`protocol.lanes.schedule`). No chain.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from protocol.tasks.floor import least_price
 from protocol.tasks.task import TOKEN
 
 TIMED: Final = 3
-"""Of everything, after one that makes kernels ready."""
+"""Timed repetitions of each measurement, after one that warms up the kernels."""
 SHOWN: Final = 12
-"""Schedules in the table; `--json` has all."""
+"""Number of schedules in the table; `--json` has all."""
 COLUMNS: Final = (
     "lanes",
     "steps a round",
@@ -59,22 +60,23 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Choices:
-    """What the options say; lists as they were typed."""
+    """The command's options. Lists are still text, as typed."""
 
     lanes: str
     links: str
     speeds: str
     bucket: bool
     trip: float
-    """Milliseconds."""
+    """A network round trip, in milliseconds."""
     share: float
     everything: bool
 
 
 def plan(context: Context, file: Path, choices: Choices) -> None:
-    """Measure the step of a task file, and say what ends first. Raises SourceError, CaptureError, LanesError.
+    """Measure the step of a task file, and print which schedules end first. Raises SourceError, CaptureError,
+    LanesError.
 
-    Options are read before anything is captured or measured.
+    Options are parsed before anything is captured or measured.
     """
     keep_memory()
     widths = widths_of(choices.lanes)
@@ -112,21 +114,24 @@ def plan(context: Context, file: Path, choices: Choices) -> None:
 
 
 def cost(schedule: Schedule) -> int:
-    """What the hours of a schedule's lanes cost, in token units, by the figures of a solver with default settings:
-    machines, power, the risk of delay, margin; no gas and no stake, for no contract knows of lanes."""
+    """The cost of a schedule's lane-hours in token units, with the figures of a solver with default settings:
+    machines, power, the risk of delay, margin. Gas and stake are not included, because lanes use no
+    contracts.
+    """
     costs = usual_solver.costs(Fraction(0))
     hours = schedule.lane_hours * 3600
     return least_price(hours, costs, stake=0, delay_penalty=0, bidding=0, audit=0).price
 
 
-# what is measured
+# measurements
 
 
 def measured(
     captured: CapturedStep, seed: int, widths: Sequence[int], blocks: Sequence[int], folder: Path
 ) -> Times:
-    """Seconds of an inner step, and of all that a lane does beside its steps in a round: absorb, emit, keeping its
-    state in `folder`, checking and keeping the others' messages."""
+    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its state
+    in `folder`, and checking and keeping the others' messages.
+    """
     state: State = captured.initial_state(seed)
 
     def step() -> None:
@@ -149,7 +154,7 @@ def measured(
 
 
 def _absorbing(job: Lanes, seed: int) -> tuple[float, State]:
-    """Seconds, and a state as it is between two rounds."""
+    """Seconds to absorb the messages of a round, and a state between two rounds."""
     interpreter = job.interpreter()
     state = job.train(job.initial_state(seed, 0), [job.nothing()] * job.width, interpreter)
     inbox = [job.message(state)] * job.width
@@ -186,7 +191,7 @@ def _keeping(job: Lanes, state: State, folder: Path) -> tuple[float, float]:
 
 
 def _seconds(action: Callable[[], object]) -> float:
-    """The median of some calls, after one."""
+    """The median seconds of `TIMED` calls, after one warm-up call."""
     took = []
     for _ in range(1 + TIMED):
         began = time.perf_counter()
@@ -195,7 +200,7 @@ def _seconds(action: Callable[[], object]) -> float:
     return median(took[1:])
 
 
-# what is said
+# output
 
 
 def _words(

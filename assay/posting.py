@@ -1,5 +1,5 @@
-"""`assay submit` and `assay.train`: everything that posting needs is checked, then the price is named, confirmed, and
-paid.
+"""`assay submit` and `assay.train`: check everything that posting needs, then show the price, ask for
+consent, and post.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from protocol.tasks.task import Terms
 Check = Callable[[], None]
 POSTING_GAS: Final = sum(MEASURED[name] for name in ("show", "approve", "deposit", "post"))
 SAID_EVERY: Final = 30.0
-"""Seconds between two lines while waiting."""
+"""Seconds between two lines of output while waiting."""
 LOOK_EVERY: Final = 2.0
 DRY_SERVED_SECONDS: Final = 2.0
 """Seconds that a dry run waits for the bundle server."""
@@ -52,26 +52,26 @@ DRY_SERVED_SECONDS: Final = 2.0
 
 @dataclass(frozen=True)
 class Choices:
-    """Options of the command line besides the settings."""
+    """Command-line options other than settings."""
 
     yes: bool = False
     """Post without asking."""
     wait: bool = False
     """Wait for verifiers."""
     anyway: bool = False
-    """Post even if a solver with default settings would not take it."""
+    """Post even if a solver with default settings would not take the task."""
 
 
 @dataclass(frozen=True)
 class Posted:
-    """A task that was posted, and what it costs."""
+    """A posted task and its price."""
 
     task: int
     price: Price
 
 
 def submit(context: Context, file: Path, choices: Choices) -> None:
-    """Capture the task in a file, write its bundle, post it."""
+    """Capture the task in a file, write its bundle, and post it."""
     output = context.output
     description = read(file)
     require_asked(choices.yes, output)
@@ -91,9 +91,9 @@ def post(
     file: Path | None = None,
     priced: Callable[[Price], None] = lambda _price: None,
 ) -> Posted:
-    """Capture, write the bundle, `ask`, post. Quick checks come before the capture. `priced` is told the price as
-    soon as it is known, before the other checks; an error that it raises ends everything. The task is noted as coming
-    from `file`. Raises AssayError.
+    """Capture the task, write its bundle, `ask` for consent, and post. Quick checks come before the capture.
+    `priced` is called with the price as soon as it is known, before the other checks; an error that it raises
+    ends the posting. The task is noted as coming from `file`. Raises AssayError.
     """
     settings, output = context.settings, context.output
     _require_announceable(settings)
@@ -132,8 +132,8 @@ def post(
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:
-    """Check everything that `submit` checks, and send nothing. Prints all errors, then raises the gravest. Without a
-    reachable chain, checks that need it are left out.
+    """Check everything that `submit` checks, and send nothing. Prints all errors, then raises the gravest.
+    Checks that need a chain are skipped if none is reachable.
     """
     settings, output = context.settings, context.output
     description = read(file)
@@ -179,7 +179,9 @@ def _checks(
     choices: Choices,
     served_seconds: float = submitting.SERVED_SECONDS,
 ) -> Iterator[Check]:
-    """What must hold before anything is sent, the gravest first. Without an `account` no tokens are counted."""
+    """The checks to pass before anything is sent, the gravest first. Without an `account`, tokens and gas are
+    not checked.
+    """
     settings = context.settings
     yield lambda: require_within_bounds(terms, place.parameters)
     yield lambda: _taken(context.output, terms, place, choices)
@@ -194,7 +196,9 @@ def _checks(
 
 
 def _error_of(check: Check) -> AssayError | None:
-    """The error that a check raises; losing the chain meanwhile is not a result."""
+    """The error that a check raises, or None. A ChainError is raised on, because it says nothing about the
+    task.
+    """
     try:
         check()
     except ChainError:
@@ -205,7 +209,9 @@ def _error_of(check: Check) -> AssayError | None:
 
 
 def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None:
-    """Whether a solver would take it; with --anyway only a note."""
+    """Raise NobodyTakes if no solver with default settings would take the task. With `--anyway`, only print a
+    note.
+    """
     try:
         require_taken(terms, place.usual_solver)
     except NobodyTakes as error:
@@ -217,7 +223,9 @@ def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """What an interrupted command has sent: its terms, and their task if it is known."""
+    """The terms that an interrupted command has sent, with their task if it is known; None if nothing was
+    sent.
+    """
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
         if submitting.is_posted(client, sent):
@@ -235,7 +243,7 @@ def _sent(
 
 
 def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> None:
-    """The task and its price in words."""
+    """Print the task and its price."""
     for line in (*(f"note: {note}" for note in prepared.notes), *derived.lines()):
         output.say(line)
     step, cost = prepared.bundle.step, prepared.bundle.cost
@@ -251,8 +259,8 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
 
 
 def _require_budget(context: Context, client: Client, plan: Plan) -> None:
-    """Before the capture: raise NotEnoughTokens where the account does not even have the budget, and no interrupted
-    command can have locked it.
+    """Before the capture: raise NotEnoughTokens if the account lacks even the budget, unless an interrupted
+    command may have locked it.
     """
     budget = plan.terms.fields().get("budget", 0)
     try:
@@ -263,7 +271,9 @@ def _require_budget(context: Context, client: Client, plan: Plan) -> None:
 
 
 def _await_verifiers(output: Output, settings: AssaySettings, client: Client, terms: Terms) -> None:
-    """Wait until enough accounts would take the task's seats, `patience` seconds at most. Raises TooFewVerifiers."""
+    """Wait until enough accounts would take the task's seats, but at most `patience` seconds. Raises
+    TooFewVerifiers.
+    """
     began = said = time.monotonic()
     first = True
     while True:
@@ -284,13 +294,13 @@ def _await_verifiers(output: Output, settings: AssaySettings, client: Client, te
 
 
 def _least(settings: AssaySettings, client: Client, terms: Terms) -> int:
-    """Registered accounts that must be eligible."""
+    """How many registered accounts must be eligible."""
     needed = least_eligible(client.connection.chain_id, terms.verifiers, terms.jurors)
     return settings.min_eligible or needed
 
 
 def _address(output: Output, settings: AssaySettings, client: Client) -> str | None:
-    """The account's address, without its password; None where it does not exist yet."""
+    """The account's address, which needs no password; None if the account does not exist yet."""
     try:
         return address_of(settings.account, client.connection.chain_id)
     except AccountError as error:
@@ -299,14 +309,16 @@ def _address(output: Output, settings: AssaySettings, client: Client) -> str | N
 
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """Asks the relays, which must be configured only then. Raises SettingsError, NoRelay."""
+    """Looks up beacon signatures at the relays, which need to be configured only when it is called. Raises
+    SettingsError, NoRelay.
+    """
     network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
     return lambda number: relays_by(settings, network, is_signed).signature(number)
 
 
 def _require_announceable(settings: AssaySettings) -> None:
-    """Raise NotPublic for a bundle address that would be in terms for good and is of this machine only. The parties
-    of a development chain share a machine.
+    """Raise NotPublic if the bundle's address leads only to this machine, because terms cannot be changed
+    once posted. On a development chain, all parties share a machine.
     """
     with closing(Connection(settings.rpc)) as connection:
         if connection.chain_id != DEVELOPMENT_CHAIN:

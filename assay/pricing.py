@@ -1,5 +1,5 @@
-"""What a task will cost and how long it may take (`Price`), as `assay price` prints it, with the cost of recent tasks
-of the chain.
+"""What a task will cost and how long it may take (`Price`). `assay price` prints this with the cost of the
+chain's recent tasks.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from protocol.tasks.usual_solver import SPEED
 
 @dataclass(frozen=True)
 class Price:
-    """What a task with these `terms` costs, in token units, and how that is composed. Its text is the output of
-    `assay price`.
+    """What a task with these `terms` costs, in token units, and the parts of that cost. Its text is the
+    output of `assay price`.
     """
 
     derived: Derived
@@ -50,7 +50,7 @@ class Price:
             for name, value in asdict(terms).items()
             if name in names
         }
-        # Not checked as a file's are: what a market took may be beyond what a file may say.
+        # Not validated: a market may accept terms that a task file may not contain.
         plan = Plan.model_construct(task=run, terms=TermsTable.model_construct(**given))
         operations, state = terms.step_operations, terms.state_bytes
         load = Load(terms.segments, terms.segment_steps, operations, state, bundle_bytes=state)
@@ -63,12 +63,12 @@ class Price:
 
     @property
     def escrow(self) -> int:
-        """What posting locks; the unused part comes back."""
+        """The amount that posting locks; the unused part comes back."""
         return self.terms.escrow(self.derived.place.parameters.draw_fee)
 
     @property
     def stake(self) -> int:
-        """Of the solver."""
+        """The solver's stake."""
         return self.terms.stake
 
     @property
@@ -78,20 +78,20 @@ class Price:
 
     @property
     def trust(self) -> TrustPrice:
-        """What trust in the result costs, in parts."""
+        """The parts of what trust in the result costs."""
         return self.derived.trust
 
     @property
     def share(self) -> float:
-        """What trust costs, over the budget."""
+        """The cost of trust as a share of the budget."""
         return float(self.trust.shares(self.budget)["total"])
 
     def lines(self) -> list[str]:
-        """For people: costs, then times."""
+        """The price in words: costs, then times."""
         return [*_costs(self), *_times(self.derived, self.terms)]
 
     def report(self) -> dict[str, Any]:
-        """For programs."""
+        """The price as data for JSON."""
         return {
             "budget": self.budget,
             "escrow": self.escrow,
@@ -106,9 +106,9 @@ class Price:
 
 
 def price(context: Context, file: Path) -> None:
-    """Print the cost of the task in a file, in parts, and how long its stages take; whether a solver with default
-    settings takes it; and the cost of the newest tasks of the chain, if one is reachable. Raises SourceError,
-    CaptureError, NoRecommendation, TermsError.
+    """Print the cost of the task in a file, in parts, and how long its stages take. Also says whether a
+    solver with default settings takes it, and what the chain's newest tasks cost, if one is reachable. Raises
+    SourceError, CaptureError, NoRecommendation, TermsError.
     """
     settings, output, description = context.settings, context.output, read(file)
     with reached(context) as client:

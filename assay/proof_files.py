@@ -1,4 +1,4 @@
-"""Proofs of results on disk: beside the state, and in its header."""
+"""Proofs of results on disk: in a file next to the state, and in the state's header."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from protocol.node.home import Home
 from protocol.tasks.bundles.write import MANIFEST
 
 MAX_METADATA: Final = 90_000_000
-"""Bytes: safetensors reads no header above 100,000,000."""
+"""Most bytes of a proof in a header: safetensors reads no header above 100,000,000."""
 
 
 def proof_of(client: Client, home: Home, result: Result) -> Proof:
@@ -45,7 +45,7 @@ def metadata(proof: Proof) -> dict[str, str]:
 
 
 def save(proof: Proof, folder: Path) -> Path:
-    """Write `proof.json` into a folder, completely or not at all; its path."""
+    """Write `proof.json` into a folder, completely or not at all, and return its path."""
     path = folder / "proof.json"
     write_atomically(path, proof.text.encode())
     return path

@@ -1,7 +1,8 @@
-"""Proof files: what the contracts say of a result, in one JSON document (encoding.md section 7).
+"""Proof files: what the contracts say about a result, in one JSON document (encoding.md section 7).
 
-A proof is a claim, and nothing in it is trusted: `differing` names the first field that contradicts the chain,
-`require_consistent` the first that contradicts what follows from the chain. `proving` reads the chain.
+A proof is a claim, and nothing in it is trusted. `differing` names the first field that contradicts the
+chain; `require_consistent` names the first field that contradicts what follows from the chain. `proving`
+reads the chain.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from protocol.tasks.task import MAX_SEGMENTS, MAX_TENSORS, Terms
 
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 27
-"""Bytes of a proof file: 70 for each of 2^20 segments and 16 MiB of manifest, with room."""
+"""Most bytes of a proof file: 70 for each of 2^20 segments and 16 MiB of manifest, with a margin."""
 METADATA: Final = "assay.proof"
-"""Key of a safetensors file's metadata that holds the text of a proof."""
+"""The key under which a safetensors file's metadata holds the text of a proof."""
 MAX_GAMES: Final = 1 << 16
 MAX_LOOKS: Final = 1 << 8
 
@@ -35,7 +36,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")]
 
 
 def _terms_of(given: object) -> Terms:
-    """Terms from a proof's object. Raises ValueError."""
+    """The terms in a proof's JSON object. Raises ValueError."""
     if isinstance(given, Terms):
         return given
     kinds = {field.name: field.type for field in fields(Terms)}
@@ -64,7 +65,9 @@ class _Model(BaseModel):
 
 
 class SeatFact(_Model):
-    """A seat, or a look, by its number. `attestation` is the word that the board keeps of what it attested."""
+    """A seat or a look, by its number. `attestation` is the 32-byte word that the board keeps of its
+    attestation.
+    """
 
     number: Count
     account: Address
@@ -75,7 +78,9 @@ class SeatFact(_Model):
 
 
 class GameFact(_Model):
-    """A game, by its number: its progress, and how it ended. Segment and step are 0 where none was reached."""
+    """A game, by its number: its progress, and how it ended. Segment and step are 0 if the game did not reach
+    any.
+    """
 
     number: Count
     challenger: Address
@@ -86,7 +91,7 @@ class GameFact(_Model):
 
 
 class TaskFacts(_Model):
-    """What the contracts say of a task at one block. Amounts are token units."""
+    """What the contracts say about a task at one block. Amounts are token units."""
 
     id: Annotated[int, Field(ge=1, lt=1 << 63)]
     status: Literal["submitted", "settled"]
@@ -110,9 +115,9 @@ class BlockFact(_Model):
 
 
 class Proof(_Model):
-    """A proof file. `final`: the task is settled, in a block that is final. `segment_roots` are r_0 … r_K, None where
-    nobody served them; `tensor_roots` those of the result's tensors, in the order of the manifest's state; `manifest`
-    is the text of the bundle's, whose SHA-256 the terms name.
+    """A proof file. `final` says that the task is settled, in a block that is final. `segment_roots` are r_0
+    … r_K, or None if nobody served them. `tensor_roots` are those of the result's tensors, in the order of
+    the manifest's state. `manifest` is the text of the bundle's manifest, whose SHA-256 is in the terms.
     """
 
     format: Literal["assay-proof"] = "assay-proof"
@@ -127,22 +132,22 @@ class Proof(_Model):
 
     @property
     def text(self) -> str:
-        """The file's text."""
+        """The text of the file."""
         return self.model_dump_json(indent=1) + "\n"
 
     @property
     def roots(self) -> list[bytes] | None:
-        """`segment_roots` as bytes."""
+        """The `segment_roots` as bytes."""
         return None if self.segment_roots is None else [word(root) for root in self.segment_roots]
 
 
 def word(text: str) -> bytes:
-    """The bytes of a `Hash`."""
+    """The 32 bytes of a `Hash`."""
     return bytes.fromhex(text.removeprefix("0x"))
 
 
 def load_proof(path: Path) -> Proof:
-    """The proof in a file. Raises ProofMalformed."""
+    """Read the proof in a file. Raises ProofMalformed."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -152,7 +157,7 @@ def load_proof(path: Path) -> Proof:
 
 
 def parse_proof(data: str | bytes, what: str) -> Proof:
-    """The proof in a text; nothing of it was compared with anything. Raises ProofMalformed."""
+    """Parse a proof, without comparing it with anything. Raises ProofMalformed."""
     if len(data) > MAX_BYTES:
         raise _malformed(what, f"at most {MAX_BYTES} bytes", "more")
     try:
@@ -163,7 +168,9 @@ def parse_proof(data: str | bytes, what: str) -> Proof:
 
 
 def differing(said: BaseModel, found: BaseModel, where: str) -> tuple[str, Any, Any] | None:
-    """The first field of a proof that differs from what was found: its path, what was found, what the proof says."""
+    """The first field of a proof that differs from what was found: its path, what was found, and what the
+    proof says.
+    """
     return _differing(said.model_dump(mode="json"), found.model_dump(mode="json"), where)
 
 
@@ -182,8 +189,8 @@ def _differing(said: Any, found: Any, where: str) -> tuple[str, Any, Any] | None
 
 
 def require_consistent(proof: Proof) -> Manifest:
-    """The bundle's manifest. `proof.task` is as the chain says: everything else in a proof must hash to its values.
-    Raises ProofMismatch.
+    """Check everything in a proof that must hash to values of `proof.task`, which was already compared with
+    the chain. Returns the bundle's manifest. Raises ProofMismatch.
     """
     task, terms = proof.task, proof.task.terms
     digest = sha256(proof.manifest.encode(errors="surrogatepass")).digest()

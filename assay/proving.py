@@ -22,7 +22,9 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Compared:
-    """What was compared of a proof, and what the chain says now, besides the proof: one sentence each."""
+    """The outcome of comparing a proof: what was and was not compared, one sentence each, and the task's
+    present state on the chain.
+    """
 
     manifest: Manifest
     status: TaskStatus
@@ -38,7 +40,7 @@ def prove(
     tensor_roots: Sequence[bytes],
     manifest: bytes,
 ) -> Proof:
-    """A proof of a task's result, whose tensors have these roots. Raises ResultError, ChainError."""
+    """Make a proof of a task's result, whose tensors have these roots. Raises ResultError, ChainError."""
     with client.connection.view() as block:
         view = client.market.task(task)
         require_result(view)
@@ -62,8 +64,8 @@ def prove(
 
 
 def compare_contracts(connection: Connection, proof: Proof) -> tuple[list[str], list[str]]:
-    """Compare the contracts of a proof with this package's; sentences on what was compared, and what was not. Raises
-    WrongChain, ProofMismatch, UnknownArithmetic.
+    """Compare the contracts of a proof with this package's. Returns sentences on what was compared, and on
+    what was not. Raises WrongChain, ProofMismatch, UnknownArithmetic.
     """
     deployment = proof.deployment
     connection.require_chain(deployment.chain_id)
@@ -82,10 +84,10 @@ def compare_contracts(connection: Connection, proof: Proof) -> tuple[list[str], 
 
 
 def compare(client: Client, proof: Proof) -> Compared:
-    """Compare a proof's statements on its task with the contracts. A settled task cannot change, so it is read at the
-    newest block; an unsettled one at the proof's block.
+    """Compare a proof's statements about its task with the contracts. A settled task cannot change, so it is
+    read at the newest block; an unsettled one is read at the proof's block.
 
-    Raises ProofMismatch, ResultError where the node has no state of that block, ChainError.
+    Raises ProofMismatch, ChainError, and ResultError if the node no longer has the state of that block.
     """
     connection, said = client.connection, proof.task
     at = _standing(connection, proof.block)
@@ -128,7 +130,7 @@ def compare(client: Client, proof: Proof) -> Compared:
 
 
 def _standing(connection: Connection, said: BlockFact) -> Block:
-    """The chain's block of this number. Raises ProofMismatch."""
+    """The chain's block of this number, if the proof's block still stands. Raises ProofMismatch."""
     newest = connection.block()
     if said.number > newest.number:
         raise ProofMismatch(
@@ -146,7 +148,7 @@ def _fact(block: Block) -> BlockFact:
 
 
 def _facts(client: Client, view: TaskView) -> TaskFacts:
-    """What the contracts say of a task. Inside of a view."""
+    """What the contracts say about a task. Must be called inside a view."""
     client.audit.ahead([view.task])
     terms, audit = client.market.terms(view.task), client.audit.audit(view.task)
     games = games_on(client, [view.task])

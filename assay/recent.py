@@ -1,4 +1,4 @@
-"""What recent tasks of a deployment cost: budget, winning price and operations, the last ones first."""
+"""What recent tasks of a deployment cost: budget, winning price and operations, the newest tasks first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.task import Terms, TermsError
 
 LAST: Final = 20
-"""Number of tasks to look at, in few requests."""
+"""Number of tasks to look at, which takes few requests."""
 UNSOLD: Final = (TaskStatus.NONE, TaskStatus.BIDDING, TaskStatus.REFUNDED)
 
 
 @dataclass(frozen=True)
 class RecentTask:
-    """A task of the deployment: token units and scalar operations of the whole training. `price` is the winning bid's,
-    None where nobody has won.
+    """A task of the deployment: token units, and scalar operations of the whole training. `price` is that of
+    the winning bid, None if nobody has won.
     """
 
     task: int
@@ -30,7 +30,7 @@ class RecentTask:
     price: int | None
 
     def line(self) -> str:
-        """For people."""
+        """The task in words."""
         sold = "not sold" if self.price is None else f"sold at {_tokens(self.price)}"
         if self.price is not None:
             sold += f", {_tokens(self.price * 10**12 // self.operations)} for 10^12 operations"
@@ -39,7 +39,7 @@ class RecentTask:
 
 
 def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
-    """The newest tasks, no matter who posted them. Raises ChainError."""
+    """The newest tasks of all submitters. Raises ChainError."""
     market = client.market
     newest = market.tasks()
     tasks = range(newest, max(0, newest - last), -1)
@@ -50,12 +50,12 @@ def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
 
 
 def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
-    """Those that somebody won for a price."""
+    """The tasks that somebody won for a price."""
     return [Sold(one.operations, one.price) for one in tasks if one.price]
 
 
 def _recent(client: Client, task: int) -> RecentTask | None:
-    """A task; None for a stranger's terms that are not valid here."""
+    """One task; None if its terms are not valid here, because strangers may post anything."""
     view = client.market.task(task)
     try:
         terms = client.market.terms(task)
@@ -66,7 +66,7 @@ def _recent(client: Client, task: int) -> RecentTask | None:
 
 
 def operations_of(terms: Terms) -> int:
-    """Of the whole training."""
+    """Scalar operations of the whole training."""
     return terms.steps * terms.step_operations
 
 

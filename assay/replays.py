@@ -1,7 +1,7 @@
 """Replaying a task's segments and comparing their states with what its solver committed.
 
-Each segment is replayed from the committed state before it, so a false one is found where it is, whatever follows.
-Pure except for the executor: a source of committed states is passed in.
+Each segment is replayed from the committed state before it, so each false segment is found independently of
+the others. Pure except for the executor: a source of committed states is passed in.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from protocol.execution.replay import Executor, OnStep, first_step, run_steps
 from protocol.program.step import State, StepProgram
 
 StateAt = Callable[[int], State]
-"""The committed state after a segment (0: the initial one, which is always available). Raises NotHeld."""
+"""Returns the committed state after a segment (0: the initial one, which is always available). Raises
+NotHeld.
+"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One replayed segment. Where it is false, `tensors` names those of its last state that differ, None where nobody
-    serves the committed state.
+    """The outcome of replaying one segment. If it is false, `tensors` names the tensors of its last state
+    that differ; None if nobody serves the committed state.
     """
 
     segment: int
@@ -36,7 +38,7 @@ class Finding:
         return self.committed == self.computed
 
     def line(self) -> str:
-        """For people."""
+        """The finding in words."""
         if self.equal:
             return f"segment {self.segment}: equal, state root {self.computed.hex()}"
         where = "" if self.tensors is None else f"; they differ in {', '.join(self.tensors)}"
@@ -46,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Run:
-    """How a task is run."""
+    """The program, the executor and the segment length of a task's replays."""
 
     program: StepProgram
     executor: Executor
@@ -54,15 +56,15 @@ class Run:
     on_step: OnStep
 
     def segment(self, number: int, before: State) -> State:
-        """The state after a segment."""
+        """Replay a segment and return the state after it."""
         first = first_step(number, self.segment_steps)
         return run_steps(self.executor, before, first, self.segment_steps, self.on_step)
 
     def compare(
         self, segments: Sequence[int], roots: Sequence[bytes], state_at: StateAt
     ) -> Iterator[Finding]:
-        """Replay some segments, counted from 1 and ascending, against the committed roots r_0 …. Raises NotHeld where
-        nobody serves the state before a segment.
+        """Replay some segments, counted from 1 and ascending, against the committed roots r_0 …. Raises
+        NotHeld if nobody serves the state before a segment.
         """
         kept: tuple[int, State] | None = None
         for segment in segments:
@@ -92,8 +94,8 @@ class Run:
 
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
-    """Where the first false segment of a run is, from its solver's commitments: sizes of segment trees with their
-    roots. Our own roots tell which of these are right. None where all are.
+    """The range of segments that contains the first false one; None if all are right. `own` are the roots of
+    our own replay, `commitments` the sizes and roots of the segment trees that the solver committed.
     """
     right = 1
     for size, root in sorted(commitments):

@@ -1,4 +1,6 @@
-"""Fetching a task's final state from the parties that hold it, without trust: its root must be the one on the chain."""
+"""Fetches a task's final state from the parties that hold it. They need not be trusted: its root must be the
+one on the chain.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ WITH_RESULT = (TaskStatus.SUBMITTED, TaskStatus.SETTLED)
 
 @dataclass(frozen=True)
 class Result:
-    """The state after the last step, by name. `final` is False while it may still be challenged."""
+    """The state after the last step, by tensor name. `final` is False while it may still be challenged."""
 
     task: int
     status: TaskStatus
@@ -46,9 +48,9 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """The committed result of a task. Its bundle is read, and servers are asked, within `limits`: first the solver's,
-    then those of accounts that attested that they hold it. They are also asked for the bundle if it is not at the
-    address in the terms. Raises ResultError, BundleError, ChainError.
+    """Fetch the committed result of a task. Its bundle is read, and servers are asked, within `limits`: first
+    the solver's, then those of accounts that attested that they hold the result. They are also asked for the
+    bundle if it is not at the address in the terms. Raises ResultError, BundleError, ChainError.
     """
     view = client.market.task(task)
     require_result(view)
@@ -62,7 +64,7 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
 
 
 def require_result(view: TaskView) -> None:
-    """Raise ResultError for a task that has no result, or none any more."""
+    """Raise ResultError for a task that has no result, or no longer has one."""
     if view.status not in WITH_RESULT:
         raise ResultError(
             f"task {view.task}",
@@ -73,7 +75,9 @@ def require_result(view: TaskView) -> None:
 
 
 def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None) -> Path:
-    """Write `state.safetensors` into a folder, completely or not at all, with `metadata` in its header; its path."""
+    """Write `state.safetensors` into a folder, completely or not at all, with `metadata` in its header.
+    Returns its path.
+    """
     path = folder / "state.safetensors"
     said = {"task": str(result.task), **(metadata or {})}
     write_atomically(path, safetensors_of(result.program, result.state, said))
@@ -81,8 +85,8 @@ def save(result: Result, folder: Path, metadata: Mapping[str, str] | None = None
 
 
 def save_history(result: Result, folder: Path) -> Path | None:
-    """Write the metrics of the last steps, as far as the state keeps them, into `metrics.csv` in a folder; its path, or
-    None where it keeps none.
+    """Write the metrics of the last steps, if the state keeps them, into `metrics.csv` in a folder. Returns
+    its path, or None if the state keeps none.
     """
     table = result.program.history(result.state)
     if not table:

@@ -16,32 +16,36 @@ from protocol.node.party.settings import ConnectionSettings, WebUrl
 
 
 class AssaySettings(ConnectionSettings):
-    """Options of an operator; each command uses some of them."""
+    """The options of all `assay` commands; each command uses some of them."""
 
     account: str = "dev:0"
     host: str = "127.0.0.1"
     """Where `assay serve` and `assay beacon` listen."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
     beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702
-    """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
+    """Port of `assay beacon`, on the same host, and of the beacon of `assay devnet`, which only this machine
+    can reach.
+    """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat and
-    juror, on a development chain one. An account has one seat at a time.
+    """Registered accounts that must be eligible for a task before it is posted. Empty: three per seat and
+    juror, or one on a development chain. An account has one seat at a time.
     """
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
-    """Seconds that `assay submit --wait` waits for them."""
+    """Seconds that `assay submit --wait` waits for enough eligible accounts."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
-    """Gwei per gas from which a task's amounts are derived; empty: twice the chain's present price, rounded up to a
-    digit, and at least what is assumed for a rollup.
+    """Gwei per gas from which a task's amounts are derived. Empty: twice the chain's present price, rounded
+    up to one digit, but at least the price assumed for a rollup.
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
-    """Tokens for one of the chain's coin, in which gas is paid; empty: as assumed."""
+    """Tokens for one of the chain's coin, in which gas is paid; empty: the assumed price."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where `assay verify` replays; auto: on a CUDA device if torch has one. The bits are the same."""
+    """Where `assay verify` replays; auto: on a CUDA device if torch has one. Every device gives the same
+    bits.
+    """
     bundles_url: WebUrl | None = None
-    """Public address of the bundle server, if it is not http://<host>:<port>."""
+    """Public address of the bundle server, if it differs from http://<host>:<port>."""
 
     @property
     def bundle_base(self) -> str:

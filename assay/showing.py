@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE: Final = 10.0
 SHORTEST_PAUSE: Final = 1.0
-"""Seconds between two looks."""
+"""Least seconds between two looks at the chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What to print: lines for people, the tasks for programs, and whether the requested task is over."""
+    """What to print: lines for people, reports for JSON, and whether the requested task is over."""
 
     lines: tuple[str, ...]
     reports: tuple[TaskStatusReport, ...]
@@ -33,8 +33,8 @@ class Shown:
 
 
 def show(context: Context, task: int | None, past: bool = False) -> None:
-    """Print the state of one task, or of all that are not over, with `past` of those too: under the named contracts,
-    otherwise under all of the chain.
+    """Print the state of one task, or of all open tasks; with `past`, also of those that are over. If no
+    deployment is named, all known deployments of the chain are included.
     """
     with context.client() as client:
         shown = _look(context, _places(context, client), task, past)
@@ -44,8 +44,8 @@ def show(context: Context, task: int | None, past: bool = False) -> None:
 
 
 def watch(context: Context, task: int | None, past: bool = False) -> None:
-    """Print again with each block, until Ctrl-C or, for one task, until it is over. Without a terminal each change is
-    printed once. Raises SettingsError with `--json`.
+    """Print the state again with each block, until Ctrl-C or, for a single task, until it is over. Without a
+    terminal, each change is printed once. Raises SettingsError with `--json`.
     """
     if context.output.as_json:
         raise SettingsError(
@@ -70,7 +70,9 @@ def watch(context: Context, task: int | None, past: bool = False) -> None:
 
 @contextmanager
 def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
-    """Redraws lines over those before, on a terminal; elsewhere prints them when they change."""
+    """A function that shows lines: on a terminal it redraws them in place, elsewhere it prints them when they
+    change.
+    """
     if not sys.stdout.isatty():
         last: list[tuple[str, ...]] = []
 
@@ -89,7 +91,7 @@ def _drawing(context: Context) -> Iterator[Callable[[tuple[str, ...]], None]]:
 
 
 def _places(context: Context, client: Client) -> list[Client]:
-    """The contracts to look at."""
+    """A client of each deployment to look at."""
     return [client, *(client.for_deployment(one) for one in context.others(client))]
 
 
@@ -119,7 +121,7 @@ def _look(context: Context, places: list[Client], task: int | None, past: bool) 
 
 
 def _tasks(place: Client, task: int | None, past: bool) -> tuple[list[int], int]:
-    """The tasks to report, and how many are over and left out."""
+    """The tasks to report, and how many tasks are over but not among them."""
     if task is not None:
         return [task], 0
     tasks, count = open_tasks(place)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODULE = "assay_task_source"
 PROTOCOL = str(Path(protocol.__path__[0])) + os.sep
 LOADING = (__file__, "<frozen importlib")
-"""Frames of these files run the submitter's file; they are not part of it."""
+"""Frames of these files load the submitter's file; tracebacks leave them out."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class Captured:
 
 
 def captured(description: Description) -> Captured:
-    """What a task file describes. Raises SourceError, StartError, CaptureError."""
+    """Capture the step that a task file describes. Raises SourceError, StartError, CaptureError."""
     start = None if description.start is None else read_start(description.start)
     seed = seed_of(description.task, start)
     return Captured(description, build(description, start), seed)
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """The captured step of all K C steps, which continues from `start`. Raises SourceError, and CaptureError for
-    operations without a program.
+    """The captured step for all K C steps, continuing from `start` if given. Raises SourceError, and
+    CaptureError for operations that cannot be captured.
     """
     from protocol.capture import CapturedStep
 
@@ -79,7 +79,7 @@ def build(description: Description, start: Start | None = None) -> CapturedStep:
 
 
 def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | None:
-    """What the submitter's function says of a final state; None if the file names no such function."""
+    """The result of the submitter's evaluation of a final state; None if the file names no such function."""
     name = description.result.evaluate
     if name is None:
         return None
@@ -90,9 +90,9 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
 
 @contextmanager
 def told(source: Path) -> Iterator[None]:
-    """Raise SourceError for an error in the submitter's code, with the traceback of that file.
+    """Turn errors of the submitter's code into a SourceError with the traceback of that file.
 
-    Errors of this project pass, as do defects: unintended errors of `protocol`.
+    Errors of this project pass unchanged. So do unintended errors of `protocol`, which are defects.
     """
     try:
         yield
@@ -117,7 +117,7 @@ def _takes(function: Callable[..., Any], options: Mapping[str, Any]) -> bool:
 
 
 def _function(source: Path, name: str) -> Callable[..., Any]:
-    """A function of a Python file; runs the file."""
+    """Run a Python file and return one of its functions."""
     spec = importlib.util.spec_from_file_location(MODULE, source)
     if spec is None or spec.loader is None:
         raise SourceError(
@@ -127,7 +127,7 @@ def _function(source: Path, name: str) -> Callable[..., Any]:
             remedy="name it in task.source",
         )
     module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE] = module  # dataclasses and their like look their module up
+    sys.modules[MODULE] = module  # dataclasses and others look up their module
     with told(source):
         spec.loader.exec_module(module)
     found = getattr(module, name, None)

@@ -1,4 +1,6 @@
-"""`assay split`: a task's step becomes a job of several lanes, a folder that `solver lane` trains. No chain."""
+"""`assay split`: turns a task's step into a job of several lanes, a folder that `solver lane` trains. No
+chain.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ def split(
     most_exponent: int,
     steps: int | None = None,
 ) -> None:
-    """Capture the step of a task file and write the job's folder; with it a file of members for trying it on one
-    machine, with development accounts. Each lane trains `steps`, by default the task's.
+    """Capture the step of a task file and write the job's folder. It includes a file of members with
+    development accounts, for trying the job on one machine. Each lane trains `steps` steps, by default the
+    task's.
 
     Raises SourceError, CaptureError, LanesError, JobError, PlanError.
     """
@@ -84,7 +87,7 @@ def split(
 
 
 def density_of(text: str) -> Fraction:
-    """The density that an option says, such as 1/8. Raises PlanError."""
+    """Parse a density option such as 1/8. Raises PlanError."""
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError) as error:

@@ -1,7 +1,7 @@
-"""Where a training begins that continues another task's result: that task's final state, weights and moments, from
-memory or from the folder that `assay result` and `assay watch` write.
+"""The start of a training that continues another task's result: that task's final state, weights and moments,
+from memory or from the folder that `assay result` and `assay watch` write.
 
-The state is the submitter's choice and needs no proof: its terms commit to what a task begins with.
+The submitter may choose any state, so no proof is needed: the terms commit to the task's initial state.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Start:
 
     state: dict[str, Tensor]
     what: str
-    """Names it in errors."""
+    """Names this start in errors."""
 
     @property
     def seed(self) -> int:
-        """The key of all random numbers of that task. Raises StartError where the state has none."""
+        """The key of that task's random numbers. Raises StartError if the state has none."""
         key = self.state.get("key")
         if key is None or key.numel() != 2:
             raise StartError(
@@ -44,7 +44,7 @@ class Start:
 
 
 def read_start(folder: Path) -> Start:
-    """The state in the folder of a result, or in its file. Raises StartError."""
+    """Read the final state from the folder of a result, or from its file. Raises StartError."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -64,8 +64,8 @@ def read_start(folder: Path) -> Start:
 
 
 def seed_of(task: RunTable, start: Start | None) -> int:
-    """The task's seed: the named one; otherwise that of the task it continues plus one, and 0 without such a task.
-    Raises StartError for the earlier task's own seed, with which all batches would be drawn again.
+    """The task's seed: the given one; without one, the seed of the task it continues plus one, or 0. Raises
+    StartError if the given seed is that of the earlier task, because all batches would be drawn again.
     """
     if start is None:
         return task.seed

@@ -1,4 +1,6 @@
-"""A task on the chain: state, parties, deadlines, seats, games and the paths they took (`task_status`)."""
+"""The status of a task on the chain: state, parties, deadlines, seats, games and the call paths of games
+(`task_status`).
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,12 @@ from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
 
 UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
-"""There are no games on tasks that were not submitted."""
+"""In these statuses there are no games, because the task was not submitted."""
 
 
 def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:
-    """The status of tasks by id, all at one block; `brief` without seats, looks and games of those that are over.
-    Raises ChainError (Reverted: UnknownTask).
+    """The status of these tasks, all at one block. With `brief`, seats, looks and games of tasks that are
+    over are left out. Raises ChainError (Reverted: UnknownTask).
     """
     with client.connection.view() as block:
         client.market.ahead(tasks)
@@ -53,8 +55,8 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
 
 
 def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
-    """The status of one task, given its games and the call instructions that each descended into; inside of a view of
-    the block at second `now`. Raises ChainError.
+    """The status of one task. `games` are its games with the call instructions that each descended into;
+    `now` is the block's time. Must be called inside a view of that block. Raises ChainError.
     """
     client.game.ahead(games)
     found = [_game(client.game.game(game), path, now) for game, path in games.items()]
@@ -62,7 +64,7 @@ def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], n
 
 
 def open_tasks(client: Client) -> tuple[list[int], int]:
-    """The tasks that are not over, and how many there are in all. Raises ChainError."""
+    """The tasks that are not over, and the number of all tasks. Raises ChainError."""
     with client.connection.view():
         tasks = range(1, client.market.tasks() + 1)
         statuses = client.market.statuses(tasks)
@@ -85,7 +87,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
 
 
 def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
-    """What the market alone knows."""
+    """The part of the status that the market alone knows."""
     terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {
@@ -119,7 +121,7 @@ def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
 
 
 def segments_to_replay(seat: Seat, audit: AuditView, terms: Terms) -> list[int]:
-    """The segments of a drawn seat, in its order; of a look the one."""
+    """The segments of a drawn seat, in its order; for a look, its one segment."""
     each = terms.segments_per_verifier
     if not is_look(seat.number):
         return list(segments_of(audit.seed, seat.number, terms.segments, each))
@@ -155,7 +157,7 @@ def _jury(client: Client, view: TaskView, terms: Terms, now: int) -> JuryStatus 
 
 
 def awaited(claim: ItemClaim, jury: JuryView, terms: Terms, now: int) -> tuple[JuryStep, int | None]:
-    """What an open jury waits for, and the seconds left for it; IJuries.close uses the same times."""
+    """What an open jury waits for, and the seconds left for it. The times are those of IJuries.close."""
     if jury.pending:
         return JuryStep.DRAW, None
     steps = [(JuryStep.VOTES, jury.until)]
@@ -176,14 +178,14 @@ def _most_bid(view: TaskView, terms: Terms, now: int) -> int | None:
 
 
 def games_on(client: Client, tasks: Collection[int]) -> list[GameState]:
-    """The games on these tasks, by number. Inside of a view."""
+    """The games on these tasks, in the order of their numbers. Must be called inside a view."""
     numbers = range(1, client.game.games() + 1) if tasks else range(0)
     client.game.ahead(numbers)
     return [state for state in map(client.game.game, numbers) if state.task in tasks]
 
 
 def _games(client: Client, tasks: Collection[int], now: int) -> defaultdict[int, list[GameStatus]]:
-    """The games on these tasks, by task."""
+    """The status of the games on these tasks, by task."""
     states = games_on(client, tasks)
     paths = _paths(client) if states else {}
     found: defaultdict[int, list[GameStatus]] = defaultdict(list)
@@ -207,7 +209,7 @@ def _game(state: GameState, path: tuple[int, ...], now: int) -> GameStatus:
 
 
 def _paths(client: Client) -> dict[int, list[int]]:
-    """Call instructions that each game descended into, by game."""
+    """The call instructions that each game descended into, by game."""
     game = client.game
     (topic,) = (topic for topic, event in game.contract.events.items() if event["name"] == "CallSelected")
     contracts = {game.address: game.contract}

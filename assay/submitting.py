@@ -30,13 +30,13 @@ from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
 
 SERVED_SECONDS = 10.0
-"""For the bundle server to answer: it may be starting."""
+"""Seconds for the bundle server to answer, because it may still be starting."""
 FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A captured task whose bundle is under the home folder."""
+    """A captured task whose bundle is in the home folder."""
 
     description: Plan
     bundle: Bundle
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def load(self) -> Load:
-        """What the task requires of its parties."""
+        """The task's requirements on its parties."""
         given, committed = self.description.task, committed_terms(self.bundle)
         tensors = (*self.bundle.state, *self.bundle.dataset, *self.bundle.constants)
         return Load(
@@ -59,11 +59,13 @@ class Prepared:
         )
 
     def derived(self, place: Place, sold: Sequence[Sold] = ()) -> Derived:
-        """All terms of the market, for a deployment. Raises NoRecommendation."""
+        """All market terms for a deployment. Raises NoRecommendation."""
         return Derived.of(self.description, place, self.load, sold)
 
     def terms(self, base: str, derived: Derived) -> Terms:
-        """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
+        """The complete terms; the bundle's address is below `base`, that of the bundle server. Raises
+        TermsError.
+        """
         given, load = self.description.task, self.load
         fields: dict[str, Any] = {
             "thinning": recommended_thinning(given.segment_steps, load.step_operations, load.state_bytes),
@@ -80,7 +82,7 @@ class Prepared:
 
 
 def drafted(captured: Captured, arithmetic: int = ARITHMETIC) -> Prepared:
-    """A captured task that is not written: its program's id stands in place of the bundle's hash."""
+    """A captured task whose bundle is not written. Its program's id is used in place of the bundle's hash."""
     plan, step = captured.plan, captured.step
     bundle = Bundle.of(plan.task.name, step, step.initial_state(captured.seed))
     bundle = replace(bundle, arithmetic=arithmetic)
@@ -95,7 +97,7 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
         bundle_hash = write_bundle(draft.bundle, new)
         folder = home.bundles / bundle_hash.hex()
         if not (folder / MANIFEST).is_file():
-            shutil.rmtree(folder, ignore_errors=True)  # blobs that another command had fetched for it
+            shutil.rmtree(folder, ignore_errors=True)  # blobs of this bundle that another command had fetched
             new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -103,8 +105,8 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
-    """Raises NotServed unless the bundle becomes available within that many seconds at the address in the terms,
-    BundleRefused where it never can.
+    """Raise NotServed unless the bundle becomes available within that many seconds at the address in the
+    terms; raise BundleRefused if the address can never be used.
     """
     limits = Limits(seconds=seconds)
     deadline = time.monotonic() + seconds
@@ -125,7 +127,7 @@ def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
 
 
 def is_private(terms: Terms) -> bool:
-    """Whether only parties that allow the bundle's address can read it."""
+    """Whether only parties that explicitly allow the bundle's address can read it."""
     try:
         open_source(terms.bundle, Limits()).close()
     except BundleRefused:
@@ -134,16 +136,16 @@ def is_private(terms: Terms) -> bool:
 
 
 def is_posted(client: Client, terms: Terms) -> bool:
-    """Whether an interrupted command has sent these terms: `post` then finds the task, or waits for it."""
+    """Whether an interrupted command has sent these terms. If so, `post` finds the task or waits for it."""
     return client.market.interrupted("post", terms.abi()) is not None
 
 
 def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
-    """The account's newest task with these terms that is not over and not noted here (`remember`): posted by an
-    interrupted command whose journal is lost, or from another home folder. Terms count as the same if all `fixed`
-    fields are equal; derived ones may have changed.
+    """The account's newest open task with these terms that is not noted here (`remember`): posted from
+    another home folder, or by an interrupted command whose journal is lost. Terms count as the same if all
+    `fixed` fields are equal, because derived ones may have changed.
 
-    Waits until it is mined. Raises ChainError.
+    Waits until pending transactions are mined. Raises ChainError.
     """
     assert client.sender is not None
     client.sender.await_unknown()
@@ -154,7 +156,7 @@ def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = F
 
 
 def own_unnoted(home: Home, client: Client) -> list[int]:
-    """The account's tasks that are not over and not noted here, the newest first. Raises ChainError."""
+    """The account's open tasks that are not noted here, the newest first. Raises ChainError."""
     tasks = [task for task in open_tasks(client)[0] if not note_of(home, client, task).is_file()]
     with client.connection.view():
         client.market.ask_ahead("taskOf", *([task] for task in tasks))
@@ -166,8 +168,9 @@ def _are_alike(one: Terms, other: Terms, fixed: Collection[str]) -> bool:
 
 
 def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
-    """Lock the escrow and post; the task's id. First shows the beacon's newest round if needed: the market takes no
-    task whose draws might wait for ever. `least` accounts must be eligible for its seats.
+    """Lock the escrow, post the task and return its id. First shows the beacon's newest round to the chain if
+    needed: the market refuses tasks whose draws might never happen. At least `least` accounts must be
+    eligible for its seats.
 
     Raises TooFewVerifiers, NotEnoughTokens, NoRelay, ChainError.
     """
@@ -186,7 +189,7 @@ def escrow_of(client: Client, terms: Terms) -> int:
 
 
 def require_verifiers(client: Client, terms: Terms, least: int) -> None:
-    """Raises TooFewVerifiers where fewer accounts than `least` would take a seat."""
+    """Raise TooFewVerifiers if fewer than `least` accounts would take a seat."""
     found = eligible(client, terms)
     if len(found.accounts) < least:
         raise TooFewVerifiers(

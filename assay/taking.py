@@ -1,4 +1,4 @@
-"""Whether a solver would take a task, checked before posting: by the rule that every solver bids by, with the figures
+"""Checks before posting whether a solver would take a task: by the rule that solvers bid by, with the figures
 of default settings.
 """
 
@@ -12,7 +12,9 @@ from protocol.tasks.task import TOKEN, Terms
 
 
 def require_taken(terms: Terms, figures: Figures) -> None:
-    """Raises NobodyTakes with the rule that such a solver follows, and what to change."""
+    """Raise NobodyTakes, which names the rule that refuses the task and what to change, if a solver with
+    these figures would not bid.
+    """
     decision = decide(terms, figures)
     if isinstance(decision, Refusal):
         raise NobodyTakes(
@@ -24,7 +26,7 @@ def require_taken(terms: Terms, figures: Figures) -> None:
 
 
 def remedy_of(refusal: Refusal, terms: Terms) -> str:
-    """What the submitter may change, in words."""
+    """The advice to the submitter on what to change."""
     least = refusal.least
     if refusal.rule is Rule.TRAINING:
         return f"give a training_period of at least {least} s, or leave it out"
@@ -50,6 +52,6 @@ def remedy_of(refusal: Refusal, terms: Terms) -> str:
 
 
 def _tokens(units: int) -> str:
-    """Rounded up to four digits, so that the value is enough."""
+    """An amount in tokens, rounded up to four digits so that it is sufficient."""
     unit: int = 10 ** max(0, len(str(units)) - 4)
     return f"{-(-units // unit) * unit / TOKEN:.10g}"

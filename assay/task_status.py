@@ -1,4 +1,4 @@
-"""What `assay status` says of a task, for people and for programs. `status` reads it from the chain."""
+"""The report of `assay status` on a task, as text and as data. `status` fills it from the chain."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNTIL: Final = {
     "submitted": ("challenges end", "challenges ended"),
     "unpaid": ("challenges end", "challenges ended"),
 }
-"""What is said of the relevant time, by status: while it is ahead, and once it is past."""
+"""Words for the relevant time, by status: before it, and after it."""
 OVER: Final = {
     "settled": "the solver is paid",
     "void": "not paid, for its seats or its data failed",
     "slashed": "a number of the solver's was wrong",
     "unpaid": "may be challenged still, and is not paid",
 }
-"""What a status means, where its name does not say it."""
+"""Explanations of statuses whose names do not suffice."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class SeatStatus:
-    """One seat, or look. `account` is None if nobody was found; `seconds_left` is None once nothing is awaited from
-    it. If it was `caught`, its lock is lost.
+    """One seat or look. `account` is None if nobody was drawn; `seconds_left` is None once nothing is awaited
+    from it. If it was `caught`, its lock is lost.
     """
 
     seat: int
@@ -57,11 +57,11 @@ class SeatStatus:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Its name in lines."""
         return f"{'look' if is_look(self.seat) else 'seat'} {self.seat}"
 
     def line(self) -> str:
-        """For people."""
+        """The seat in words."""
         left = self.seconds_left
         if self.attested:
             state = "attested, and its lock lost" if self.caught else "attested"
@@ -85,8 +85,9 @@ class JuryStep(StrEnum):
 
 @dataclass(frozen=True)
 class JuryStatus:
-    """A claim of a seat, or look, that it cannot fetch an item, a state by its number or the constants (None), and the
-    votes on it, of `jurors`. `seconds_left` is the time for what is `awaited`, None for a draw and the verdict.
+    """A claim by a seat or look that it cannot fetch an item, and the votes on it by `jurors` jurors. The
+    item is a state by its number, or the constants (None). `seconds_left` is the time for what is `awaited`;
+    None for a draw and the verdict.
     """
 
     seat: int
@@ -98,7 +99,7 @@ class JuryStatus:
     seconds_left: int | None
 
     def line(self) -> str:
-        """For people."""
+        """The claim in words."""
         item = "the constants" if self.state is None else f"state {self.state}"
         left = duration(self.seconds_left or 0)
         votes = f"{self.yes} of {self.jurors} jurors have it, {self.no} do not"
@@ -115,10 +116,11 @@ class JuryStatus:
 
 @dataclass(frozen=True)
 class TaskStatusReport:
-    """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
-    highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
-    waits. Ids are counted by each `market` for itself. `name` is what the submitter calls it, None where its bundle is
-    not in the home folder. An over one may be without seats, looks and games.
+    """One task. Times are seconds from now, None if they do not matter; amounts are token units. `most_bid`
+    is the highest possible next bid, None if no bids are taken any more. `awaited_round` is the beacon's
+    round for which a draw waits. Each `market` counts its own task ids. `name` is what the submitter calls
+    the task, None if its bundle is not in the home folder. For a task that is over, seats, looks and games
+    may be left out.
     """
 
     market: str
@@ -143,7 +145,7 @@ class TaskStatusReport:
     games: tuple[GameStatus, ...]
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """The task in words."""
         yield f"{self._title}{self._until}; checkpoint {self.checkpoints} of {self.segments}"
         yield f"  {self._price}; submitter {self.submitter}"
         if self.most_bid is not None:
@@ -165,11 +167,11 @@ class TaskStatusReport:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can happen to it."""
+        """Whether nothing more can happen to the task."""
         return TaskStatus[self.status.upper()].is_over
 
     def brief(self) -> str:
-        """For people, of a task that is over."""
+        """One line for a task that is over."""
         return f"{self._title}; {self._price}"
 
     @property
@@ -182,7 +184,7 @@ class TaskStatusReport:
 
     @property
     def _until(self) -> str:
-        """The relevant time."""
+        """Words for the time that matters in this status."""
         left = self.seconds_left
         if left is None or self.status not in UNTIL:
             return ""

@@ -1,4 +1,6 @@
-"""`assay try`: the first steps of a task on this machine, exactly and by plain float32 torch side by side. No chain."""
+"""`assay try`: trains the first steps of a task on this machine, exactly and with plain float32 torch side by
+side. No chain.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +31,28 @@ if TYPE_CHECKING:
     from protocol.program.step import State
 
 SHOWN_APART = 0.01
-"""Difference of two losses from which a note is printed."""
+"""A note is printed if the losses differ by at least this fraction."""
 LAST_LINES = 20
-"""Steps whose losses are printed; `--json` has them all."""
+"""Number of steps whose losses are printed; `--json` has them all."""
 TIMED = 5
-"""Steps of torch alone for its time, if the compared steps draw the program's random numbers."""
+"""Number of torch steps that are run only to time them, if the compared steps draw the program's random
+numbers.
+"""
 MEBIBYTE = 1 << 20
 
 
 @dataclass
 class Side:
-    """One way to train: seconds of each step, and most bytes in use during one, None where the system does not say."""
+    """One of the two ways to train: the seconds of each step, and the peak of bytes in use during a step,
+    None if the system does not report it.
+    """
 
     seconds: list[float] = field(default_factory=list)
     peak: int | None = None
 
     @contextmanager
     def measured(self, timed: bool = True) -> Iterator[None]:
-        """One step."""
+        """Measure one step."""
         forget_peak()
         began = time.perf_counter()
         yield
@@ -57,11 +63,13 @@ class Side:
 
     @property
     def each(self) -> float | None:
-        """Seconds of a step; the first one, which prepares kernels, counts only if there is no other."""
+        """The median seconds of a step. The first step, which prepares kernels, counts only if it is the only
+        one.
+        """
         return median(self.seconds[1:] or self.seconds) if self.seconds else None
 
     def words(self) -> str:
-        """For people."""
+        """The times in words."""
         each = "not timed" if self.each is None else f"{self.each:.3g} s a step"
         first = f" (the first {self.seconds[0]:.3g} s)" if len(self.seconds) > 1 else ""
         return each + first
@@ -69,14 +77,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Step:
-    """Losses of one step by the names of their metrics; torch's are empty where it is not compared."""
+    """Losses of one step by the names of their metrics; torch's are empty if torch is not compared."""
 
     step: int
     losses: dict[str, float]
     torch: dict[str, float]
 
     def line(self) -> str:
-        """For people."""
+        """The losses in words."""
         ours = ", ".join(f"{_short(name)} {loss:.6g}" for name, loss in self.losses.items())
         theirs = ", ".join(f"{loss:.6g}" for loss in self.torch.values())
         beside = f"   torch {theirs}   apart {100 * apart(self.losses, self.torch):.2g} %" if theirs else ""
@@ -122,7 +130,7 @@ def _trained(
     plain: Side,
     count: int,
 ) -> list[Step]:
-    """The steps, with their costs."""
+    """Train the steps, and measure their costs."""
     state: State = captured.step.initial_state(captured.seed)
     steps: list[Step] = []
     bar: Any = nullcontext()
@@ -203,7 +211,7 @@ def _short(name: str) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes for people."""
+    """Bytes in words."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

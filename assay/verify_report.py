@@ -1,4 +1,4 @@
-"""What `assay verify` has found, for people and for programs."""
+"""What `assay verify` has found, as text and as data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """Sentences on what was checked, what was not, and what replays have found. `has_proof`: a proof of the task's
-    result was compared with the chain.
+    """Sentences on what was checked and what was not, and the findings of replays. `has_proof` says that a
+    proof of the task's result was compared with the chain.
     """
 
     has_proof: bool
@@ -30,7 +30,7 @@ class Report:
     unchecked: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     first_false: tuple[int, int] | None = None
-    """Between which segments the first false one is, if it is not known exactly."""
+    """The first and last segment that may be the first false one, if it is not known exactly."""
     weights: Weights | None = None
 
     @property
@@ -40,8 +40,8 @@ class Report:
 
     @property
     def code(self) -> ExitCode:
-        """A convicted solver's result is false, whatever was compared; the result of a task that ended otherwise is not
-        what its proof says.
+        """The exit code. If the solver was convicted, its result is false, whatever was compared. If the task
+        ended without a result, its proof no longer holds.
         """
         if not self.equal or self.status is TaskStatus.SLASHED:
             return ExitCode.FRAUD
@@ -52,7 +52,7 @@ class Report:
         return self.has_proof and self.status not in WITH_RESULT
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The report in words."""
         end = ", final" if self.final else ""
         lines = [finding.line() for finding in self.findings]
         if self.first_false is not None:
@@ -73,7 +73,7 @@ class Report:
         return lines
 
     def data(self) -> dict[str, Any]:
-        """For programs."""
+        """The report as data for JSON."""
         weights = self.weights
         return {
             "task": self.task,

@@ -1,7 +1,8 @@
-"""`assay verify`: a task's segments are computed again and compared with the chain; a proof and a file of weights
-too.
+"""`assay verify`: computes a task's segments again and compares them with the chain; also compares a proof
+and a file of weights.
 
-Anyone can do it: it needs no account, no stake and no responding solver. Its output names what was not checked.
+Anyone can do this: it needs no account, no stake and no responding solver. Its output says what was not
+checked.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from protocol.tasks.task import ASSUMED_SPEED, replay_seconds
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments to replay: that many drawn by chance, the named ones, or all."""
+    """Which segments to replay: a number of random ones, the named ones, or all."""
 
     count: int | None = None
     named: tuple[int, ...] = ()
@@ -51,7 +52,9 @@ class Choice:
         return self.count is not None or bool(self.named) or self.every
 
     def of(self, segments: int) -> list[int]:
-        """Of 1 … `segments`, ascending. Raises SettingsError for one that does not exist."""
+        """The chosen segments of 1 … `segments`, ascending. Raises SettingsError for one that does not
+        exist.
+        """
         if self.named and max(self.named) > segments:
             raise SettingsError(
                 "--segment",
@@ -68,7 +71,9 @@ class Choice:
 
 
 def verify(context: Context, target: str | None, weights: Path | None, choice: Choice) -> ExitCode:
-    """Verify a task by its id, or the proof in a file, or in the metadata of `weights`; say what was found."""
+    """Verify a task by its id, or the proof in a file or in the metadata of `weights`, and print the
+    findings.
+    """
     if target is not None and target.isdecimal():
         if weights is not None:
             raise SettingsError(
@@ -99,7 +104,9 @@ def _verify_task(context: Context, client: Client, task: int, choice: Choice) ->
 
 
 def _proof(target: str | None, weights: Path | None) -> Proof:
-    """The proof in a file, or in that of the weights. Raises SettingsError, ProofMalformed, WeightsMalformed."""
+    """The proof in a file, or in the metadata of the weights. Raises SettingsError, ProofMalformed,
+    WeightsMalformed.
+    """
     if target is not None:
         return load_proof(Path(target))
     text = None if weights is None else weights_file.embedded_proof(weights)
@@ -149,8 +156,8 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """What is unknown about the contracts: the maker of a proof may have deployed contracts for it. Raises
-    ProofMismatch where they are not those of the file that the command names.
+    """Sentences on what is unknown about the proof's contracts, because its maker may have deployed them for
+    it. Raises ProofMismatch if the command names a deployment file with other contracts.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:
@@ -175,7 +182,9 @@ def _replay(
     roots: Sequence[bytes] | None,
     report: Report,
 ) -> None:
-    """Replay some of a task's segments into a report. Raises ResultError, NotHeld, BundleError, SelfCheckError."""
+    """Replay some of a task's segments, and add the findings to a report. Raises ResultError, NotHeld,
+    BundleError, SelfCheckError.
+    """
     committed = view.size - 1
     if committed < 1:
         raise ResultError(
@@ -226,7 +235,9 @@ def _replay(
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:
-    """Compare our own roots of all segments with the trees on the chain, where nobody serves the solver's."""
+    """Compare our own roots of all segments with the trees on the chain. Used if nobody serves the solver's
+    roots.
+    """
     last = view.size - 1
     report.checked.append(
         f"all {last} segments were computed again, and their tree compared with the committed root"
@@ -243,8 +254,8 @@ def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: 
 
 
 def _commitments(client: Client, view: TaskView) -> list[tuple[int, bytes]]:
-    """Sizes and roots of the segment trees that a task's solver committed on the way; none if the node does
-    not tell.
+    """Sizes and roots of the segment trees that a task's solver committed during training; none if the node
+    does not provide these events.
     """
     market, connection = client.market, client.connection
     (topic,) = (topic for topic, event in market.contract.events.items() if event["name"] == "Progressed")

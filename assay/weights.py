@@ -1,7 +1,8 @@
-"""Whether a safetensors file holds the tensors of a task's result, bit for bit. It is read tensor by tensor.
+"""Checks whether a safetensors file holds the tensors of a task's result, bit for bit. The file is read
+tensor by tensor.
 
-Names, types and shapes come from the bundle's manifest, whose hash the chain has. A root does not cover them, so two
-tensors of one shape could be swapped.
+Names, types and shapes come from the bundle's manifest, whose hash is on the chain. A root does not cover
+them, so two tensors of one shape could be swapped.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from protocol.commitments import tensor_root
 from protocol.tasks.bundles.manifest import TensorEntry
 
 TYPES: Final = {"f32": "F32", "u8": "U8", "i32": "I32", "u32": "U32", "i64": "I64", "bool": "BOOL"}
-"""Of a manifest, as safetensors names them."""
+"""Names of types in safetensors, by their names in a manifest."""
 
 
 class Opened(Protocol):
-    """What safetensors opens."""
+    """An open safetensors file."""
 
     def keys(self) -> Sequence[str]: ...
     def metadata(self) -> dict[str, str] | None: ...
@@ -34,22 +35,25 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """A compared file: how many tensors it has, all of the result, and the names of the result's others."""
+    """A file whose tensors all match the result: the number of its tensors, and the names of the result's
+    tensors that it lacks.
+    """
 
     tensors: int
     missing: tuple[str, ...]
 
 
 def embedded_proof(path: Path) -> str | None:
-    """The text of the proof in a file's metadata; None without one. Raises WeightsMalformed."""
+    """The text of the proof in a file's metadata; None if there is none. Raises WeightsMalformed."""
     with _opened(path) as file:
         said = file.metadata()
         return None if said is None else said.get(METADATA)
 
 
 def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) -> Weights:
-    """Compare a file with the tensors of a state, which have these names, types, shapes and roots. It may leave some of
-    them out, such as an optimiser's, and has no others. Raises WeightsMalformed, WeightsMismatch.
+    """Compare a file with the tensors of a state that have these names, types, shapes and roots. The file may
+    lack some of them, such as an optimiser's, but may not have others. Raises WeightsMalformed,
+    WeightsMismatch.
     """
     due = {entry.name: (entry, root) for entry, root in zip(state, roots, strict=True)}
     with _opened(path) as file:
@@ -71,7 +75,9 @@ def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) ->
 
 
 def _root(file: Opened, name: str) -> bytes:
-    """Check the bytes in the file: they are a tensor's canonical ones, or differ from it."""
+    """The root of the tensor's bytes in the file. Bytes that are not canonical give another root than the
+    state's tensor.
+    """
     array = np.ascontiguousarray(file.get_tensor(name))
     return tensor_root(array.reshape(-1).view(np.uint8).data)
 

@@ -1,4 +1,6 @@
-"""Writing a fetched and checked result: the state, its proof, the metrics of its last steps, its file's evaluation."""
+"""Writes a fetched and checked result: the state, its proof, and the metrics of its last steps; and runs its
+file's evaluation.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ def write(
     file: Path | None,
     embed: bool = False,
 ) -> dict[str, Any]:
-    """Write it into a folder, print its metrics, and return what programs are told. With the task's `file` its own
-    evaluation runs; `embed` also puts the proof into the state's header. Raises ResultError where it cannot be
-    written, SourceError, ChainError.
+    """Write a result into a folder, print its metrics, and return the data for JSON. If the task's `file` is
+    given, its evaluation runs; `embed` also puts the proof into the state's header. Raises SourceError,
+    ChainError, and ResultError if the result cannot be written.
     """
     proof = proof_files.proof_of(client, home, found)
     try:

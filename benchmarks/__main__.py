@@ -76,7 +76,7 @@ def main() -> None:
         "--record", action="store_true", help="also write docs/performance.md and its plot, after every group"
     )
     arguments = parser.parse_args()
-    keep_memory()  # as every command that trains or simulates; the references run with it too
+    keep_memory()  # like every command that trains or simulates; it applies to the references too
     measured_at = where()
     found = {}
     for group in arguments.rows:

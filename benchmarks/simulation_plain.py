@@ -25,8 +25,8 @@ FIRST_SOLVER = 2
 
 
 def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
-    """Winner and price, or None. The lowest ask opens at 9/10 of the budget or its ask; the two lowest then
-    undercut each other by 2 %.
+    """Winner and price, or None. The bidder with the lowest ask opens at 9/10 of the budget, or at its ask if that
+    is higher; the two lowest then undercut each other by 2 %.
     """
     pair = sorted(range(len(asks)), key=asks.__getitem__)[:2]
     if asks[pair[0]] > budget:

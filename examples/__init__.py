@@ -1,1 +1,1 @@
-"""Example tasks to submit: for each a TOML file with the terms and a Python file with the training code."""
+"""Example tasks: Python files with the training code, and TOML files with the terms for `assay submit`."""

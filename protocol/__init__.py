@@ -1,1 +1,1 @@
-"""What every party must agree on, bit for bit. Imports none of the parties."""
+"""The rules, formats and computations on which all parties agree, bit for bit. Imports none of the parties."""

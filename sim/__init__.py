@@ -1,4 +1,4 @@
-"""Economics: the protocol's agents simulated over its own mechanism, in integer token units.
+"""Economics: simulated agents play against a model of the contracts, in exact integer token units.
 
 For notebooks: `sim.run("baseline", runs=100, params={"stake": "100:5000:20"})` plays a study and returns its `Results`.
 Both are loaded on first use, because they import NumPy and Arrow.

@@ -28,14 +28,14 @@ from sim.sweeping.workers import Workers, cores, here, pool
 
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
-"""Task-rounds that this process plays in less time than a pool takes to start."""
+"""Up to this many task-rounds, playing in this process is faster than starting a pool."""
 _MOST_FAILED: Final = 20
-"""Most failed claims that are printed."""
+"""Maximum number of failed claims to print."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A command line of `sim run` or `sim sweep`."""
+    """The arguments of `sim run` or `sim sweep`."""
 
     study: str
     params: tuple[str, ...]
@@ -176,7 +176,7 @@ def _workers(asked: Asked, question: Plan) -> Workers:
 
 
 def _conclude(results: Results, output: Output) -> dict[str, Any]:
-    """Write the report, print the findings, and return them for programs."""
+    """Write the report, print the findings, and return both as JSON data."""
     path = write_report(results)
     verdict, findings = results.answer, results.answer.findings
     claims = verdict.ordered

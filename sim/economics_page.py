@@ -33,12 +33,12 @@ RESULTS: Final = Path("build/sim")
 BUDGET: Final = 100 * CHAIN_TOKEN
 DAY: Final = 86_400
 WIDEST: Final = 10
-"""Claims of each study that the page shows: those with the widest tolerance."""
+"""Number of claims that the page shows for each study: those with the widest tolerance."""
 _SIZES: Final = (5, 10, 20, 60, 120, 300, 1000)
 
 Kept = Mapping[str, Mapping[str, Any]]
 Drawn = Mapping[str, str]
-"""Contents of the figures' files by name."""
+"""Contents of the figure files, by file name."""
 
 
 def gather(results: Path) -> tuple[Kept, Drawn]:
@@ -79,7 +79,7 @@ def gather(results: Path) -> tuple[Kept, Drawn]:
 
 
 def _standing(element: str) -> str:
-    """An SVG element as a separate file."""
+    """Contents of an SVG file with this element."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + element.rstrip() + "\n"
 
 
@@ -229,13 +229,13 @@ def _by_segments() -> Iterator[str]:
 
 
 def _fees(segments: int) -> float:
-    """Fees of all seats, in budgets."""
+    """Fees of all seats, as a multiple of the budget."""
     terms = recommended(segments, BUDGET)
     return terms.verifiers * terms.seat_fee / BUDGET
 
 
 def _trust(segments: int) -> float:
-    """Total cost of trust, in budgets."""
+    """Total cost of trust, as a multiple of the budget."""
     return trust(segments, BUDGET).total / BUDGET
 
 
@@ -283,7 +283,7 @@ def _studies(kept: Kept, order: list[str]) -> Iterator[str]:
 
 
 def _widest(claims: list[Mapping[str, Any]]) -> Iterator[str]:
-    """The claims in a folded section, those with the widest tolerance first."""
+    """A folded section with the claims that have the widest tolerance."""
     if not claims:
         return
     yield "<details><summary>The claims with the widest tolerance</summary>"

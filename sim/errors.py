@@ -30,7 +30,7 @@ class ResultsError(SimError):
 
 
 class Disagreement(SimError):
-    """The engine's ledger and the contracts differ. `comparison` is the replay's, if balances differ."""
+    """The engine's ledger and the contracts differ. `comparison` is set if balances differ."""
 
     exit_code = ExitCode.FRAUD
 

@@ -1,7 +1,8 @@
-"""Figures for studies: lines with bands, heat maps with contours, tornado plots, expected beside measured.
+"""Figures for studies: lines with bands, heat maps with contours, tornado plots, and parity plots.
 
-Each function returns a matplotlib figure without a title: the report prints the finding's sentence above it. Colours
-are Okabe and Ito's palette, which is safe for colour-blind readers. pyplot is not used, so there is no global state.
+Each function returns a matplotlib figure without a title: the report prints the finding's sentence above it.
+Colours are Okabe and Ito's palette, which is safe for colour-blind readers. pyplot is not used, so there is
+no global state.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numpy.typing import ArrayLike
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES: Final = ("-", "--", "-.", ":")
-"""The dash pattern changes after every eight lines."""
+"""Dash patterns; the next one is used after every eight lines, when the colours repeat."""
 MOST_MARKS: Final = 1000
-"""More than this are rasterised: as vectors the file would have megabytes."""
+"""More marks are rasterised, because as vectors they would make the file several megabytes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def heat_map(
     log_x: bool = False,
     log_y: bool = False,
 ) -> Figure:
-    """`values` (len(up), len(across)) as colours, with contours, such as that of zero profit.
+    """`values` (len(up), len(across)) as colours, with contours, for example of zero profit.
 
     If values have both signs, the colour map is centred on 0.
     """
@@ -111,7 +112,7 @@ def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: fl
 def parity(
     expected: ArrayLike, measured: ArrayLike, error: ArrayLike, *, x: str = "theory", y: str = "engine"
 ) -> Figure:
-    """Measured over expected values, with error bars of two standard errors; on the diagonal they agree."""
+    """Measured against expected values, with error bars of two standard errors; the diagonal is equality."""
     figure, axes = _empty()
     bars = axes.errorbar(
         expected,

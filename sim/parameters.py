@@ -1,7 +1,7 @@
-"""All numbers of a simulated market in one flat structure: names, units and bounds in one place.
+"""All numeric parameters of a simulated market in one flat structure, with their units and bounds.
 
-The names of terms and of deployment parameters are those of contracts/src/types/{Terms,Parameters}.sol. Who the agents
-are is not here: that is a `Population`.
+The names of terms and of deployment parameters are those of contracts/src/types/{Terms,Parameters}.sol. A
+`Population` describes the agents.
 """
 
 from __future__ import annotations
@@ -32,18 +32,20 @@ _THIN: Final = {
     "audit_fee": 2 * CHAIN_TOKEN,
     "stake": 11 * _BUDGET * CHAIN_TOKEN,
 }
-"""Differences of the default market: the recommended stake deters, but studies need to see what does not."""
+"""Terms of the default market that differ from the recommended ones, which deter cheating: studies also need
+markets where cheating pays.
+"""
 _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
 MOST_SECONDS: Final = 10 * YEAR
-"""Longest time for which something is locked."""
+"""Largest value of a parameter in seconds."""
 MOST_OVERLAP: Final = 64
-"""Tasks in flight."""
+"""Maximum number of tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
-"""Calls of a solver; the submitter posts."""
+"""Calls of a solver for one task. The submitter pays the gas of the post."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
-"""Calls of a looker that accuses, including a game that brings the step tree and is then dropped."""
+"""Calls of a looker that accuses, with the game that it opens to obtain the step tree, and drops."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -144,7 +146,7 @@ class MarketParameters:
     gas_dispute: int = _gas(GAS.game, "the challenger's gas in a dispute")
     gas_defence: int = _gas(GAS.defence, "the solver's gas in a dispute")
     gas_task: int = _gas(sum(_GAS[call] for call in _SOLVER), "the solver's gas for a task without dispute")
-    # ---- what happens to people
+    # ---- accidents, arrivals and load
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
     silence_rate: float = _share(0.0, "chance that a solver misses a move, in each of its games by itself")
@@ -216,7 +218,7 @@ class MarketParameters:
 
     @property
     def owed(self) -> int:
-        """The most that a conviction owes out of the stake."""
+        """The most that a conviction can pay out of the stake."""
         seats = self.verifiers * (self.game_cost + self.seat_fee)
         if self.look_chance:
             seats += self.slots * (self.game_cost + self.audit_fee)
@@ -224,7 +226,7 @@ class MarketParameters:
 
     @property
     def silence_costs(self) -> int:
-        """What an account loses when its seat is redrawn. Every stake is assumed to cover it."""
+        """Loss of an account that is silent in its seat. Every verifier's stake is assumed to cover it."""
         return self.seat_fee + self.draw_fee
 
     @property
@@ -235,8 +237,8 @@ class MarketParameters:
 
     @property
     def escrow(self) -> int:
-        """What a submitter locks: the budget, the fees of all seats and looks, and of all draws that the escrow may
-        pay.
+        """The amount that a submitter locks: the budget, and the fees of all seats, looks and draws that the
+        escrow may pay.
         """
         looks = self.slots * self.audit_fee + LEVELS * self.draw_fee if self.look_chance else 0
         return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * self.draw_fee + looks
@@ -249,7 +251,7 @@ ALIASES: Final = {"audits": "segments_per_verifier"}
 
 
 def canonical(name: str) -> str:
-    """The name of a parameter. Raises ParameterError that names the nearest ones."""
+    """Resolve an alias to the parameter's name. Raises ParameterError, with similar names, if unknown."""
     name = ALIASES.get(name, name)
     if name not in KNOWN:
         near = get_close_matches(name, [*KNOWN, *ALIASES], n=3, cutoff=0.4) or sorted(KNOWN)

@@ -1,7 +1,7 @@
 """The cost of trust by a task's size, its duration and its chain: the first table of docs/economics.md.
 
-Computed by `protocol.tasks.amounts` from the recommended rules; nothing is simulated. A chain is described by what a
-deployment there would state: the draw delay, and the prices of gas and of a draw.
+Computed by `protocol.tasks.amounts` from the recommended rules; nothing is simulated. A chain is described by
+the settings of a deployment there: periods, and the prices of gas and of a draw.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUDGETS: Final = (10, 100, 1_000, 10_000, 100_000)
 TRAININGS: Final = (3, 30)
 """Days."""
 MEASURED: Final = Path(__file__).parents[1] / "docs" / "trust.json"
-"""What `python -m benchmarks.trust` measured on a development chain."""
+"""Measurements by `python -m benchmarks.trust` on a development chain."""
 PARTS: Final = {
     "audits": ("audit_fees",),
     "looks": ("looks",),
@@ -38,9 +38,9 @@ PARTS: Final = {
     "capital": ("stake", "locks"),
     "all": (),
 }
-"""Columns, and the fields of `TrustPrice` that each adds up; empty means all of them."""
+"""For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""Percent of the budget by which the measurement may differ from the present computation without a remark."""
+"""Percent of the budget: the page mentions larger changes of the computed price since the measurement."""
 GOAL: Final = Fraction(12, 100)
 """Target share of the price, for budgets of at least 1,000 tokens on a rollup."""
 
@@ -51,9 +51,9 @@ class Trained:
 
     state_bytes: int
     steps: int
-    """C."""
+    """C: steps of a segment."""
     thinning: int
-    """w, as recommended."""
+    """w: the recommended thinning of digests."""
     step_seconds: float
 
 
@@ -67,14 +67,14 @@ class Chain:
 
     name: str
     draw_delay: int
-    """Seconds after which the chain does not revert a submission."""
+    """Seconds after which the chain can no longer revert a submission."""
     challenge_period: int
     """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two to challenge.
     """
     gas_price: Fraction
     """Gwei."""
     draw_fee: int
-    """Units of the token: at least a draw's gas."""
+    """Token units; at least the cost of a draw's gas."""
 
     def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
         """The setting of a task; `budget` in tokens."""
@@ -104,7 +104,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Priced:
-    """One task."""
+    """A task's setting, its recommended amounts, and its price of trust."""
 
     setting: Setting
     amounts: Amounts
@@ -132,11 +132,11 @@ ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.dr
 """Draw delay: at most a sequencer's window plus its settlement chain's finality (audit.md section 1)."""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""A draw's 330,000 gas costs one token at 1 gwei and 3,000 tokens per coin."""
+"""Draw fee: a draw's 330,000 gas costs one token at 1 gwei and 3,000 tokens per coin."""
 
 
 def lines() -> Iterator[str]:
-    """The section of the page."""
+    """The lines of the page's section."""
     yield "## What trust costs"
     yield ""
     yield f"In percent of the budget, at K = {SEGMENTS}, with second looks; a token is taken for a US dollar."
@@ -158,7 +158,9 @@ def lines() -> Iterator[str]:
 
 
 def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The measurement of `python -m benchmarks.trust` beside the table's row for the same task and terms."""
+    """Compare the measurement of `python -m benchmarks.trust` with the price computed for the same task and
+    terms.
+    """
     shares = {name: found["parts"][name][0] for name in PARTS}
     counted = {name: found["parts"][name][1] for name in PARTS}
     yield from wrap(
@@ -229,7 +231,7 @@ def _row(chain: Chain, budget: int, days: int) -> str:
 
 
 def _assumed() -> Iterator[str]:
-    """The table's assumptions, and how far it is from its goal."""
+    """The table's assumptions, and whether the price meets its goal."""
     for paragraph in (_replaying(), _parts(), _goal()):
         yield from wrap(paragraph, 116)
         yield ""

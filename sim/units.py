@@ -1,8 +1,8 @@
 """Units of the simulation's numbers: how they are written, parsed and bounded.
 
 Below the command line, amounts are always integers: token units, 10^6 to a token. That is coarser than the test
-token's 10^18, so that a run's sums stay well within 63 bits; the mechanism works with either (`sim replay` uses
-Python integers and the chain's own amounts).
+token's 10^18, so that a run's sums stay well within 63 bits; `sim.mechanism` works with either (`sim replay`
+uses Python integers and the chain's own amounts).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Unit(Enum):
 
     @property
     def whole(self) -> bool:
-        """Kept as an integer."""
+        """Whether values are integers in the engine."""
         return self in (Unit.TOKENS, Unit.COUNT, Unit.ROUNDS, Unit.GAS, Unit.SECONDS)
 
     def parse(self, text: str) -> int | float:
@@ -56,7 +56,7 @@ class Unit(Enum):
         return int(value)
 
     def format(self, value: float) -> str:
-        """Inverse of `parse`, for people."""
+        """Format an engine value for display; amounts are shown in tokens."""
         if self is Unit.TOKENS:
             whole = abs(value) >= 10**6 * TOKEN
             return f"{value / TOKEN:,.0f}" if whole else f"{value / TOKEN:,.6g}"

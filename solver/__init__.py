@@ -1,1 +1,1 @@
-"""The party that bids, stakes, trains, commits checkpoints and defends them."""
+"""The solver: the party that bids, stakes, trains, commits checkpoints and defends them."""

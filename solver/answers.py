@@ -1,6 +1,6 @@
-"""Forms of an HTTP answer: canonical bytes whole or by chunk range, roots side by side, manifests.
+"""The forms of HTTP answers: canonical bytes, whole or by chunk range; concatenated roots; manifests.
 
-Parameters are types, so what does not fit never reaches a run store.
+The parameters' types validate requests, so malformed ones never reach a run store.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 20  # bytes sent at a time
 START_SECONDS = 60.0
-"""In addition to what LEAST_RATE allows for an answer's bytes."""
+"""Seconds for an answer to be sent, in addition to what LEAST_RATE allows for its bytes."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -35,12 +35,14 @@ FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{
 
 
 def missing(what: str) -> HTTPException:
-    """The answer for what this solver does not have."""
+    """The 404 answer for something that this solver does not have."""
     return HTTPException(404, f"{what}: not here")
 
 
 class BudgetedResponse(Response):
-    """Bytes that count against a budget until they are sent or their client is gone or too slow. Raises Busy."""
+    """Bytes that count against a budget until they are sent, or until the client has disconnected or is too
+    slow. Raises Busy.
+    """
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         size = len(data)
@@ -49,7 +51,9 @@ class BudgetedResponse(Response):
         super().__init__(data, media_type="application/octet-stream")
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send it. All bytes are in memory, so unlike StreamingResponse it needs no thread for the next piece."""
+        """Send the bytes. All are in memory, so unlike StreamingResponse this needs no thread to produce the
+        next piece.
+        """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
             async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
@@ -62,7 +66,9 @@ class BudgetedResponse(Response):
 
 
 def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
-    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. Answers 416 as `chunk_range` does."""
+    """Canonical bytes as an answer; with `lo:hi`, only chunks lo … hi - 1. Answers 416 as `chunk_range`
+    does.
+    """
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
         data = data[lo * CHUNK : hi * CHUNK]
@@ -70,7 +76,7 @@ def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
-    """The range `lo:hi` of a tensor's chunks. Answers 416 for an empty range or one beyond the end."""
+    """Parse the range `lo:hi` of a tensor's chunks. Answers 416 if it is empty or goes beyond the end."""
     lo, hi = map(int, chunks.split(":"))
     count = -(-nbytes // CHUNK)
     if not lo < hi <= count:
@@ -79,12 +85,12 @@ def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
 
 
 def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
-    """32-byte roots side by side."""
+    """Concatenated 32-byte roots as an answer."""
     return BudgetedResponse(b"".join(roots), budget)
 
 
 def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
-    """A checkpoint's tensors with their roots, in JSON."""
+    """The tensors of a checkpoint with their roots, as JSON data."""
     return {
         "version": 1,
         "task": run_store.task,
@@ -104,5 +110,5 @@ def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
 
 
 def call_path(text: str) -> tuple[int, ...]:
-    """Call instructions from the top frame down."""
+    """Parse a path of call instructions, from the top frame down."""
     return tuple(map(int, text.split(","))) if text else ()

@@ -1,4 +1,6 @@
-"""Implements `status`, `pause`, `resume`, `drain` and `stop`: ask the running node, or make sure that none runs."""
+"""Implements `status`, `pause`, `resume`, `drain` and `stop`: asks the running node, or reads and writes
+files if none runs.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ def status(home: Home, as_json: bool) -> None:
 
 
 def order(home: Home, what: str, as_json: bool, wait: bool = False) -> None:
-    """Give the node an order. If none runs, its next start finds the order (except `stop`). Raises NotRunning for
-    `stop`, ControlError, OrdersError.
+    """Give the node an order. If none runs, the order is kept for its next start, except `stop`. Raises
+    NotRunning for `stop`, ControlError, OrdersError.
     """
     output = Output(f"solver {what}", as_json)
     try:

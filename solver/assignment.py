@@ -1,6 +1,8 @@
-"""One task that this solver has won: trained beside the loop, committed, submitted, settled once it is over.
+"""One task that this solver has won: it is trained in the background, committed, submitted, and settled once
+it is over.
 
-Its state is read from the chain and the run store each time, so that a restart at any point continues from there.
+The task's state is read from the chain and the run store each time, so a restart at any point continues from
+there.
 """
 
 from __future__ import annotations
@@ -30,15 +32,19 @@ from solver.trainer import Trainer
 from solver.training import Training
 
 FEW_BITS = 4.0
-"""Warn about rows whose ordinary values have fewer bits left than this: they are up to 3 % off (half of 2^-4)."""
+"""Warn about rows whose typical values keep fewer bits than this. With 4 bits, they are up to 3 % off (half
+of 2^-4).
+"""
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
-"""Reverts of a commitment that only mean that the chain, or this account's balance, has changed; the next look at the
-task handles them.
+"""Errors of a reverted commitment that only mean that the chain, or this account's balance, has changed. The
+next look at the task handles them.
 """
 
 
 class Assignment:
-    """Raises BundleError when the bundle is neither on disk nor to be had. For one thread, which never computes."""
+    """A won task, from loading its bundle to its end. Raises BundleError if the bundle is neither on disk nor
+    available elsewhere. Used by one thread, which never computes.
+    """
 
     def __init__(self, context: Context, task: int, progress: Progress) -> None:
         self._context = context
@@ -76,8 +82,9 @@ class Assignment:
     def tick(self, view: TaskView) -> None:
         """Start what is due now. The training runs beside this loop.
 
-        If the market refuses the run because of what was committed, `refused` says so and the task is left to its
-        deadline. Raises what ended the training; the next tick restarts it from the last checkpoint.
+        If the market refuses the run because of what was committed, `refused` says so, and no more is sent
+        for the task. Raises the error that ended the training; the next tick restarts it from the last
+        checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -104,28 +111,28 @@ class Assignment:
 
     @property
     def unsubmitted(self) -> bool:
-        """Whether all is trained and only the last checkpoints and the submission are missing."""
+        """Whether training is done, and only the last checkpoints and the submission are missing."""
         return self._trainer is not None and self._trainer.done
 
     @property
     def idle(self) -> bool:
-        """Whether no training goes on, and no commitment waits for its block."""
+        """Whether no training runs, and no commitment is being sent."""
         return (self._trainer is None or self._trainer.ended) and not self._committer.busy
 
     def pause(self) -> None:
-        """Begin no further segment."""
+        """Let the training end after the present segment."""
         if self._trainer is not None:
             self._trainer.pause()
 
     def close(self, wait: bool = True) -> None:
-        """Keep the checkpoints of finished segments, and end all processes and threads: the training after its step,
-        the commitments' worker once its transaction is sent. With `wait`, wait for both.
+        """End all processes and threads: the training after its present step, the commitments' worker once
+        its transaction is sent. Checkpoints of finished segments are kept. With `wait`, wait for both.
         """
         self._end_training(wait)
         self._committer.close(wait)
 
     def retire(self) -> None:
-        """The task is over: its checkpoints are still served, everything else is released."""
+        """The task is over: keep serving its checkpoints, and release everything else."""
         self.close(wait=False)
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 
@@ -149,7 +156,9 @@ class Assignment:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
 
     def _complete(self, view: TaskView) -> None:
-        """After the submission: train again what the run store has lost, because it must be served and defended."""
+        """After the submission: train lost segments again, because their checkpoints must be served and
+        defended.
+        """
         if self.run_store.size > self.terms.segments:
             self._end_training()
             return
@@ -167,7 +176,7 @@ class Assignment:
         return Trainer(partial(self._open_training, scheduled), self._on_step, self._on_segment)
 
     def _open_training(self, scheduled: Scheduled) -> Training:
-        """Runs on the trainer's thread."""
+        """Open the training. Runs on the trainer's thread."""
         steps = runner(self._context, self._work, self.terms, self._executor)
         kept = self._context.metrics.checkpoints.inc
         turns = partial(self._context.turns.scheduled, scheduled)
@@ -198,8 +207,8 @@ class Assignment:
         self._warned = late
 
     def _offer(self) -> None:
-        """Commit the checkpoints kept so far once they are `segments_between` more segments; they may lag behind the
-        training.
+        """Commit the kept checkpoints when another `segments_between` segments are complete. Checkpoints may
+        lag behind the training.
         """
         every = self._context.settings.segments_between(self.terms)
         kept = self.run_store.size
@@ -226,7 +235,7 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Find the rows that come closest to being dominated by one value; costs one step."""
+        """Log the row in which one value comes closest to dominating the others. Costs one step."""
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:
             return
@@ -234,7 +243,7 @@ class Assignment:
         few = worst.left < FEW_BITS
         log = self._context.log.warning if few else self._context.log.debug
         log(
-            # A contraction multiplies rows of fixed-point numbers that share a power of two: the largest value sets it.
+            # A contraction multiplies rows of fixed-point numbers; the largest value sets their exponent.
             "rounding grows: one value outweighs its row, the others keep few bits"
             if few
             else "contraction scales",
@@ -247,7 +256,7 @@ class Assignment:
         )
 
     def _expire(self) -> None:
-        """The deadline is missed, and the penalty is lost."""
+        """The deadline is missed, and the penalty is lost: stop the training and end the task."""
         if self._trainer is not None:
             self._context.log.error("deadline missed, training stopped", task=self.task)
             self._end_training()
@@ -260,7 +269,9 @@ class Assignment:
 
 
 def _materials(context: Context, task: int, terms: Terms) -> Materials:
-    """Makes what replays a finished task from its bundle. Raises RunStoreError if the bundle is lost."""
+    """Load what is needed to replay a finished task from its bundle. Raises RunStoreError if the bundle is
+    lost.
+    """
     try:
         work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:

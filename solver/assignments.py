@@ -1,4 +1,6 @@
-"""Assignments of won tasks, each loaded beside the loop, because its bundle may have to be fetched again."""
+"""The assignments of won tasks. Each is loaded in the background, because its bundle may have to be fetched
+again.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +20,29 @@ if TYPE_CHECKING:
 
 
 class Assignments:
-    """By task: those that this solver can still act on. For one thread."""
+    """The assignments on which this solver can still act, by task. Used by one thread."""
 
     def __init__(self, context: Context, progress: Progress) -> None:
         self._context = context
         self._progress = progress
         self._loaded: dict[int, Assignment] = {}
-        self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
+        self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with the time when loading began
 
     def __iter__(self) -> Iterator[Assignment]:
-        """All that are loaded."""
+        """All loaded assignments."""
         return iter(self._loaded.values())
 
     def __contains__(self, task: int) -> bool:
         return task in self._loaded
 
     def put(self, task: int, assignment: Assignment) -> None:
-        """Take up one that is loaded."""
+        """Add a loaded assignment."""
         self._loaded[task] = assignment
 
     def get(self, task: int) -> Assignment | None:
-        """The assignment of a task once it is loaded; the first call starts loading. Raises what loading raised."""
+        """The assignment of a task; None until it is loaded. The first call starts loading. Raises the error
+        of loading.
+        """
         if task not in self._loaded:
             if task not in self._loading:
                 self._loading[task] = in_thread(partial(self.load, task)), time.monotonic()
@@ -50,18 +54,22 @@ class Assignments:
         return self._loaded[task]
 
     def load(self, task: int) -> Assignment:
-        """Load one now, on its own thread: the first task of a process loads torch. Raises BundleError."""
+        """Load a task's assignment now. Runs on its own thread, because the first task of a process loads
+        torch. Raises BundleError.
+        """
         load_torch()
         from solver.assignment import Assignment
 
         return Assignment(self._context, task, self._progress)
 
     def pop(self, task: int) -> Assignment | None:
-        """Take the assignment of a task out of this collection, if it is loaded."""
+        """Remove and return the assignment of a task; None if it is not loaded."""
         return self._loaded.pop(task, None)
 
     def failed_for(self, task: int) -> float:
-        """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
+        """Seconds that a failure in the background took: since loading the task began, or since its
+        training's last step.
+        """
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]
         return self._loaded[task].failed_after if task in self._loaded else 0.0

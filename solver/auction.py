@@ -1,15 +1,17 @@
-"""Looking for work: every new task is looked at once, bid on if it pays, and bid on again when another solver bids
-less.
+"""Looks for work: considers every new task once, bids on it if it pays, and bids again when another solver
+bids less.
 
-Several tasks may be trained at once, where a device has time and memory for one more (`offers`, `places`). A task
-that fits except for those already taken is considered again when these change. A bundle is fetched and checked beside
-the loop, because a submitter's server may be arbitrarily slow. Each try may take as long as all earlier ones
-together, a failed one pauses for as long as it took, and tasks that have cost the least time come first.
+Several tasks may be trained at once, if a device has time and memory for one more (`offers`, `places`). If a
+task does not fit because of the tasks already taken, it is considered again when these change. Bundles are
+fetched and checked in the background, because a submitter's server may be arbitrarily slow. Each attempt may
+take as long as all earlier ones together. After a failure the task pauses for as long as the attempt took.
+Tasks that have cost the least time come first.
 
-A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this solver's. No
-stake is reserved for that case: `Committer.submit` then brings it from the account.
+A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this
+solver's. No stake is reserved for that case; `Committer.submit` then takes it from the account.
 
-A task that this solver won but its database does not know, such as after restoring an old copy, is taken up too.
+A task that this solver won but that its database does not know, for example after restoring an old copy, is
+taken up too.
 """
 
 from __future__ import annotations
@@ -34,17 +36,20 @@ from solver.failures import Failures
 from solver.trainings import by_device
 
 FETCHES = 4
-"""Bundles fetched at a time, not counting one that is already here and waits for no server."""
+"""Bundles fetched at a time. A bundle that is already on this machine does not count, because it waits for no
+server.
+"""
 FIRST_TRY = 30.0
-"""Seconds for a first fetch. Four slow servers can delay a fifth that was not asked yet by this long."""
+"""Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
-"""Reasons to skip a task that hold only while this solver has others."""
+"""Reasons to skip a task that may disappear when this solver's other tasks end."""
 LEAST_REST = 1.0
-"""Seconds to wait after a server has sent something else than the bundle."""
+"""Least seconds to wait after a server has sent something other than the bundle."""
 
 
 class Auction:
-    """Makes bids from one account. Refused and lost tasks are kept in the database and not looked at again.
+    """Bids on tasks from one account. Refused and lost tasks are kept in the database and not looked at
+    again.
 
     A failure in one task does not affect others (`failures`).
     """
@@ -55,30 +60,30 @@ class Auction:
         failures: Failures,
         ends: bool = False,
     ) -> None:
-        """An auction that is told `ends` makes no more bids."""
+        """If `ends` is set, the auction makes no more bids."""
         self._context = context
         self._failures = failures
         self._ends = ends
         self.paused = ""
-        """Why no bid is made now, not even in answer to a lower one; empty where bids are made."""
+        """Why no bids are made now, not even in answer to a lower one; empty if bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
         self._began: dict[int, float] = {}  # when the last fetch for a task began
-        self._lost: dict[int, float] = {}  # seconds that failed fetches for a task took
+        self._lost: dict[int, float] = {}  # seconds that a task's failed fetches took
         self._bundles = Candidates(context.candidates)
         self._swept = False
-        # What a task did not fit beside, and the end of its bidding.
+        # Tasks that had no room: the taken tasks then, and the end of the bidding.
         self._waiting: dict[int, tuple[list[int], int]] = {}
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     @property
     def considers(self) -> bool:
-        """Whether there is a task to bid on, or one whose bundle is fetched."""
+        """Whether any task is being considered, or any bundle is being fetched."""
         return bool(self._candidates or self._fetches)
 
     def tick(self, take: bool) -> None:
-        """Follow the standing bids and the lost ones; with `take` also look at new tasks."""
+        """Follow the standing and the lost bids. With `take`, also consider new tasks."""
         market = self._context.client.market
         if not self._swept:
             self._sweep()
@@ -88,7 +93,7 @@ class Auction:
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
-        # Own tasks that the database has lost are taken up also where the auction ends.
+        # This solver's tasks that the database has lost are taken up even if the auction ends.
         new = self._new(range(self._seen + 1, newest + 1))
         self._candidates += [] if self._ends else new
         self._seen = newest
@@ -123,8 +128,8 @@ class Auction:
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
-        """Tasks that take bids and are undecided; at a start, past tasks are left out. Own tasks that the database
-        does not know are taken up.
+        """New tasks that take bids and are undecided. At a start, past tasks are left out. This solver's
+        tasks that are missing in the database are taken up.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -137,8 +142,9 @@ class Auction:
         return new
 
     def _is_own(self, task: int) -> bool:
-        """Whether the chain has this solver's bid on a task that the database does not know, because it is an older
-        copy or has lost its last writes. Such a task is taken up in its present state. Raises ChainError.
+        """Whether a task that the database does not know has this solver's bid on the chain. The database may
+        be an older copy, or have lost its last writes. The task is then taken up in its present state. Raises
+        ChainError.
         """
         view = self._context.client.market.task(task)
         if view.bidder != self._context.client.address or view.status.is_over:
@@ -152,20 +158,24 @@ class Auction:
         return True
 
     def _waits(self, task: int) -> bool:
-        """Whether a task that did not fit beside the taken ones still takes bids, with those still taken."""
+        """Whether to wait with a task that did not fit beside the taken ones: it still takes bids, and the
+        taken tasks have not changed.
+        """
         beside, until = self._waiting.get(task, ([], 0))
         return beside == self._taken() and bool(beside) and self._context.client.now() <= until
 
     def _taken(self) -> list[int]:
-        """Tasks that take stake, disk or time, or may yet."""
+        """Tasks that use stake, disk or time, or may do so."""
         return self._staged(Stage.SUBMITTED) + self._trained()
 
     def _trained(self) -> list[int]:
-        """Tasks that are trained, or may be once their bidding is over."""
+        """Tasks in training, and those that may be once their bidding is over."""
         return self._staged(Stage.TRAINING) + self._standing()
 
     def _consider(self, task: int) -> bool:
-        """Bid on a new task, or note why not. True while it must be looked at again. Raises BundleUnavailable."""
+        """Bid on a new task, or note why not. Returns True if it must be looked at again. Raises
+        BundleUnavailable.
+        """
         context = self._context
         view = context.client.market.task(task)
         left = view.bids_until - context.client.now()
@@ -182,7 +192,7 @@ class Auction:
         except BundleUnavailable as error:
             lost = self._seconds_lost(task)
             if isinstance(error, WrongFile):
-                # It costs bandwidth and no time: so it rests twice as long each time.
+                # A wrong file costs bandwidth but little time: so the pause doubles each time.
                 self._began[task] -= max(LEAST_REST, lost)
             self._lost[task] = lost + self._fetching_since(task)
             raise
@@ -196,7 +206,9 @@ class Auction:
         return False
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
-        """Whether the bundle is here and matches the terms; starts fetching it if need be. Raises BundleError."""
+        """Whether the bundle is here and matches the terms. Starts fetching it if needed. Raises
+        BundleError.
+        """
         fetch = self._fetches.get(task)
         if fetch is None:
             if len(self._fetches) < FETCHES + is_here(self._context, terms):
@@ -214,21 +226,19 @@ class Auction:
             raise _NotWorth(f"no room for its bundle here: {type(error).__name__}: {error}") from error
         except AssayError:
             raise
-        except (
-            Exception
-        ) as error:  # a defect, which a stranger's bundle has found: it costs this task and no other
+        except Exception as error:  # a stranger's bundle triggered a defect: only this task fails
             self._context.log.warning("bundle not read", task=task, exc_info=error)
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
         return True
 
     def _beside(self, task: int) -> dict[str, Terms]:
-        """What this solver has taken, or may win, besides a task."""
+        """The terms of all other tasks that this solver has taken or may win."""
         own = {f"task {one}": terms for one, terms in self._context.engaged().items() if one != task}
         return {**own, **self._context.elsewhere()}
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
-        """What to bid now, at this machine's rates or at others, and the device that would train it. Raises
-        _NotWorth, and _NotNow where only the tasks already taken prevent it.
+        """The bid to make now, with this machine's rates or the given ones, and the device for the training.
+        Raises _NotWorth, and _NotNow if only the tasks already taken prevent a bid.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
@@ -258,7 +268,7 @@ class Auction:
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
-        """Refuse a task that would never be paid because its seats stay empty, or because only its submitter's
+        """Refuse a task that would never be paid, because its seats would stay empty or only the submitter's
         accounts, which may stay silent, would take them. Raises _NotWorth.
         """
         client, settings = self._context.client, self._context.settings
@@ -270,8 +280,9 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that this solver must keep free for other tasks: the stakes of all that it may yet submit. A
-        submission releases the penalty if the bid has locked it.
+        """Token units that this solver must keep free for other tasks: the stakes of all tasks that it may
+        still submit. A submission releases the delay penalty, so that counts if this solver's bid has locked
+        it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -283,18 +294,20 @@ class Auction:
         return owed
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Begin to bid. The row is written first, so that every sent bid is followed."""
+        """Start to send a bid. The row is written first, so that every sent bid is followed."""
         context = self._context
         offer, device = self._offer(terms, view)
         price = offer.price
         context.places.put(task, device)
         context.database.put(task, Stage.BID, f"asked for {tokens(price)}")
         context.log.info("bidding", task=task, tokens=amount(price), floor=str(offer.floor))
-        # It may be outbid or closed in between: `_follow` sees to it.
+        # The bid may come too late; `_follow` handles that.
         context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
     def _follow(self, view: TaskView) -> None:
-        """A task with our own bid: assign it when bidding is over; before that, answer lower bids."""
+        """Follow a task that this solver has bid on: answer lower bids, and assign it once bidding is
+        over.
+        """
         context, task = self._context, view.task
         mine = view.bidder == context.client.address
         if view.status is TaskStatus.BIDDING:
@@ -317,8 +330,8 @@ class Auction:
             self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, view: TaskView) -> None:
-        """A beaten bid: take it up again when it is the best again, or when the task is this solver's after all. Give
-        up when the bid that beat it is too deep for a re-organisation.
+        """Watch a task whose bid was beaten. Take it up again if our bid is the best again, or if the task
+        was assigned to this solver. Give up once the bid that beat ours is too deep for a re-organisation.
         """
         context, task = self._context, view.task
         if view.bidder != context.client.address or view.status.is_over:
@@ -340,18 +353,18 @@ class Auction:
         self._context.log.info("assigned", task=view.task, tokens=amount(view.price))
 
     def _lose(self, task: int, why: str) -> None:
-        """Another solver appears to have the task or the best bid."""
+        """Note that another solver has the task or the best bid, or that bidding ended."""
         self._context.database.put(task, Stage.OUTBID, why)
         self._context.log.info("outbid", task=task, reason=why)
 
     def _refuse(self, task: int, why: str) -> None:
-        """Do not look at a task again."""
+        """Note that a task is not to be looked at again."""
         self._context.database.put(task, Stage.REFUSED, why)
         self._context.log.info("not taken", task=task, reason=why)
         self._forget(task)
 
     def _forget(self, task: int) -> None:
-        """Nothing more is to be done for a task."""
+        """Drop all data about a task, because nothing more is to be done for it."""
         self._beaten.pop(task, None)
         self._began.pop(task, None)
         self._lost.pop(task, None)
@@ -360,7 +373,7 @@ class Auction:
         self._drop(task)
 
     def _drop(self, task: int) -> None:
-        """Give up what was fetched for a task, once nothing more is being written there."""
+        """Drop the bundle fetched for a task, once no fetch is writing it any more."""
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)
@@ -369,7 +382,7 @@ class Auction:
 
 
 class _NotWorth(InternalError):
-    """No price suits both sides."""
+    """The task is not worth a bid."""
 
 
 class _NotNow(_NotWorth):

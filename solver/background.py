@@ -1,4 +1,4 @@
-"""Work beside the loop that may take as long as a stranger's server or a chain's blocks."""
+"""Runs work beside the loop that may take as long as a stranger's server or the chain's blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def in_thread(work: Callable[[], Result]) -> Future[Result]:
-    """Run in a thread that does not keep the process alive; the work limits its own time."""
+    """Run work in a daemon thread; the work must limit its own time."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""`solver bench`: measure this machine and keep what was measured."""
+"""`solver bench`: measures this machine and saves the measurement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from solver.settings import SolverSettings
 
 
 def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
-    """Raises MeasuringError, MeasuredError, DeviceError, SelfCheckError; the previous measurement then stays."""
+    """Measure this machine and save the measurement. Raises MeasuringError, MeasuredError, DeviceError,
+    SelfCheckError; the previous measurement then stays.
+    """
     settings = load(SolverSettings, "solver", home.config, flags)
     self_check()
     output, found = Output("solver bench", as_json), []

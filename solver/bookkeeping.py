@@ -1,7 +1,8 @@
-"""Keeping the ledger: the vault's events and this account's receipts, up to the newest final block.
+"""Keeps the ledger, from the vault's events and this account's receipts, up to the newest final block.
 
-Tokens follow from events, because others end tasks too; coin from the journal, which knows every signed transaction.
-Each entry is booked once, so a node may be killed anywhere. `ledger` adds entries up.
+Token entries follow from events, because other parties also end tasks. Coin entries follow from the journal,
+which knows every signed transaction. Each entry is booked once, so a node may be killed at any time. `ledger`
+adds entries up.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from solver.database import Booked, Database
 from solver.ledger import Flow, Kind, Spent, open_locks
 
 LOCKS: Final = 64
-"""Locks named in one query for events: nodes limit its size."""
+"""Locks per query for events, because nodes limit a query's size."""
 
 
 class Bookkeeper:
-    """Of one deployment. The newest one books everything that was sent, token approvals included, except transactions
-    to contracts of the `others`; an earlier one (None) books what was sent to its own contracts.
+    """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all sent
+    transactions, token approvals included, except those to contracts of the `others`. With None, for earlier
+    deployments, it books only transactions to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:
@@ -58,7 +60,9 @@ class Bookkeeper:
         return [] if sender is None else sender.journal.signed(nonce)
 
     def _begin(self, entries: Sequence[Entry]) -> int:
-        """The first block to read: nothing came before the account's first transaction, if the journal has it."""
+        """The first block to read: that of the account's first transaction if the journal has it, otherwise
+        the deployment's.
+        """
         deployed = self._client.deployment.block
         mined = [entry.block for entry in entries if entry.block is not None]
         whole = bool(mined) and min(entry.nonce for entry in entries) == 0
@@ -94,7 +98,9 @@ class Bookkeeper:
         return list(follower.poll(last).events)
 
     def _kind(self, event: Event, locks: set[int]) -> tuple[Kind | None, int]:
-        """What an event of the vault means for this account, and the number of its own lock, 0 for none."""
+        """The kind of a vault event for this account, and the number of the account's lock, 0 if none is
+        involved.
+        """
         lock = event.arguments.get("lock", 0)
         own, me = lock in locks, self._client.address
         match event.name:
@@ -118,7 +124,9 @@ class Bookkeeper:
     # ------------------------------------------------------------------ coin
 
     def _spent(self, entries: Sequence[Entry], final: int) -> tuple[list[Spent], int]:
-        """Transactions in blocks up to the final one, and the first nonce after those whose outcome is known."""
+        """The mined transactions in blocks up to the final one, and the first nonce whose outcome is not
+        known.
+        """
         done = {one.nonce for one in self._database.spent(min((entry.nonce for entry in entries), default=0))}
         asked = [entry for entry in entries if entry.nonce not in done]
         receipts = self._receipts(entry.hash for entry in asked)
@@ -158,14 +166,14 @@ class Bookkeeper:
             receipt.success,
             gas,
             price,
-            # A rollup charges for a transaction's data beside its gas.
+            # A rollup charges for a transaction's data in addition to its gas.
             gas * price + int(found.get("l1Fee") or "0x0", 16),
             int(fields["value"]) if receipt.success else 0,
             credit,
         )
 
     def _task_called(self, to: str, data: bytes) -> int:
-        """The task that a call names, or the task of its game; 0 for none."""
+        """The task that a call names, or the task of the game that it names; 0 if there is neither."""
         contracts = {address.lower(): contract for address, contract in self._client.contracts.items()}
         try:
             arguments = contracts[to].arguments(data)
@@ -197,8 +205,8 @@ class Bookkeeper:
 
 
 def _task_of(event: Event, told: Sequence[Event]) -> int:
-    """The task named by the event next to an event of the vault: contracts pay first and emit their event
-    after that.
+    """The task named by the nearest event to a vault event in the same transaction. Later events come first,
+    because contracts pay before they emit their own event.
     """
     after = [other for other in told if other.log.index > event.log.index]
     before = [other for other in reversed(told) if other.log.index < event.log.index]

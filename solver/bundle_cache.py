@@ -1,9 +1,10 @@
-"""The solver's bundles: fetched once, verified against the terms, kept in the solver's own folder and served on.
+"""The solver's bundles: fetched once, checked against the terms, kept in the solver's folder and served to
+others.
 
-A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the
-terms (dispute.md section 7). Before a task is won its bundle is a candidate, deleted when the task does not need it;
-afterwards it is with those of kept tasks (`task_folders`). A bundle that another party of this home has is not
-fetched.
+A submitter may take its bundle offline once a solver has the task; the solver then must answer for every root
+in the terms (dispute.md section 7). Before a task is won, its bundle is a candidate, which is deleted if the
+task is not won. Afterwards it is among the bundles of kept tasks (`task_folders`). A bundle that another
+party of this home folder has is linked, not fetched.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
 
 REFETCH_SECONDS = 60.0
-"""Time for refetching a kept bundle that is damaged; meanwhile nothing else is done."""
+"""Seconds for fetching a damaged kept bundle again."""
 
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
-    """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
+    """The task's bundle, from disk or from the submitter within that many seconds. Raises BundleError."""
     load_torch()
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
@@ -40,13 +41,14 @@ def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS
 
 
 def is_here(context: Context, terms: Terms) -> bool:
-    """Whether the task's bundle is on this machine: its manifest is written last."""
+    """Whether the task's bundle is on this machine. Its manifest is written last."""
     return any((folder / MANIFEST).is_file() for folder in _folders(context, terms))
 
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
-    """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises BundleError
-    where it cannot be bid on, also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises
+    OSError, MemoryError, and BundleError if the task cannot be bid on, for example because the bundle does
+    not fit on the disk.
     """
     load_torch()
     from protocol.execution.replay import Work
@@ -61,14 +63,14 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
             context.expect(Work.of(0, found))
             return
         except (BundleError, OSError):
-            # Another task of the same bundle may have been won meanwhile: then its files are kept now.
+            # Another task with the same bundle may have been won meanwhile: then the bundle was moved.
             if not (kept / MANIFEST).is_file():
                 raise
     context.expect(Work.of(0, cached_bundle(context.bundles, terms, limits)))
 
 
 class Candidates:
-    """Which tasks want which candidates. Candidates that no task wants any more are deleted."""
+    """Keeps track of which task wants which candidate bundle. Unwanted candidates are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,34 +78,37 @@ class Candidates:
         self._wanted: dict[int, str] = {}
 
     def want(self, task: int, bundle_hash: bytes) -> None:
-        """Keep a bundle for a task."""
+        """Note that a task wants a bundle."""
         with self._lock:
             self._wanted[task] = bundle_hash.hex()
 
     def drop(self, task: int) -> None:
-        """The task will not be trained here. Callable from any thread."""
+        """The task will not be trained here: delete its bundle unless another task wants it. Callable from
+        any thread.
+        """
         with self._lock:
             bundle = self._wanted.pop(task, None)
             if bundle is not None and bundle not in self._wanted.values():
                 remove(self._folder / bundle)
 
     def sweep(self) -> None:
-        """Delete what an earlier process left and no task wants."""
+        """Delete bundles that an earlier process left and no task wants."""
         with self._lock:
             prune(self._folder, self._wanted.values())
 
 
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
-    """Where a bundle is kept, and where it lies as a candidate."""
+    """The folder where a bundle is kept, and the one where it lies as a candidate."""
     name = terms.bundle_hash.hex()
     return context.bundles / name, context.candidates / name
 
 
 def _take_over(candidate: Path, kept: Path) -> None:
-    """Move a candidate in one rename: a reader that misses a file in one place finds all in the other. Where another
-    party is fetching the same bundle, move it file by file, the manifest last, so that a named bundle is complete.
+    """Move a candidate to the kept bundles in one rename, so that a reader finds all files in one of the two
+    places. If another party is fetching the same bundle there, move file by file, with the manifest last, so
+    that a bundle with a manifest is complete.
     """
-    with suppress(OSError):  # where there are files already
+    with suppress(OSError):  # if there are files already
         kept.parent.mkdir(parents=True, exist_ok=True)
         candidate.rename(kept)
         return

@@ -1,4 +1,4 @@
-"""`solver check`: check what `run` needs, without sending or keeping anything."""
+"""`solver check`: checks what `run` needs, without sending transactions or keeping anything."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from solver.reachability import reachable
 from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
-"""The number of newest blocks from which today's prices are taken."""
+"""Number of newest tasks from which today's prices are taken."""
 CHAIN_ITEMS: Final = ("clock", "stake", "defence", "reachable", "profit")
 
 Look = Callable[[], Line]
@@ -185,7 +185,7 @@ def _clock(client: Client, local: bool) -> Line:
 
 
 def _address(settings: SolverSettings, client: Client) -> str:
-    """The account's balances; its key is opened for this and not kept."""
+    """The account's address. Opening its key checks the password; the key is not kept."""
     from protocol.chain.accounts import open_account
 
     account = open_account(settings.account, client.connection.chain_id, settings.password_file)
@@ -209,7 +209,9 @@ def _defence(client: Client, account: str) -> Line:
 
 
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
-    """Profit on the tasks that take bids now, decided as the auction does before it fetches a bundle."""
+    """The profit on the tasks that take bids now. Bids are decided as in the auction before it fetches a
+    bundle.
+    """
     names = [device_name(device_of(device)) for device in settings.training_devices]
     found = slowest(measured(home, name) for name in names)
     known = machine_of(settings, found, local)
@@ -221,7 +223,7 @@ def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -
         open_ = [task for task, status in zip(tasks, statuses, strict=True) if status is TaskStatus.BIDDING]
         views = [client.market.task(task) for task in open_]
         now = client.now()
-        taking = [view for view in views if view.bids_until >= now]  # others wait for somebody to assign them
+        taking = [view for view in views if view.bids_until >= now]  # the others only wait to be assigned
         prospects = [_prospect(home, settings, client, known, view) for view in taking]
     return checks.profit(prospects, (costs.machine + costs.power) * 3600)
 

@@ -1,4 +1,6 @@
-"""What `solver check` finds, judged: each fact becomes a line that is fine, a warning or a problem. Pure."""
+"""Judges the facts that `solver check` finds: each becomes a line that is fine, a warning or a problem.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,23 @@ GIB: Final = 1 << 30
 LEAST_MEMORY: Final = 4 * GIB
 """With less memory than this, only models of a few million parameters fit."""
 LEAST_DISK: Final = GIB
-"""With less disk than this, checkpoints of few tasks fit, and the journal may stop."""
+"""With less disk than this, only a few tasks' checkpoints fit, and the journal may stop."""
 GOOD_DISK: Final = 20 * GIB
 CLOCK_SECONDS: Final = 30.0
-"""Tolerated difference, beyond the time of a few blocks, between this machine's clock and the newest block's. With
-more, certificates or relays are refused, and people misread deadlines.
+"""Tolerated difference, beyond the time of a few blocks, between this machine's clock and the newest block's
+time. With a greater one, certificates or relays are refused, and people misread deadlines.
 """
 BLOCKS: Final = 5
 LATE_SECONDS: Final = 600.0
 GAMES: Final = 16
-"""False games at once that a stake's coin should last for: as many as may be played (`task.GAMES_AT_ONCE`)."""
+"""False games at a time for which the coin should last: as many as may be played at once
+(`task.GAMES_AT_ONCE`).
+"""
 COIN: Final = 10**18
 
 
 class Level(StrEnum):
-    """Severity."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -46,19 +50,19 @@ class Line:
     code: ExitCode = ExitCode.HOPELESS
 
     def __str__(self) -> str:
-        """For people."""
+        """The finding as a line of text."""
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f"{self.level:8} {self.item:12} {self.found}{remedy}"
 
 
 def exit_code(lines: Sequence[Line]) -> ExitCode:
-    """0 without a problem, 1 where a later try may fix all of them, otherwise the gravest code."""
+    """0 without a problem, 1 if all problems may disappear with time, otherwise the gravest code."""
     codes = [line.code for line in lines if line.level is Level.PROBLEM]
     return max(codes, default=ExitCode.FINE)
 
 
 def memory(total: int, free: int, what: str = "") -> Line:
-    """Bytes of memory of the machine, or of a GPU (`what`)."""
+    """Judge the bytes of memory of the machine, or of a GPU (`what`)."""
     found = f"{what}{free / GIB:.1f} of {total / GIB:.1f} GiB free"
     if total < LEAST_MEMORY:
         return Line(
@@ -70,7 +74,7 @@ def memory(total: int, free: int, what: str = "") -> Line:
 
 
 def disk(free: int, spared: int) -> Line:
-    """Bytes that are free below the home folder; `spared` of them are for tasks."""
+    """Judge the free bytes below the home folder; `spared` of them are for tasks."""
     found = f"{free / GIB:.1f} GiB free, {spared / GIB:.1f} for a task's checkpoints"
     if free < LEAST_DISK:
         return Line("disk", Level.PROBLEM, found, "make room below --home", ExitCode.RETRY)
@@ -80,8 +84,8 @@ def disk(free: int, spared: int) -> Line:
 
 
 def clock(here: float, block: float, block_time: float, moved: bool) -> Line:
-    """This machine's clock beside the newest block's time, both seconds since 1970. On a development chain, whose
-    time may be `moved`, a difference is not the machine's fault.
+    """Judge this machine's clock against the newest block's time, both seconds since 1970. On a development
+    chain, whose time may be `moved`, a difference is not the machine's fault.
     """
     ahead = here - block
     found = f"{abs(ahead):.0f} s {'after' if ahead >= 0 else 'before'} the newest block's time"
@@ -98,7 +102,9 @@ def clock(here: float, block: float, block_time: float, moved: bool) -> Line:
 
 
 def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
-    """Token units: free in the vault, on the account, locked in tasks; and what the settings bring in."""
+    """Judge the token units free in the vault, held by the account and locked in tasks against those that the
+    settings require (`due`).
+    """
     have = free + held + locked
     parts = f"{free / TOKEN:g} free, {locked / TOKEN:g} locked in tasks, {held / TOKEN:g} on the account"
     found = f"{have / TOKEN:g} tokens ({parts}) for a stake of {due / TOKEN:g}"
@@ -113,7 +119,9 @@ def stake(free: int, held: int, locked: int, due: int, account: str) -> Line:
 
 
 def defence(wei: int, task: int, game: int, account: str) -> Line:
-    """Wei of the account compared with what a task's transactions, and a false game's, cost at today's gas price."""
+    """Judge the account's wei against what a task's transactions and a false game cost at today's gas
+    price.
+    """
     most = task + GAMES * game
     found = f"{wei / COIN:.6g} coin; a task takes {task / COIN:.3g}, {GAMES} false games {GAMES * game / COIN:.3g}"
     if wei < task + game:
@@ -130,8 +138,8 @@ def defence(wei: int, task: int, game: int, account: str) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """An open task at this node's own floor. `price` and `floor` are token units, `seconds` of training; a refusal says
-    why it would not be bid on.
+    """An open task, judged with this node's costs. `price` and `floor` are token units, `seconds` those of
+    training. `refusal` says why the node would not bid on it; empty if it would.
     """
 
     task: int
@@ -142,12 +150,14 @@ class Prospect:
 
     @property
     def an_hour(self) -> float:
-        """Token units an hour above the floor's costs, without the floor's own margin."""
+        """Token units per hour of training by which the price exceeds the floor."""
         return (self.price - self.floor) / max(self.seconds, 1.0) * 3600
 
 
 def profit(prospects: Sequence[Prospect], cost_an_hour: float) -> Line:
-    """What the tasks that take bids now would pay; `cost_an_hour` is the machine's own in token units."""
+    """What the tasks that take bids now would pay. `cost_an_hour` is the cost of the machine in token
+    units.
+    """
     own = f"an hour of this machine costs {cost_an_hour / TOKEN:.4g} tokens"
     paying = sorted((one for one in prospects if not one.refusal), key=lambda one: -one.an_hour)
     if not prospects:

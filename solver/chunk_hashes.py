@@ -1,8 +1,9 @@
-"""Hashes of the chunks of stored tensors, so that a range of one is read and checked without the rest of it.
+"""Hashes of the chunks of stored tensors. With them, a range of a tensor is read and checked without reading
+the rest.
 
-A blob is named by the hash of all its bytes, so the first range needs the whole tensor. Its chunks' hashes, a 32nd of
-its bytes, are kept from then on, and every later range is checked against them, so later damage on the disk is
-noticed.
+A blob is named by the hash of all its bytes, so the first range requires reading the whole tensor. From then
+on the hashes of its chunks, 1/32 of its size, are kept, and every later range is checked against them. So
+later damage on the disk is noticed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from protocol.commitments.errors import CorruptBlob
 from protocol.commitments.hashing import HASH_BYTES, leaf_hashes
 
 MOST = 1 << 25
-"""Bytes of hashes in all: enough for tensors of 1 GiB."""
+"""Most bytes of hashes in all: enough for tensors of 1 GiB together."""
 
 
 class ChunkHashes:
-    """Hashes of the blobs that were asked for last, at most `most` bytes or those of a single larger one. For one
-    thread at a time.
+    """Chunk hashes of the most recently requested blobs: at most `most` bytes, or those of a single larger
+    blob. Used by one thread at a time.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -47,7 +48,7 @@ class ChunkHashes:
         return part
 
     def forget(self) -> None:
-        """Release everything."""
+        """Release all hashes."""
         self._kept.clear()
         self._taken = 0
 

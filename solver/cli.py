@@ -106,7 +106,7 @@ def run(
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", home_folder.config, flags).values
-    require_alone(home_folder)  # before anything is made there; the node looks again
+    require_alone(home_folder)  # before anything is created there; the node checks again
     started = start(settings, log_json, verbose, settings.training_devices)
     if started.on_gpus:
         settings = settings.with_gpus(watts(read_gpus(), len(started.names)))

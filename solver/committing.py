@@ -1,7 +1,7 @@
-"""Progress commitments of one task: made beside the training, which never waits for a receipt.
+"""Sends the progress commitments of one task in the background, so that training never waits for a receipt.
 
-One worker sends one transaction after the other, always up to the newest checkpoint asked for, with a consistency proof
-from whatever root the chain then has (dispute.md section 2, "progress").
+One worker sends one transaction after the other. Each commits up to the newest checkpoint offered, with a
+consistency proof from the root that the chain has at that time (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from solver.run_store import RunStore
 
 
 class Committer:
-    """Sends what `run_store` holds. The tree is the run store's, read at sizes that no longer change."""
+    """Commits the checkpoints of `run_store`. Only those parts of its tree are read that no longer change."""
 
     def __init__(self, context: Context, run_store: RunStore) -> None:
         self._context = context
@@ -24,31 +24,31 @@ class Committer:
 
     @property
     def busy(self) -> bool:
-        """Whether a commitment is in progress."""
+        """Whether a commitment is being sent."""
         return self._running is not None and not self._running.done()
 
     def offer(self, size: int) -> None:
-        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is in progress.
+        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is being sent.
 
-        Raises what the earlier one raised: Reverted if the market refuses this run.
+        Raises the earlier commitment's error, such as Reverted if the market refuses this run.
         """
         if self.busy:
             return
         self.finish()
-        # Announced before it is sent, so that anyone who sees the root on-chain can ask for what is under it.
+        # Served before it is sent, so that anyone who sees the root on-chain can request the data under it.
         self._run_store.commit(size)
         self._running = self._worker.submit(self._progress, size)
 
     def finish(self) -> None:
-        """Wait for what is in progress. Raises what it raised, once."""
+        """Wait for the commitment that is being sent. Raises its error, once."""
         running, self._running = self._running, None
         if running is not None:
             running.result()
 
     def submit(self, due: int) -> None:
         """Commit all K + 1 checkpoints soon and open the last one as the result; postponed while an earlier
-        commitment is in progress. The `due` tokens (the stake less the released penalty) are brought into the vault
-        if they are not free there. Raises as `offer` does, and NotEnoughTokens.
+        commitment is being sent. `due` tokens (the stake less the released penalty) are deposited if they are
+        not free in the vault. Raises NotEnoughTokens, and the errors of `offer`.
         """
         if self.busy:
             return
@@ -57,13 +57,15 @@ class Committer:
         self._running = self._worker.submit(self._submit, self._run_store.size, due)
 
     def close(self, wait: bool = True) -> None:
-        """End the worker. A transaction that it has begun is still sent; `wait` waits for it."""
+        """End the worker. A transaction that it has begun is still sent; with `wait`, wait for that."""
         self._worker.shutdown(wait=wait)
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
-        """Root of the first `size` checkpoints, and the proof that the market requires with it."""
+        """The root of the first `size` checkpoints, and the consistency proof that the market requires with
+        it.
+        """
         client, tree = self._context.client, self._run_store.tree.at(size)
-        with client.connection.view():  # after the receipt of the last commitment, so not behind it
+        with client.connection.view():  # the node has the last commitment, because its receipt was read
             on_chain = client.market.task(self._run_store.task).size
         if on_chain == 0:
             return tree.root, tree.inclusion_path(0), []

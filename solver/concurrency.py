@@ -1,9 +1,9 @@
 """Admission control for expensive requests: replays, reads of checkpoints, large answers.
 
-A question about the inside of a segment costs a replay, one about a checkpoint a state in memory, so any client could
-keep the solver busy or exhaust its memory. `OneAtATime` answers one question of a kind at a time, for all tasks; a
-budget bounds what is on its way to slow clients. The defence of a game on-chain is not subject to either (`defence`
-replays for itself).
+A question about the inside of a segment costs a replay, and one about a checkpoint costs a state in memory.
+Without limits, any client could keep the solver busy or exhaust its memory. `OneAtATime` answers one question
+of a kind at a time, for all tasks; a budget bounds the bytes on their way to slow clients. The defence of a
+game on-chain is subject to neither (`defence` replays for itself).
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """At most `waiting` clients wait, each for at most `patience` seconds. For one event loop.
+    """Gives one client the turn at a time. At most `waiting` clients wait, each for at most `patience`
+    seconds. For one event loop.
 
-    `on_idle` is called when nobody has asked for `idle` seconds, to release what the last answers were made from.
+    `on_idle` is called after `idle` seconds without a request, to release the data from which the last
+    answers were made.
     """
 
     def __init__(self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0) -> None:
@@ -36,7 +38,7 @@ class OneAtATime:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn. Raises Busy."""
+        """Wait for the turn and hold it. Raises Busy."""
         if self._waiting >= self._limit:
             raise Busy
         self._waiting += 1
@@ -57,18 +59,20 @@ class OneAtATime:
 
 
 class Budget:
-    """Bytes of answers on their way: together at most `most`, or a single larger answer. For one thread."""
+    """Limits the bytes of answers that are being sent: at most `most` together, or a single larger answer.
+    For one thread.
+    """
 
     def __init__(self, most: int = 1 << 30) -> None:
         self._most = most
         self._taken = 0
 
     def take(self, count: int) -> None:
-        """Account for an answer. Raises Busy where it does not fit beside the others."""
+        """Count an answer. Raises Busy if it does not fit beside the others."""
         if self._taken and self._taken + count > self._most:
             raise Busy
         self._taken += count
 
     def give_back(self, count: int) -> None:
-        """The answer is sent, or its client has disconnected."""
+        """Stop counting an answer, because it is sent or its client has disconnected."""
         self._taken -= count

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor, Work
 
 DISK_SHARE = 0.8
-"""Share of the free disk that one task may take. The rest is for the journal, the logs, and other data on it."""
+"""Share of the free disk that one task may take. The rest is for the journal, the logs, and other data."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """One solver's collaborators. `folders` keep the data of won tasks, `candidates` the bundles of tasks that may be
-    won. Everything that computes steps waits for one of the `turns`, on the task's device (`places`). `relays` have
-    the signatures that draws need.
+    """The objects that all modules of one solver use. `folders` keep the data of won tasks, `candidates` the
+    bundles of tasks that may be won. Everything that computes steps waits for one of the `turns`, on the
+    task's device (`places`). `relays` provide the beacon signatures that draws need.
     """
 
     client: Client
@@ -64,7 +64,7 @@ class Context:
     machine: Machine = ASSUMED
     places: Places = field(default_factory=Places)
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
-    """Terms of tasks taken under other contracts, by name: they use this machine too."""
+    """Returns the terms of tasks taken under other contracts, by name: they use this machine too."""
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
     _terms: dict[int, Terms] = field(default_factory=dict)
 
@@ -75,14 +75,14 @@ class Context:
         return self._terms[task]
 
     def engaged(self) -> dict[int, Terms]:
-        """Tasks that this solver has to train or to defend, or may have to: any bid may win, even one that was
-        beaten. Raises ChainError.
+        """The terms of all tasks that this solver must train or defend, or may have to. Any bid may win, even
+        a beaten one. Raises ChainError.
         """
         return {task: self.terms(task) for task in self.database.live(*LIVE)}
 
     @property
     def clocks(self) -> Clocks:
-        """Seconds that a move takes besides computing."""
+        """The seconds that a move takes in addition to computing."""
         return Clocks(self.client.inclusion, self.settings.pace)
 
     @property
@@ -96,7 +96,7 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work) -> None:
-        """Estimate a program by its operations, until its steps are measured."""
+        """Estimate a program's speed and memory from its operations, until its steps are measured."""
         from protocol.program.cost import cost
 
         self.places.expect(work.program.program.id, cost(work.program.program).peak_bytes)
@@ -105,35 +105,39 @@ class Context:
             self.speeds.expect(work.program.program.id, speed)
 
     def in_turns(self, executor: Executor, task: int, terms: Terms) -> InTurns:
-        """An executor of a task whose steps take turns on its device, and are timed."""
+        """A task's executor whose steps wait for their turn on the task's device, and are timed."""
         note = self.speeds.of(terms.program_id, terms.step_operations)
         return InTurns(executor, self.turns, note, device=self.places.of(task))
 
     def seconds_each(self) -> float:
-        """Seconds of its clock that each answer in a game may take besides computing. Raises ChainError."""
+        """Seconds of its clock that the solver reserves for each answer in a game, in addition to computing.
+        Raises ChainError.
+        """
         taken = (*self.engaged().values(), *self.elsewhere().values())
         games = [owed.games("", terms) for terms in taken]
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
-        """Limits on what is accepted from submitters, and on how long they may take to send it."""
+        """Limits on what is accepted from submitters, and on the seconds for sending it."""
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
     @property
     def bundles(self) -> Path:
-        """Bundles of tasks that were won, by hash."""
+        """The folder of the bundles of won tasks, by hash."""
         return self.folders.bundles
 
     def free_disk(self) -> int:
-        """Bytes of disk that one more task may take: the limit in the settings less what is already taken."""
+        """Bytes of disk that one more task may take: a share of the free disk, and no more than the settings'
+        limit allows.
+        """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit
         return free if limit is None else max(0, min(free, limit - self.folders.used()))
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
-        """Send a transaction of a task beside the loop (`sends`). A refusal by the contract, or no transaction at
-        all, is not a failure: somebody else may have made it unnecessary.
+        """Send a transaction of a task in the background (`sends`). It is not a failure if the contract
+        refuses it or if nothing is sent: another party may have made it unnecessary.
         """
         self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 
@@ -146,7 +150,7 @@ class Context:
             self.log.info("refused by the contract", what=what, error=error.name, **about)
 
     def count(self, what: str, receipt: Receipt, **about: object) -> Receipt:
-        """Note a mined transaction."""
+        """Count and log a mined transaction."""
         self.metrics.transactions.labels(what).inc()
         self.metrics.gas.labels(what).inc(receipt.gas_used)
         self.log.info("mined", what=what, gas=receipt.gas_used, block=receipt.block, **about)

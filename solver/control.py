@@ -1,8 +1,9 @@
-"""The control socket of a running node: a line of JSON asks, a line of JSON answers, one question for a connection.
+"""The control socket of a running node. Each connection carries one question and one answer, both a line of
+JSON.
 
-A Unix socket in the home folder that only its owner can open (mode 0600); the client must be the same user or root. A
-lock beside it is held while the node runs: its holder may replace a socket that a killed node left, and no second
-node of the home folder can start.
+It is a Unix socket in the home folder that only its owner can open (mode 0600); the client must be the same
+user or root. The node holds a lock file while it runs. The lock lets it replace a socket that a killed node
+left, and keeps a second node of the home folder from starting.
 """
 
 from __future__ import annotations
@@ -27,22 +28,24 @@ from solver.errors import AnotherNode, ControlError, NotRunning
 
 VERSION: Final = 1
 MAX_QUESTION: Final = 4_096
-"""Bytes of a question: a word or two."""
+"""Most bytes of a question, which is a word or two."""
 MAX_ANSWER: Final = 1 << 22
 SECONDS: Final = 5.0
 """Seconds for a question to arrive, and for an answer to be taken."""
 ANSWER_SECONDS: Final = 60.0
-"""Seconds for an answer to be made: updating the ledger asks the chain."""
+"""Seconds for the node to compute an answer, for which updating the ledger must ask the chain."""
 LOCK_SECONDS: Final = 2.0
-"""Seconds for the lock to become free: a command may hold it for a moment."""
+"""Seconds to wait for the lock, because a command may hold it for a moment."""
 AT_ONCE: Final = 8
-"""Connections at a time; further ones are closed."""
+"""Most connections at a time; further ones are closed."""
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Control:
-    """Serves while the context lasts; `answer` is called on its own threads. Raises AnotherNode, ControlError."""
+    """Serves the control socket while the context lasts. `answer` is called on its own threads. Raises
+    AnotherNode, ControlError.
+    """
 
     def __init__(self, home: Home, answer: Answer) -> None:
         self._answer = answer
@@ -92,7 +95,7 @@ class Control:
             except OSError as error:
                 if self._closed.is_set():
                     return
-                self._log.warning("control socket", error=str(error))  # such as no file being free
+                self._log.warning("control socket", error=str(error))  # such as too many open files
                 self._closed.wait(1)
                 continue
             if not self._places.acquire(blocking=False):
@@ -108,7 +111,7 @@ class Control:
                 line = _line(connection, MAX_QUESTION, SECONDS)
                 connection.settimeout(SECONDS)
                 connection.sendall(json.dumps(self._answered(line)).encode() + b"\n")
-        except OSError as error:  # it has gone, or takes too long
+        except OSError as error:  # the client has disconnected, or takes too long
             self._log.debug("a question was given up", error=str(error))
         finally:
             self._places.release()
@@ -125,7 +128,7 @@ class Control:
             error: AssayError = ControlError("a question", expected="a line of JSON", got=_shown(line))
         except AssayError as failure:
             error = failure
-        except Exception as failure:  # a defect: the node goes on
+        except Exception as failure:  # a defect; the node continues
             self._log.warning("a question was not answered", exc_info=failure)
             error = ControlError(f"internal error: {type(failure).__name__}; the node's log has it")
         return {
@@ -136,7 +139,7 @@ class Control:
 
 
 def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
-    """What the running node of a home folder answers. Raises NotRunning, ControlError."""
+    """Ask the running node of a home folder and return its answer. Raises NotRunning, ControlError."""
     path = socket_path(home)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(ANSWER_SECONDS)
@@ -178,12 +181,12 @@ def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
 
 
 def require_alone(home: Home) -> None:
-    """Raises AnotherNode where a node of the home folder runs."""
+    """Raise AnotherNode if a node of the home folder runs."""
     _locked_file(home, LOCK_SECONDS).close()
 
 
 def is_running(home: Home) -> bool:
-    """Whether a node of the home folder runs, even if it does not answer yet or any more."""
+    """Whether a node of the home folder runs, even if it does not answer yet, or no longer answers."""
     try:
         _locked_file(home).close()
     except AnotherNode:
@@ -197,7 +200,9 @@ def socket_path(home: Home) -> Path:
 
 
 def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
-    """The lock, held until the file is closed, if it can be taken within that many seconds. Raises AnotherNode."""
+    """The lock file, locked until it is closed. Raises AnotherNode if the lock cannot be taken within that
+    many seconds.
+    """
     path = home.folder("solver") / "control.lock"
     file, until = path.open("a"), time.monotonic() + seconds
     while True:
@@ -219,7 +224,7 @@ def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
 
 @contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A name for a socket: the kernel allows 107 bytes, and a home folder's path may be longer."""
+    """A short path to a socket: the kernel allows 107 bytes, and a home folder's path may be longer."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)
@@ -228,14 +233,16 @@ def _short(path: Path) -> Iterator[str]:
 
 
 def _is_own(connection: socket.socket) -> bool:
-    """Whether the other end is a process of this user, or of root."""
+    """Whether the peer is a process of this user, or of root."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return user in (os.geteuid(), 0)
 
 
 def _line(connection: socket.socket, most: int, seconds: float) -> bytes | None:
-    """The first line within that many seconds, of `most` bytes; None without one. Raises OSError."""
+    """The first line, if it arrives within that many seconds and has at most `most` bytes; otherwise None.
+    Raises OSError.
+    """
     read, until = bytearray(), time.monotonic() + seconds
     while len(read) <= most:
         connection.settimeout(max(0.001, until - time.monotonic()))

@@ -1,8 +1,9 @@
-"""What a solver must remember over a crash: which tasks it took, and the checkpoints of each (SQLite, WAL).
+"""What a solver must remember across a crash: which tasks it took, and the checkpoints of each (SQLite, WAL).
 
-The chain knows a task's status and the journal of `protocol.chain` knows what was sent; this stores only the rest.
-Every write is one transaction that is on disk when the method returns, so a process killed anywhere finds either the
-old row or the new one. Checkpoint bytes are blobs elsewhere, written before their row.
+A task's status is on the chain, and the journal of `protocol.chain` knows what was sent; this stores the
+rest. Every write is one transaction that is on disk when the method returns. So after a kill at any point,
+the database has either the old row or the new one. Checkpoint bytes are stored elsewhere as blobs, before
+their row.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ CREATE TABLE checkpoints (
 
 
 class Stage(StrEnum):
-    """How far this solver is with a task, in the order of a successful run. OUTBID: it bid, and another is ahead or
-    has the task, which a re-organisation may still change.
+    """How far this solver is with a task, in the order of a successful run. OUTBID means that it bid, but
+    another solver is ahead or has the task; a re-organisation may still change that.
     """
 
     REFUSED = "refused"
@@ -42,16 +43,18 @@ class Stage(StrEnum):
 
 
 TAKEN = (Stage.TRAINING, Stage.SUBMITTED)
-"""Stages of won tasks that are not over: something is to be trained, defended or settled."""
+"""Stages of won tasks that are not over: they must be trained, defended or settled."""
 BIDDEN = (Stage.BID, Stage.OUTBID)
-"""Stages of tasks that may still be won."""
+"""Stages of tasks with this solver's bid, which may still be won."""
 LIVE = (*BIDDEN, *TAKEN)
-"""Stages of tasks with which something can still happen; such tasks are always few."""
+"""Stages of tasks that may still change. There are always few such tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task that this solver has looked at. `sent` is the size of the largest segment tree it sent for inclusion."""
+    """A task that this solver has looked at. `sent` is the size of the largest segment tree that it has
+    committed or tried to.
+    """
 
     task: int
     stage: Stage
@@ -70,7 +73,9 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The ledger is complete up to a block with this time; the account's booked transactions are before this nonce."""
+    """How far the ledger is complete: all events up to a block with this time, and the account's transactions
+    before this nonce.
+    """
 
     block: int
     time: int
@@ -78,7 +83,7 @@ class Booked:
 
 
 class Database(NodeDatabase):
-    """The solver's file."""
+    """The solver's SQLite file."""
 
     PARTY = "solver"
     VERSION = 2
@@ -90,7 +95,7 @@ class Database(NodeDatabase):
         super().__init__(path, identity)
         found = self._execute("SELECT stage, count(*) FROM tasks GROUP BY stage")
         self._counts = Counter({Stage(stage): count for stage, count in found})
-        # Every look asks for these, so they are kept in memory: a file of many years is read once.
+        # Every look needs these rows, so they are kept in memory: a large file is read only once.
         self._live = {row.task: row.stage for row in self.tasks() if row.stage in LIVE}
 
     def tasks(self) -> list[TaskRow]:
@@ -102,21 +107,21 @@ class Database(NodeDatabase):
         return next(iter(self._rows("WHERE task = ?", task)), None)
 
     def last(self, stage: Stage, count: int) -> list[TaskRow]:
-        """The last tasks of a stage, at most that many, by id."""
+        """The last tasks of a stage, at most `count`, by id."""
         return self._rows("WHERE stage = ? ORDER BY task DESC LIMIT ?", stage.value, count)[::-1]
 
     def live(self, *stages: Stage) -> list[int]:
-        """Tasks of these stages, which are some of `LIVE`, by id. Asks nothing of the disk."""
+        """The tasks in these stages, which must be among `LIVE`, by id. Reads nothing from disk."""
         with self._lock:
             return sorted(task for task, stage in self._live.items() if stage in stages)
 
     def counts(self) -> dict[Stage, int]:
-        """How many tasks there are of each stage. Asks nothing of the disk."""
+        """The number of tasks in each stage. Reads nothing from disk."""
         with self._lock:
             return {stage: count for stage, count in self._counts.items() if count}
 
     def put(self, task: int, stage: Stage, note: str = "") -> None:
-        """Note the stage of a task; `note` says why (a refusal's reason, an outcome)."""
+        """Note the stage of a task; `note` gives the reason of a refusal, or the outcome."""
         with self._lock:
             before = self.task(task)
             self._execute(
@@ -137,33 +142,33 @@ class Database(NodeDatabase):
         return [TaskRow(task, Stage(stage), note, sent) for task, stage, note, sent in rows]
 
     def put_sent(self, task: int, size: int) -> None:
-        """Note, before it is sent, that a segment tree of `size` leaves becomes public."""
+        """Note, before sending it, that a segment tree of `size` leaves becomes public."""
         self._execute("UPDATE tasks SET sent = max(sent, ?) WHERE task = ?", (size, task))
 
     def checkpoints(self, task: int) -> list[CheckpointRow]:
-        """Checkpoints of a task from the initial state on."""
+        """The checkpoints of a task, from the initial state on."""
         rows = self._execute(
             "SELECT number, manifest, root FROM checkpoints WHERE task = ? ORDER BY number", (task,)
         )
         return [CheckpointRow(*row) for row in rows]
 
     def kept(self, task: int) -> int:
-        """How many checkpoints of a task there are."""
+        """The number of a task's checkpoints."""
         ((count,),) = self._execute("SELECT count(*) FROM checkpoints WHERE task = ?", (task,))
         return int(count)
 
     def add_checkpoint(self, task: int, row: CheckpointRow) -> None:
-        """Keep the next checkpoint of a task, once."""
+        """Add the next checkpoint of a task, once."""
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)
         )
 
     def kept_tasks(self) -> list[int]:
-        """Tasks that have checkpoints, by id."""
+        """Tasks with checkpoints, by id."""
         return [task for (task,) in self._execute("SELECT DISTINCT task FROM checkpoints ORDER BY task")]
 
     def drop_checkpoints(self, task: int) -> None:
-        """Forget the checkpoints of a task; its own row stays."""
+        """Forget the checkpoints of a task; the task's row stays."""
         self._execute("DELETE FROM checkpoints WHERE task = ?", (task,))
 
     def booked(self) -> Booked | None:
@@ -171,7 +176,9 @@ class Database(NodeDatabase):
         return next((Booked(*row) for row in self._execute("SELECT block, time, nonce FROM booked")), None)
 
     def book(self, flows: Iterable[Flow], spent: Iterable[Spent], upto: Booked) -> None:
-        """Add to the ledger, and note how far it goes, in one transaction. Existing entries stay."""
+        """Add entries to the ledger, and note how far it goes, in one transaction. Existing entries are not
+        changed.
+        """
         with self._transaction():
             for flow in flows:
                 values = (*astuple(flow)[:4], flow.kind.value, str(flow.units), flow.lock, flow.transaction)
@@ -185,7 +192,7 @@ class Database(NodeDatabase):
             self._execute("INSERT OR REPLACE INTO booked VALUES (1, ?, ?, ?)", astuple(upto))
 
     def flows(self) -> list[Flow]:
-        """All moves of tokens, in the chain's order."""
+        """All movements of tokens, in the chain's order."""
         rows = self._execute("SELECT * FROM flows ORDER BY block, place")
         return [
             Flow(block, place, time, task, Kind(kind), int(units), lock, transaction)

@@ -1,9 +1,11 @@
-"""Games against this solver: found, watched, answered in time, on their own thread (dispute.md section 6).
+"""Finds, watches and answers the games against this solver, in time and on its own thread (dispute.md section
+6).
 
-Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are
-computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long replay makes
-way for it between two steps. The moves that a game asks for are sent together, and the next game's are computed while
-they wait for their blocks. So moves cost their computing time each, and the time of inclusion only once.
+`Strategy.defence` chooses the moves. Here they are sent, each once, even across restarts. While moves are
+computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long replay
+pauses for it between two steps. All moves that a game asks for are sent together, and the next game's are
+computed while they wait for their blocks. So each move costs its computing time, but the time of inclusion is
+spent only once.
 """
 
 from __future__ import annotations
@@ -31,15 +33,13 @@ if TYPE_CHECKING:
     from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
-"""The states of answers that make way for others of their task may take one part in this many of the machine's
-memory.
-"""
+"""Paused answers of one task may hold states in 1/8 of the machine's memory."""
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
-"""Phases in which the solver may be to move without a demand."""
+"""Phases in which it may be the solver's turn without an open demand."""
 
 
 class Defence:
-    """Watches every game on a task of this solver until the task is over: after that there is nothing to lose."""
+    """Watches every game on a task of this solver until the task is over, after which nothing can be lost."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -47,21 +47,23 @@ class Defence:
         self._seen = 0
         self._later: set[int] = (
             set()
-        )  # games on tasks that cannot be replayed yet: a bundle is still being loaded
+        )  # games on tasks that cannot be replayed yet, because their bundle is still being loaded
         self._others: dict[int, int] = {}
-        """Tasks of games that are not this solver's, as far as its database knew."""
+        """The tasks of games that are not this solver's, as far as its database knew, by game."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._answering: dict[int, float] = {}
-        """By game: what answers it. The last one is kept while others wait for it."""
+        """When the answers that are being computed are due, by game. The last one is being computed; the
+        others wait for it.
+        """
         self._bytes: dict[int, int] = {}
-        """Bytes of a state, by task."""
+        """The size of a state in bytes, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
-        """Held between two rounds of answers, so that training costs one step of waiting at most, not one in each
-        round.
+        """Held between two rounds of answers, so that the defence waits for at most one step of training, not
+        for one in each round.
         """
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
@@ -69,17 +71,17 @@ class Defence:
         self.owes = False
         """Whether a move of this solver is known to be due in some game."""
         self.clocks: dict[int, tuple[int, int]] = {}
-        """Of open games whose clock runs, on either side: the task, and when the clock ends."""
+        """The task, and when the clock ends, of each open game whose clock runs, on either side."""
         self.failure: BaseException | None = None
-        """What ended the defence: this machine computes wrong bits."""
+        """The error that ended the defence: this machine computes wrong bits."""
 
     def start(self) -> None:
         """Watch and answer until `close`."""
-        self.owes = True  # until it has looked
+        self.owes = True  # until the first look
         self._thread.start()
 
     def close(self) -> None:
-        """End after the step that is being computed; transactions already sent are in the journal."""
+        """End after the present step; transactions already sent are in the journal."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -104,11 +106,12 @@ class Defence:
                 self._closed.wait(self._context.settings.pace)
 
     def tick(self) -> bool:
-        """Answer what is due now, the most urgent first. True if a move was sent: more may be due at once.
+        """Answer what is due now, the most urgent first. Returns True if a move was sent, because more may
+        then be due at once.
 
-        The most urgent game has the least left on this solver's clock after the time that its further moves may take
-        without computing (`urgencies`). The order is renewed after a while, because more may be asked for. Games that
-        wait need no answer yet.
+        The most urgent game is the one with the least time left for computing: its clock less what its
+        further moves may take in addition to computing (`_urgencies`). The order is computed again after a
+        while, because new demands may come. Games whose clock does not run need no answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
@@ -121,7 +124,7 @@ class Defence:
         urgencies = self._urgencies(states)
         began, owes, worked = time.monotonic(), False, False
         for number in by_deadline(urgencies, urgencies.__getitem__):
-            if number not in self._open:  # it was over between two steps of another's answer
+            if number not in self._open:  # it ended while another game was answered
                 continue
             with self._failures.kept(number, task=self._tasks[number]):
                 if self._is_sending(number):
@@ -146,16 +149,16 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer: answer other games that are due earlier. Looks take a fifth of the time at
-        most. An answer for the same task waits where there is no room for more of its states (`_has_room`); nothing
-        that is due after it is answered meanwhile.
+        """Between two steps of an answer, answer other games that are due earlier. Reading their state takes
+        at most a fifth of the time. A second answer for the same task waits if there is no memory for its
+        states (`_has_room`); meanwhile nothing that is due after it is answered.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
         try:
             states = self._look()
             urgencies = self._urgencies(states)
-        except ChainError as error:  # what is computed is still due
+        except ChainError as error:  # the present answer is still due
             self._looked = time.monotonic()
             self._context.log.warning("defence waits for the chain", error=str(error))
             return
@@ -173,7 +176,9 @@ class Defence:
                     self._answer(number)
 
     def _has_room(self, number: int) -> bool:
-        """Whether a game may be answered within other answers, each of which holds a state: one of each task may."""
+        """Whether there is memory to answer a game while other answers are paused. Each of these holds a
+        state. One answer per task is always allowed.
+        """
         from protocol.execution.replay import machine_memory
 
         tasks = [self._tasks[other] for other in self._answering if other in self._tasks]
@@ -181,7 +186,7 @@ class Defence:
         return self._tasks[number] not in tasks or held <= machine_memory() // STATES_SHARE
 
     def _look(self) -> dict[int, GameState]:
-        """Discover games, and read the state of those that are due for a look."""
+        """Discover games, and read the state of the open ones."""
         began = time.monotonic()
         with self._context.client.connection.view():
             self._discover()
@@ -191,12 +196,16 @@ class Defence:
         return states
 
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
-        """By game, seconds that do not wait for computing: further moves may take a part of each clock."""
+        """When computing for each game must end, by game: its clock less the parts reserved for further
+        moves.
+        """
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _states(self) -> dict[int, GameState]:
-        """The state of games that are due for a look. A node may have lost one with a block, or lag."""
+        """The state of each open game that does not pause. A game may be missing because of a
+        re-organisation, or because the node lags.
+        """
         found = {}
         for number in self._open:
             if not self._failures.rests(number):
@@ -205,7 +214,7 @@ class Defence:
         return {number: state for number, state in found.items() if state.task}
 
     def _drop_what_is_over(self) -> None:
-        """A finished task cannot be lost any more, whatever its games still ask."""
+        """Close the games of finished tasks: they cannot be lost any more, whatever they still demand."""
         rows = {task: self._context.database.task(task) for task in set(self._tasks.values())}
         over = {task for task, row in rows.items() if row is not None and row.stage is Stage.OVER}
         for number in [number for number, task in self._tasks.items() if task in over]:
@@ -222,10 +231,10 @@ class Defence:
         for number in [*sorted(self._later), *range(self._seen + 1, newest + 1)]:
             try:
                 task = game.game(number).task
-            except Reverted as error:  # games of others are read too: none of them may end this solver
+            except Reverted as error:  # others' games are read too: an error in one must not end this solver
                 self._context.log.warning("game cannot be read", game=number, error=error.name)
                 continue
-            if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
+            if task == 0:  # this node lags behind the one that counted the games: look again later
                 newest = min(newest, number - 1)
                 break
             if task not in taken:
@@ -256,8 +265,8 @@ class Defence:
         self._context.log.warning("challenged", game=number, task=task)
 
     def _is_sending(self, number: int) -> bool:
-        """Whether moves of this game are in progress, or it pauses after a refusal. Notes the moves that have
-        arrived. Raises what prevented one.
+        """Whether moves of this game are being sent, or the game pauses after a refusal. Counts the mined
+        moves. Raises the error that prevented a move.
         """
         sent = self._sent.get(number, [])
         outcomes = self._context.client.outcomes([one for _, one in sent])
@@ -268,7 +277,7 @@ class Defence:
         for (move, _), outcome in zip(sent, outcomes, strict=True):
             if isinstance(outcome, Receipt):
                 self._context.count(move.function, outcome, game=number, note=move.note)
-            elif isinstance(outcome, Reverted):  # the game has moved on, or the time is over: look again
+            elif isinstance(outcome, Reverted):  # the game has changed, or the time is over: look again
                 self._context.log.warning("move refused", game=number, move=move.function, error=outcome.name)
                 refused = True
             else:
@@ -278,7 +287,7 @@ class Defence:
         return refused
 
     def _answer(self, number: int) -> bool:
-        """Send all moves that are owed in a game; whether there was one."""
+        """Send all moves that this solver owes in a game. Returns whether there were any."""
         context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
@@ -287,7 +296,7 @@ class Defence:
             return False
         if not view.solver_to_move:
             return self._call_time(view)
-        # As of now: at the last look it may have been the challenger's turn.
+        # Read again, because at the last look it may have been the challenger's turn.
         due = _urgency(context.client.game.game(number), context.seconds_each())
         self._answering[number] = due
         try:
@@ -312,7 +321,7 @@ class Defence:
             del self._runs[task]
 
     def _call_time(self, view: GameView) -> bool:
-        """End a game whose challenger let its time run out."""
+        """End a game if its challenger's time has run out. Returns whether this was sent."""
         client = self._context.client
         with client.connection.view() as block:
             state = client.game.game(view.game)
@@ -327,10 +336,10 @@ def _urgency(state: GameState, each: float) -> float:
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], float]) -> list[int]:
-    """Numbers of games, the earliest end of a clock first; ties by number."""
+    """The numbers of games by their deadlines, the earliest first; ties by number."""
     return sorted(games, key=lambda number: (deadline(number), number))
 
 
 def before(deadlines: Mapping[int, float], due: float, may: Callable[[int], bool]) -> list[int]:
-    """Those that may be answered and are due before `due`, in their order."""
+    """The games that may be answered and are due before `due`, the earliest first."""
     return [n for n in by_deadline(deadlines, deadlines.__getitem__) if deadlines[n] < due and may(n)]

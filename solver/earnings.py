@@ -1,4 +1,4 @@
-"""`solver earnings`: the ledgers of a home folder, summed by month and task, or entry by entry as CSV."""
+"""`solver earnings`: sums the ledgers of a home folder by month and task, or prints each entry as CSV."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ COLUMNS: Final = (
     "transaction",
 )
 SIGNS: Final = {Kind.LOST: -1, Kind.BURNED: -1, Kind.LOCKED: -1, Kind.WITHDRAWN: -1}
-"""Tokens as they reach the free balance: a lock's own losses have left it earlier."""
+"""The sign of an entry in the CSV, by kind; the others are positive. A lock's losses were locked before."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger of one account in one deployment, up to a time in UTC; None: nothing is booked."""
+    """The ledger of one account in one deployment, complete up to the time `booked` in UTC; None if nothing
+    is booked.
+    """
 
     market: str
     account: str
@@ -50,7 +52,7 @@ class Ledger:
 
 
 def earnings(home: Home, month: str | None, as_csv: bool, as_json: bool) -> None:
-    """Print what was earned. Raises SettingsError, DatabaseError."""
+    """Print the earnings. Raises SettingsError, DatabaseError."""
     if month is not None and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
         raise SettingsError("--month", expected="a year and a month, such as 2026-11", got=repr(month[:20]))
     if as_csv and as_json:
@@ -92,7 +94,9 @@ def read(home: Home) -> Iterator[Ledger]:
 
 
 def write_csv(ledgers: Sequence[Ledger], file: TextIO) -> None:
-    """Every entry, one per line. Tokens and coin that came in (+) or went out (-), in whole units."""
+    """Write every entry, one per line. Amounts are signed whole units: tokens and coin that came in (+) or
+    went out (-).
+    """
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(COLUMNS)
     for ledger in ledgers:
@@ -111,7 +115,7 @@ def _row(ledger: Ledger, entry: Entry) -> tuple[object, ...]:
 
 
 def _exact(amount: int, unit: int) -> str:
-    """All digits of an amount in whole units, without an exponent."""
+    """An amount in whole units with all its digits, without an exponent."""
     whole, rest = divmod(abs(amount), unit)
     digits = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").removesuffix(".")
     return f"-{digits}" if amount < 0 else digits
@@ -125,7 +129,7 @@ def _of_month(ledger: Ledger, month: str | None) -> Ledger:
 
 
 def _brought_up_to_date(home: Home) -> str:
-    """Have a running node book what is final; returns the reason if that was not done."""
+    """Let the running node update its ledgers. Returns the reason if that failed, otherwise an empty text."""
     from protocol.errors import AssayError
 
     try:
@@ -144,7 +148,7 @@ def _coin_price(home: Home) -> Decimal:
 
 
 def _profit(sums: Sums, price: Decimal) -> Decimal:
-    """In tokens: income less gas, with coin at a price."""
+    """The profit in tokens: income less gas, with coin at this price."""
     return Decimal(sums.income) / TOKEN - Decimal(sums.coin) / COIN * price
 
 

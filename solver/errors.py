@@ -36,7 +36,7 @@ class OrdersError(SolverError):
 
 
 class ControlError(SolverError):
-    """The control socket cannot be used, or the node has refused what was asked."""
+    """The control socket cannot be used, or the node refused the request."""
 
 
 class NotRunning(ControlError):

@@ -1,9 +1,9 @@
-"""A failure in one task or game stays there: it is logged, counted, and tried again after a pause.
+"""Confines a failure in one task or game: it is logged, counted, and tried again after a pause.
 
-A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not depend on
-another task's data. The pause lasts as long as the failure took, so slow failures leave at least half of the time to
-all others. A repeated failure is logged the first time, the second, the fourth, and so on. A machine that computes
-wrong bits is not a task's failure and is raised.
+A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not depend
+on another task's data. A pause lasts as long as the failure took, so slow failures leave at least half of the
+time to other tasks. Of repeated failures, the first, second, fourth and so on are logged. If this machine
+computes wrong bits, that is not the task's fault, and the error is raised.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 WRONG_BITS = (SelfCheckError, WorkerFailed)
-"""After these errors nothing that this machine computes can be trusted."""
+"""After these errors no computation of this machine can be trusted."""
 ELSEWHERE = (ChainError, BundleUnavailable, NoRelay)
-"""Everyday failures of other machines: logged as warnings."""
+"""Everyday failures of other machines, which are logged as warnings."""
 QUIET_SECONDS = 600.0
-"""Seconds without a failure after which the next one counts as the first again."""
+"""Seconds after a pause without a failure after which the next one counts as the first again."""
 
 
 class Failures:
-    """Failures of tasks or games, by number. `kind` names them in the log: "task"; `clock` gives seconds. Used by one
-    thread."""
+    """Failures and pauses of tasks or games, by number. `kind` is the name for them in the log, such as
+    "task"; `clock` returns seconds. Used by one thread.
+    """
 
     def __init__(
         self,
@@ -49,17 +50,18 @@ class Failures:
         self._log = log
         self._clock = clock
         self._rests_until: dict[int, float] = {}
-        self._times: dict[int, int] = {}  # that it failed, one soon after the other
+        self._times: dict[int, int] = {}  # consecutive failures
 
     def rests(self, number: int) -> bool:
-        """Whether it failed recently and must not be tried yet."""
+        """Whether a task or game pauses after a failure, and must not be tried yet."""
         return self._clock() < self._rests_until.get(number, 0.0)
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """Catch every error, except wrong bits computed by this machine and the end of the solver.
+        """Catch every error and note it, except wrong bits computed by this machine and the end of the
+        solver.
 
-        `took` is asked for the seconds that the failure took elsewhere.
+        `took` returns the seconds that the failed work took in another thread.
         """
         began = self._clock()
         try:
@@ -70,14 +72,14 @@ class Failures:
             self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
-        """An error that this work ended with after some seconds."""
+        """Note an error with which work ended after `took` seconds."""
         now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)
         self._rests_until[number] = now + took
         self._metrics.failures.labels(self._kind, type(error).__name__).inc()
         times = self._times[number] = self._times.get(number, 0) + 1
-        if times & (times - 1):  # no power of two
+        if times & (times - 1):  # not a power of two
             return
         log = self._log.warning if isinstance(error, ELSEWHERE) else self._log.error
         log(

@@ -1,6 +1,7 @@
-"""Readings of NVIDIA GPUs through NVML, for the operator and the bill; they prove nothing (dispute.md section 3).
+"""Readings of NVIDIA GPUs through NVML, for the operator and for costs; they prove nothing (dispute.md
+section 3).
 
-This does not choose a device: the interpreter does that, and every device gives the same bits.
+This module does not choose a device: the interpreter does, and every device gives the same bits.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One GPU at one moment. `energy` is in millijoules since the driver was loaded, None where it is not counted;
-    `power_limit` are the watts that it may draw, None where it does not say.
+    """The readings of one GPU. `energy` is in millijoules since the driver was loaded, None if the GPU does
+    not count it. `power_limit` is the most watts that it may draw, None if the GPU does not report it.
     """
 
     index: int
@@ -29,7 +30,7 @@ class Reading:
 
 
 def read_gpus() -> list[Reading]:
-    """Every GPU that NVML sees; none where there is no driver."""
+    """Readings of every GPU that NVML sees; none if there is no driver."""
     import pynvml
 
     try:
@@ -45,7 +46,7 @@ def read_gpus() -> list[Reading]:
 
 
 def watts(readings: list[Reading], devices: int) -> float | None:
-    """The most that these GPUs draw together; None where none of them says."""
+    """The most watts that `devices` of these GPUs draw together; None if no GPU reports its limit."""
     limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
     return sum(limits[:devices]) if limits else None
 
@@ -67,7 +68,7 @@ def driver() -> str | None:
 
 
 def describe(readings: list[Reading]) -> str:
-    """One line for people."""
+    """The readings in one line of words."""
     return "; ".join(map(str, readings)) if readings else "no GPU: training on the CPU"
 
 
@@ -88,7 +89,7 @@ def _read(index: int) -> Reading:
 
 
 def _asked(question: Callable[[object], int], handle: object) -> int | None:
-    """Errors for readings that not every GPU provides."""
+    """A reading that not every GPU provides; None if this GPU does not."""
     import pynvml
 
     try:

@@ -1,4 +1,6 @@
-"""`solver lane`: one lane of a job, as a process that trains its rounds and serves what the others need. No chain."""
+"""`solver lane`: runs one lane of a job, a process that trains its rounds and serves its messages to the
+others. No chain.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _log = logs.get("lane")
 
 
 class LaneSettings(BaseModel):
-    """What an operator may choose: flags over ASSAY_* over the [lane] table of config.toml over these defaults."""
+    """The operator's options: flags over ASSAY_* over the [lane] table of config.toml over these defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,16 +48,20 @@ class LaneSettings(BaseModel):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = FIRST_PORT
     publish: PublishUrl | None = None
-    """An fsspec URL such as s3://mine/assay, below which messages are written too, for lanes that cannot ask here."""
+    """An fsspec URL such as s3://mine/assay. Messages are also written below it, for lanes that cannot reach
+    this machine.
+    """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     peers: tuple[str, ...] = ()
-    """Addresses below which lanes may be asked besides https and http on the internet, such as
-    http://192.168.1.5:8720/. This machine is asked by lanes that listen on it alone.
+    """Addresses below which lanes may be asked, in addition to https and http on the internet, such as
+    http://192.168.1.5:8720/. A lane that listens on this machine only may also ask this machine.
     """
     keep_rounds: Annotated[int, Field(ge=2)] | None = None
-    """Of so many rounds the messages are kept for others; unsaid, of all. A lane that is further behind must join."""
+    """Number of last rounds whose messages are kept for others; if unset, all are kept. A lane that is
+    further behind must join.
+    """
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
@@ -92,7 +98,7 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock. Raises `LaneRunning`."""
+    """Hold the folder's lock. Raises `LaneRunning` if another process holds it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("a") as file:
         try:

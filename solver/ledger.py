@@ -1,7 +1,7 @@
-"""What this account's tokens and coin did in one deployment, entry by entry, and sums of it. Pure.
+"""The ledger of an account's tokens and coin in one deployment: its entries, and sums of them. Pure.
 
-Tokens are those in the vault: deposited and withdrawn, locked and returned, earned and lost. Coin is spent on the
-account's own transactions. Times are seconds since 1970, months those of UTC.
+Tokens are those in the vault: deposited and withdrawn, locked and returned, earned and lost. Coin is spent on
+the account's own transactions. Times are seconds since 1970; months are those of UTC.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The kind of an entry. A lock of this account ends as RELEASED, back to it, LOST to another account, or BURNED.
-    EARNED comes from the locks of others.
+    """The kind of an entry. Tokens in a lock of this account are RELEASED back to it, LOST to another
+    account, or BURNED. Tokens from the locks of others are EARNED.
     """
 
     DEPOSITED = "deposited"
@@ -28,8 +28,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Token `units` that moved by log `place` of a block. `task` is 0 for entries without a task, `lock` 0 for those
-    in no lock of this account.
+    """Token `units` that were moved by the event with log index `place` in a block. `task` is 0 if no task is
+    involved, `lock` is 0 if no lock of this account is.
     """
 
     block: int
@@ -44,8 +44,8 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """A mined transaction of this account: `gas` used at `price` wei each, `fee` wei in all, with a rollup's charge for
-    its data. It carried `value` wei and brought `credit` wei back.
+    """A mined transaction of this account. `gas` was used at `price` wei each; `fee` is the total in wei,
+    including a rollup's charge for its data. It carried `value` wei and returned `credit` wei.
     """
 
     transaction: str
@@ -64,8 +64,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Token units and wei of some entries. `locked` is what was locked less what was unlocked: the present lock, if
-    all entries are summed. `burned` and `lost` are of this account's own locks.
+    """Token units and wei of some entries. `locked` is the amount locked less the amount unlocked: the
+    present lock, if all entries are summed. `burned` and `lost` are from this account's own locks.
     """
 
     earned: int = 0
@@ -82,21 +82,21 @@ class Sums:
 
     @property
     def free(self) -> int:
-        """Token units that the entries leave free in the vault."""
+        """Token units that are free in the vault according to the entries."""
         return self.deposited - self.withdrawn + self.earned - self.lost - self.burned - self.locked
 
     @property
     def coin(self) -> int:
-        """Wei that the entries have cost."""
+        """Wei that the entries have cost in all."""
         return self.fee + self.value - self.credit
 
     @property
     def income(self) -> int:
-        """Token units that the entries have brought, gas aside."""
+        """Token units that the entries have brought, not counting gas."""
         return self.earned - self.lost - self.burned
 
     def add(self, entry: Flow | Spent) -> Sums:
-        """With one more entry."""
+        """The sums with one more entry."""
         if isinstance(entry, Spent):
             return replace(
                 self,
@@ -130,7 +130,7 @@ def by_month_and_task(entries: Iterable[Flow | Spent]) -> dict[tuple[str, int], 
 
 
 def open_locks(flows: Iterable[Flow]) -> dict[int, int]:
-    """The tasks of this account's locks that are not empty, by the lock's number."""
+    """The tasks of this account's locks that still hold tokens, by lock number."""
     left: dict[int, int] = {}
     tasks: dict[int, int] = {}
     for flow in flows:
@@ -148,5 +148,5 @@ def month_of(time: int) -> str:
 
 
 def written(time: int) -> str:
-    """A time as ISO 8601 has it, in UTC."""
+    """A time in ISO 8601 format, in UTC."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

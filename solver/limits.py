@@ -1,7 +1,7 @@
-"""Limits on every HTTP exchange, for any app: no bodies, short targets, no endless readers.
+"""Limits on every HTTP exchange, for any app: no request bodies, short targets, no slow readers.
 
-An ASGI middleware. `protocol.node.http_shares` limits connections, in all and per address; `concurrency` limits what
-answers cost.
+An ASGI middleware. `protocol.node.http_shares` limits the number of connections, in all and per address;
+`concurrency` limits the cost of answers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAX_TARGET = 1_024
-"""Bytes of path and query: the longest legitimate one names eight call instructions of five digits."""
+"""Most bytes of path and query: the longest legitimate ones name eight call instructions of five digits."""
 SEND_SECONDS = 30.0
 """Seconds for one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""
 
 
 class Limits:
-    """Wraps an app; refuses with one line of plain text."""
+    """Wraps an app with the limits; refused requests get one line of plain text."""
 
     def __init__(self, app: App, metrics: Metrics, send_seconds: float = SEND_SECONDS) -> None:
         self._app = app
@@ -32,7 +32,9 @@ class Limits:
         self._send_seconds = send_seconds
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve one connection of any kind; only HTTP is limited, and websockets are refused."""
+        """Serve one ASGI connection. HTTP is limited, websockets are refused, and the rest passes
+        unchanged.
+        """
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1003})
             return
@@ -43,7 +45,7 @@ class Limits:
         async def bounded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._metrics.requests.labels(str(message["status"])).inc()
-            async with asyncio.timeout(self._send_seconds):  # wait_for makes a task of each piece
+            async with asyncio.timeout(self._send_seconds):  # wait_for would make a task per piece
                 await send(message)
 
         refusal = _refusal(scope)

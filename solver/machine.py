@@ -1,7 +1,8 @@
-"""How fast this machine is, for bids and admission: as the operator says, or as `solver bench` measured it.
+"""The speed of this machine, for bids and admission: as the operator says, or as `solver bench` measured it.
 
-On a development chain an unmeasured machine is assumed to have the default `speed`; on any other chain it makes no
-bid. Nothing is measured when a node starts: games may be due then, and other work would distort the measurement.
+On a development chain, the default `speed` is assumed for an unmeasured machine; on any other chain such a
+machine makes no bid. Nothing is measured when a node starts: games may be due then, and other work would
+distort the measurement.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ UNMEASURED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Operations a second of a program that is not known: `least` for defending it, `most` for bidding where only its
-    terms are known and its bundle must be fetched first. `families` are those of a measurement. `source` is
-    "setting", "measured", "assumed", or "none": then there are no bids.
+    """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
+    task; `most` is assumed for bidding when only its terms are known and its bundle must be fetched first.
+    `families` are measured speeds by kind of operation. `source` is "setting", "measured", "assumed", or
+    "none", which means that no bids are made.
     """
 
     least: float
@@ -39,19 +41,21 @@ class Machine:
 
     @property
     def why_not(self) -> str:
-        """Why no task is bid on; "" where tasks are bid on."""
+        """Why no bids are made; "" if bids are made."""
         return UNMEASURED if self.source == "none" else ""
 
     def rates(self, programs: Mapping[bytes, float]) -> Rates:
-        """Also with the measured operations a second of programs, by id."""
+        """The rates of this machine. `programs` are the measured operations a second of programs, by id."""
         return Rates(self.least, self.hashing, programs)
 
     def hopes(self, programs: Mapping[bytes, float]) -> Rates:
-        """The same for a task whose program is not known: it may be of the fastest family."""
+        """The rates to assume for a task whose program is not known yet: it may be of the fastest kind."""
         return Rates(self.most, self.hashing, programs)
 
     def expected(self, work: Work) -> float | None:
-        """Operations a second of a program by its families; None where none were measured."""
+        """Estimated operations a second of a program, from the speeds of its kinds of operations; None if
+        these were not measured.
+        """
         if self.families is None:
             return None
         from protocol.execution.counting import operations
@@ -60,8 +64,8 @@ class Machine:
 
 
 def machine_of(settings: SolverSettings, found: Measured | None, local: bool) -> Machine:
-    """The rates that follow from these settings and this measurement, on a development chain (`local`) or another
-    one.
+    """The machine according to these settings and this measurement. `local` says whether the chain is a
+    development chain.
     """
     hashing = HASH_RATE if found is None else found.hashing
     if "speed" in settings.model_fields_set:
@@ -72,4 +76,4 @@ def machine_of(settings: SolverSettings, found: Measured | None, local: bool) ->
 
 
 ASSUMED = Machine(2e9, 2e9, "assumed")
-"""The rates that nodes of a development chain assume."""
+"""The machine that nodes of a development chain assume."""

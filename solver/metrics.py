@@ -1,4 +1,6 @@
-"""What the solver counts, for Prometheus. One registry per node, so that two nodes may live in one process."""
+"""The solver's Prometheus metrics. Each node has its own registry, so that two nodes may live in one
+process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from solver.gpu import read_gpus
 
 
 class Metrics:
-    """The node's counters and gauges, in `registry`. Gauges are of one `market`."""
+    """The node's counters and gauges, in `registry`. Gauges are labelled with one `market`."""
 
     def __init__(self, market: str = "") -> None:
         self._market = market
@@ -42,13 +44,13 @@ class Metrics:
         self.registry.register(_Gpus())
 
     def count_tasks(self, counts: Mapping[Stage, int]) -> None:
-        """Note how many tasks there are of each stage."""
+        """Set the number of tasks in each stage."""
         self._stages |= counts.keys()
         for stage in self._stages:
             self.tasks.labels(self._market, stage).set(counts.get(stage, 0))
 
     def of(self, market: str) -> Metrics:
-        """The same counters, and gauges of another market."""
+        """The same counters, with gauges for another market."""
         made = copy(self)
         made._market, made._stages = market, set()
         made.games = self._games.labels(market)
@@ -59,10 +61,10 @@ class Metrics:
 
 
 class _Gpus(Collector):
-    """Readings of NVML, taken when Prometheus collects them."""
+    """Reads the GPUs by NVML when Prometheus collects the metrics."""
 
     def collect(self) -> Iterator[Metric]:
-        """Of each GPU."""
+        """The metrics of each GPU."""
         labels = ["index", "name"]
         busy = GaugeMetricFamily("assay_solver_gpu_utilization_ratio", "Of its time, busy", labels=labels)
         memory = GaugeMetricFamily("assay_solver_gpu_memory_bytes", "Memory in use", labels=labels)
@@ -78,5 +80,5 @@ class _Gpus(Collector):
         yield from (busy, memory, energy)
 
     def describe(self) -> Iterator[Metric]:
-        """Registration asks nothing."""
+        """Returns nothing, so that registration does not read the GPUs."""
         return iter(())

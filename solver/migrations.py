@@ -1,6 +1,6 @@
-"""What changed between two formats of the solver's database.
+"""Migrations of the solver's database from one format to the next.
 
-Formats with the commits that began them are in `tests/vectors/README.md`.
+The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The running solver: a loop that looks after what was won and looks for work, beside the defence and the trainings.
+"""The running solver: a loop that looks after won tasks and looks for work, while the defence and the
+trainings run in other threads.
 
-It serves all deployments of its chain in which the account has something: each has a node, with its own database and
-contracts. The node of the newest deployment takes new work; the others finish theirs. All share one process, account,
-journal, HTTP server and turn at computing.
+It serves all deployments of its chain in which the account has something. Each has a node, with its own
+database and contracts. The node of the newest deployment takes new work; the others finish theirs. All share
+one process, account, journal and HTTP server, and take turns at computing.
 
-Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread never
-computes. The defence, every training and the HTTP service have their own threads, which compute in turns. A failure
-in one task does not affect others (`failures`).
+This module decides no move, price or number: `Strategy`, `bidding` and the program do. The main thread never
+computes. The defence, every training and the HTTP service have their own threads, which compute in turns. A
+failure in one task does not affect others (`failures`).
 """
 
 from __future__ import annotations
@@ -80,8 +81,9 @@ class SolverNode(Node):
         machine: Machine | None = None,
         places: Places | None = None,
     ) -> None:
-        """`earlier` deployments are finished by nodes of which this is the `leading`. Without `machine` nothing is
-        measured; without `places` there is one device.
+        """The nodes of the `earlier` deployments, which only finish their work, are made here; this node is
+        their `leading` one. Without `machine`, the machine counts as unmeasured. `places` are by default the
+        devices in the settings.
         """
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
@@ -138,9 +140,9 @@ class SolverNode(Node):
         super().__init__(settings, log, stop, client, self._earlier)
         self._reports = Reports(self.context)
         self._urls: tuple[str, ...] = ()
-        """Addresses of the service; the first is announced on the chain when the node is ready."""
+        """Addresses of the service; the first one is announced on the chain when the node is ready."""
         self._once = False
-        """Whether the process ends with the first finished task: then no other is taken."""
+        """Whether the process ends with the first finished task. If so, no second task is taken."""
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._failures = Failures("task", metrics, self.context.log)
@@ -153,9 +155,9 @@ class SolverNode(Node):
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
-        """Until stopped; with `once` until one task that was taken is over.
+        """Run until stopped; with `once`, until one task that was taken is over.
 
-        Raises StakeSlashed when a stake of this solver was slashed, and SolverError, ChainError.
+        Raises SolverError, ChainError, and StakeSlashed if a stake of this solver was slashed.
         """
         self._once = once
         settings, nodes = self.context.settings, (*self._earlier, self)
@@ -171,7 +173,7 @@ class SolverNode(Node):
             self._operation.parts = [(node.context, node._bookkeeper) for node in reversed(nodes)]
             self._operation.url = settings.url or serving.url
             for node, (market, _) in zip(nodes, apps, strict=True):
-                # What is published lies below its market.
+                # Published files are below a folder named after the market.
                 first = node is nodes[0] and settings.publish is None
                 node._urls = addresses(settings.url or serving.url, market, first)
             try:
@@ -194,7 +196,7 @@ class SolverNode(Node):
         self.context.database.try_writing()
 
     def _end_well(self) -> None:
-        """All work is over: complete the ledger, and carry out the order to end."""
+        """Complete the ledger, and end an order to drain, because all work is over."""
         self._book_all()
         if self._operation.mode is Mode.DRAINING and self._is_drained():
             self._operation.drained()
@@ -211,7 +213,7 @@ class SolverNode(Node):
             self.context.log.warning("ledger is behind", error=str(error))
 
     def _close(self) -> None:
-        """Release everything."""
+        """Stop all threads and release all resources."""
         context = self.context
         context.catalog.ready = False
         self._defence.close()
@@ -221,8 +223,8 @@ class SolverNode(Node):
         context.database.close()
 
     def _prepare(self) -> None:
-        """Bring the stake into the vault, or take what is not needed out of an earlier one; announce the service's
-        address; serve what an earlier process left.
+        """Prepare for work. The newest node deposits the stake; an earlier one withdraws tokens that it does
+        not need. Then announce the service's address, and serve results that an earlier process left.
         """
         context, (url, *_) = self.context, self._urls
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
@@ -260,7 +262,7 @@ class SolverNode(Node):
         return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
-        """One round, for one block. After a request to stop, only urgent work is done."""
+        """One round of the loop, at one block. After a request to stop, only urgent work is done."""
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
@@ -285,17 +287,19 @@ class SolverNode(Node):
         self.known.deadlines.put(context.client.market.address, "tasks", due)
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks: on the newest contracts, while none is trained under earlier ones."""
+        """Whether this node may bid on new tasks. Only the newest node may, and only while no task is trained
+        under earlier contracts.
+        """
         busy = any(node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier)
         busy = busy or (self._once and bool(self.context.database.live(Stage.BID, *TAKEN)))
         return self._leading is None and not (busy or self._auction.paused or self._why_not())
 
     def _why_not(self) -> str:
-        """Why this node makes no bids at all; "" where it may."""
+        """Why this node makes no bids at all; "" if it may bid."""
         return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
-        """Tasks that were or may be taken under the other contracts of this process."""
+        """The terms of tasks that were or may be taken under the other contracts of this process, by name."""
         leading = self._leading or self
         return {
             f"task {task} of market {node.context.client.market.address}": node.context.terms(task)
@@ -305,11 +309,11 @@ class SolverNode(Node):
         }
 
     def _taken(self) -> list[int]:
-        """Tasks that were won and for which something can still be done."""
+        """Won tasks for which something can still be done."""
         return [task for task in self.context.database.live(*TAKEN) if task not in self._refused]
 
     def _work_on(self, task: int) -> None:
-        """Start what is due now on a won task."""
+        """Start what is due now for a won task."""
         view = self.context.client.market.task(task)
         self._reports.see(view, self.alerts)
         if view.status.is_over:
@@ -330,7 +334,7 @@ class SolverNode(Node):
             assignment.close(wait=False)
 
     def _is_sound(self) -> bool:
-        """Whether no run of this process was refused or found false; otherwise it takes no more work."""
+        """Whether no run of this process was refused or found false. Otherwise it takes no more work."""
         nodes = (*self._earlier, self)
         return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
 
@@ -342,7 +346,9 @@ class SolverNode(Node):
             self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
-        """A task ended: note how, and the loss; stop its training; take the earnings out of the vault."""
+        """A task ended: note the outcome and the loss, stop its training, and take the earnings out of the
+        vault.
+        """
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
@@ -359,20 +365,24 @@ class SolverNode(Node):
         context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
 
     def _account_for(self, kept: int | None) -> None:
-        """Take what is above `kept` out of the vault, unless that is None; bring the ledger up to date."""
+        """Withdraw tokens above `kept` from the vault, unless that is None, and bring the ledger up to
+        date.
+        """
         if kept is not None:
             settlement.withdraw(self.context, kept)
         self._book()
 
     def _kept(self) -> int:
-        """Token units that stay free in the vault: for stakes of new tasks, or of those begun there."""
+        """Token units to keep free in the vault: for stakes of new tasks or, under earlier contracts, of
+        tasks begun there.
+        """
         if self._leading is not None:
             return self._auction.owed()
         return max(0, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        """Whether to end now: with `once` after the first task, or after a slash or refusal; never while work is
-        left.
+        """The exit code if the node ends now, otherwise None. It ends with `once` after the first task, after
+        a slash or refusal, or when drained, but never while work is left.
         """
         nodes = (*self._earlier, self)
         if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
@@ -383,13 +393,14 @@ class SolverNode(Node):
         return outcome(ended, refused, drained, once)
 
     def _is_drained(self) -> bool:
-        """Whether this solver has no task in any deployment, and no bid that may win one."""
+        """Whether this solver has no task in any deployment, and no bid that may still win one."""
         return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
-        """Deposit the missing part of the stake, counting what is in the vault or locked already.
+        """Deposit the missing part of the stake. Tokens already in the vault or locked count.
 
-        Without enough tokens the solver takes no more work, but still trains and defends what it took.
+        If the account has too few tokens, the solver takes no more work, but still trains and defends what it
+        took.
         """
         error = stakes.bring(self.context)
         if error is None:

@@ -1,4 +1,4 @@
-"""A running node as its operator sees it through the control socket: its status, and its orders."""
+"""The operator's view of a running node through the control socket: its status, and its orders."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from solver.context import Context
 
 Part = tuple["Context", Bookkeeper]
-"""A deployment that the node serves."""
+"""One deployment that the node serves."""
 
 
 class Operation:
-    """`why_not` says why the node makes no new bids for another reason than its orders; "" where there is none."""
+    """Answers the operator's questions and keeps the order. `why_not` returns why the node makes no new bids
+    for reasons other than its order; "" if there is none.
+    """
 
     def __init__(self, home: Home, stop: Stop, progress: Progress, why_not: Callable[[], str]) -> None:
         self._home = home
@@ -44,7 +46,9 @@ class Operation:
         return self._mode
 
     def drained(self) -> None:
-        """The node has finished everything it owed: after its next start it works again."""
+        """The node has finished everything it owed: end the order to drain, so that it works again after its
+        next start.
+        """
         self.tell(Mode.WORKING)
 
     def book(self) -> None:
@@ -79,8 +83,8 @@ class Operation:
         return self._report()
 
     def tell(self, mode: Mode) -> None:
-        """Takes effect now, and after a restart. Raises OrdersError."""
-        keep_mode(self._home, mode)  # first: a node that is killed now was told
+        """Give an order that takes effect now and after a restart. Raises OrdersError."""
+        keep_mode(self._home, mode)  # first, so that the order survives a kill
         self._mode = mode
 
     def _report(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The operator's order to a home folder's node: work, make no new bids, or finish and stop.
 
-Kept in a file, so that a killed node still follows it, and a node that does not run can be given one.
+The order is kept in a file, so that a node still follows it after being killed, and so that a stopped node
+can be given an order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from solver.errors import OrdersError
 
 
 class Mode(StrEnum):
-    """PAUSED and DRAINING make no bid. A node that is DRAINING ends once nothing is left to do."""
+    """The node's order. PAUSED and DRAINING make no bids. A node that is DRAINING ends once nothing is left
+    to do.
+    """
 
     WORKING = "working"
     PAUSED = "paused"
@@ -26,16 +29,16 @@ WHY: dict[Mode, str] = {
     Mode.PAUSED: "paused: `solver resume` lets it bid again",
     Mode.DRAINING: "draining: it ends what it owes; `solver resume` lets it bid again",
 }
-"""Why no bid is made."""
+"""Why no bid is made, by mode."""
 
 
 def orders_file(home: Home) -> Path:
-    """The folder that keeps them."""
+    """The file that keeps the order."""
     return home.folder("solver") / "orders.json"
 
 
 def load_mode(home: Home) -> Mode:
-    """The last order; WORKING where there was none. Raises OrdersError."""
+    """Read the last order; WORKING if there was none. Raises OrdersError."""
     file = orders_file(home)
     try:
         if not file.exists():
@@ -52,7 +55,7 @@ def load_mode(home: Home) -> Mode:
 
 
 def keep_mode(home: Home, mode: Mode) -> None:
-    """Write it. Raises OrdersError where the disk does not accept it."""
+    """Write the order. Raises OrdersError if the disk does not accept it."""
     file = orders_file(home)
     try:
         write_atomically(file, json.dumps({"version": 1, "mode": mode.value}).encode() + b"\n")

@@ -1,8 +1,10 @@
-"""Checkpoints kept beside the training: while one segment is trained, the state before it is hashed and written.
+"""Keeps checkpoints in the background: while one segment is trained, the state before it is hashed and
+written.
 
-One thread keeps one checkpoint after the other, so a run store grows in order and holds only complete checkpoints. At
-most one more state waits: a producer that gets ahead waits, so memory stays bounded. A kill here loses no more than a
-kill of the training: segments that are not in the run store yet are trained again.
+One thread keeps one checkpoint after the other, so a run store grows in order and holds only complete
+checkpoints. At most one more state waits; then a producer that gets ahead waits, so memory stays bounded. A
+kill loses no more than it would without this thread: segments that are not in the run store yet are trained
+again.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from protocol.program.step import State
 from solver.run_store import RunStore
 
 WAITING = 1
-"""States that wait while another is being kept. One covers a slow moment of the disk; each costs a state of memory."""
+"""States that may wait while another is being written. One covers a slow moment of the disk; each costs a
+state of memory.
+"""
 
 
 class Pipeline:
-    """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
+    """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after
+    each state.
 
     An error on that thread is final: every later call raises it again, and no later state is kept.
     """
@@ -38,11 +43,13 @@ class Pipeline:
 
     @property
     def failure(self) -> BaseException | None:
-        """What ended the keeping of checkpoints, if anything did."""
+        """The error that ended the keeping of checkpoints, if any."""
         return self._failure
 
     def check(self) -> None:
-        """Raise what ended the keeping of checkpoints. Takes no time; asked before every step."""
+        """Raise the error that ended the keeping of checkpoints, if any. Takes no time; called before every
+        step.
+        """
         if self._failure is not None:
             raise self._failure
 
@@ -52,7 +59,7 @@ class Pipeline:
         return len(self._waiting) >= WAITING
 
     def put(self, state: State) -> None:
-        """Keep `state` soon, after all earlier ones; waits while another one already waits.
+        """Keep `state` soon, after all earlier ones. Blocks while another state already waits.
 
         Its tensors must not be written to any more.
         """
@@ -63,13 +70,15 @@ class Pipeline:
             self._changed.notify_all()
 
     def drain(self) -> None:
-        """Wait until all that was put is in the run store."""
+        """Wait until all states are in the run store."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or not (self._waiting or self._busy))
             self.check()
 
     def close(self) -> None:
-        """Keep what was put, as far as possible, and end the thread. Raises nothing: see `failure`."""
+        """Keep the remaining states, as far as possible, and end the thread. Raises nothing; see
+        `failure`.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -83,7 +92,7 @@ class Pipeline:
             except BaseException as error:
                 self._end(error)
                 return
-            del state  # nor is it held while nothing is to do
+            del state  # so that an idle thread does not hold it in memory
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()

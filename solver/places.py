@@ -1,7 +1,8 @@
-"""Where tasks are trained: on which of this machine's devices, and whether its memory holds one more.
+"""Decides where tasks are trained: on which of this machine's devices, and whether its memory has room for
+one more.
 
-A task stays on the device that it was placed on when it was bid on; after a restart it goes to the least occupied
-one. Tasks of several deployments may have the same number, and then share a device.
+A task stays on the device that it was placed on when it was bid on; after a restart it goes to the least
+occupied device. Tasks of several deployments may have the same number, and then share a device.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor, ExecutorFactory, Work
 
 MemoryOf = Callable[[str], int | None]
-"""Bytes that all trainings of this process may take on a device together; None where that is not known."""
+"""Bytes that all trainings of this process may use together on a device; None if that is not known."""
 
 
 def no_bound(_device: str) -> int | None:
-    """Unlimited memory: nobody checks it."""
+    """Unlimited memory: nothing is checked."""
     return None
 
 
 class Places:
-    """Devices by their settings, such as "cuda:0". Any thread may ask."""
+    """The device of each task, by its setting, such as "cuda:0". Callable from any thread."""
 
     def __init__(self, devices: Sequence[str] = ("auto",), memory: MemoryOf = no_bound) -> None:
         self.devices = tuple(devices)
@@ -37,7 +38,7 @@ class Places:
         self._lock = Lock()
 
     def of(self, task: int) -> str:
-        """The device of a task. A task without one gets the device with the fewest tasks, permanently."""
+        """The device of a task. A task that has none gets the device with the fewest tasks, and keeps it."""
         with self._lock:
             if task not in self._placed:
                 placed = Counter(self._placed.values())
@@ -45,25 +46,27 @@ class Places:
             return self._placed[task]
 
     def put(self, task: int, device: str) -> None:
-        """Place a task that gets a bid."""
+        """Place a task on a device, because it gets a bid."""
         with self._lock:
             self._placed[task] = device
 
     def forget(self, task: int) -> None:
-        """A task is over, or was not won."""
+        """Remove a task that is over, or that was not won."""
         with self._lock:
             self._placed.pop(task, None)
 
     def expect(self, program: bytes, peak_bytes: int) -> None:
-        """Estimate a program by the values that are alive in its step."""
+        """Estimate a program's memory from the peak size of the values in its step."""
         self._needs[program] = WORKSPACE * peak_bytes
 
     def needs(self, program: bytes) -> int | None:
-        """Bytes that trainings of a program take at most; None before its bundle was read."""
+        """Most bytes that training a program takes; None before its bundle was read."""
         return self._needs.get(program)
 
     def room(self, device: str, programs: Iterable[bytes]) -> float:
-        """Bytes that trainings of these programs leave on a device: 0 where one of them is not known yet."""
+        """Bytes on a device that trainings of these programs leave free; 0 if one of the programs is not
+        known yet.
+        """
         memory = self._memory(device)
         if memory is None:
             return math.inf
@@ -72,7 +75,7 @@ class Places:
 
 
 def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> ExecutorFactory:
-    """What makes the executor of a task on its device."""
+    """A factory that makes a task's executor on the task's device."""
 
     def make(work: Work) -> Executor:
         return executors[places.of(work.task)](work)
@@ -81,7 +84,9 @@ def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> Executor
 
 
 def memory_of(device: str) -> int | None:
-    """Of a device that torch sees (torch is loaded by now): free bytes and those that this process uses."""
+    """The memory for trainings on a device that torch sees: free bytes plus those that this process uses.
+    Torch is loaded by now.
+    """
     from protocol.execution.device import device_of
     from protocol.execution.memory import memory_for
 

@@ -1,8 +1,8 @@
 """Training by several processes of this machine: `solver run --processes N`.
 
-The bits are those of one process, so only speed differs: a task without units is trained in this process, as is one
-whose workers were lost twice in one segment or do not fit into memory. Workers that disagree about a state mean a
-broken device: the solver then stops before it commits anything.
+The bits are the same as with one process; only the speed differs. A task is trained in this process if it has
+no units to share, if its workers do not fit into memory, or if they were lost twice in one segment. If
+workers disagree about a state, a device is broken, and the solver stops before it commits anything.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from solver.context import Context
 from solver.training import LocalRunner, Runner
 
 ATTEMPTS = 2
-"""Tries to train one segment with workers."""
+"""Attempts to train one segment with workers."""
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """What trains a task in turns; the solver's folder holds the verified copy of its bundle.
+    """The runner that trains a task in turns. The solver's folder must hold the verified copy of its bundle.
 
-    Workers compute as `HonestExecutor` does, on the CPU; any other executor stays in this process.
+    Workers compute as `HonestExecutor` does, on the CPU; any other executor runs in this process.
     """
     alone = LocalRunner(context.in_turns(executor, work.task, terms))
     wanted, there = context.settings.processes, len(units(work.program.program))
@@ -57,7 +57,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
 
 
 class WorkerRunner:
-    """Workers that are started for the first segment, and restarted when one of them was lost."""
+    """Trains with workers. They are started for the first segment, and restarted if one of them is lost."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class WorkerRunner:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers; none while none run."""
+        """Process ids of the workers; empty while none run."""
         return [] if self._workers is None else self._workers.pids
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
-        """The state after `steps` steps. Raises WorkerFailed where the workers disagree about it."""
+        """The state after `steps` steps. Raises WorkerFailed if the workers disagree about it."""
         for _ in range(ATTEMPTS):
             if self._given_up:
                 break
@@ -98,7 +98,7 @@ class WorkerRunner:
                 self._workers = None
                 self._log.error("worker lost, training again from the last checkpoint", error=str(error))
             except BaseException:
-                self._workers = None  # they are stopped by any error
+                self._workers = None  # any error stops them
                 raise
         if not self._given_up:
             self._given_up = True

@@ -1,6 +1,6 @@
-"""How training is shown: a bar for people at a terminal, a log line per quarter of the run everywhere else.
+"""Shows the progress of training: as a bar at a terminal, otherwise as one log line per quarter of the run.
 
-The bar shows the time that the rest takes at the present rate, and the time until the deadline.
+The bar shows the time left at the present rate, and the time until the deadline.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Run:
-    """One training: its steps, how many are done, and when the first one that this process ran had ended."""
+    """One training: its steps, how many are done, and when the first step in this process ended."""
 
     steps: int
     done: int
@@ -31,7 +31,7 @@ class _Run:
 
     def step(self, number: int) -> None:
         self.done = number
-        if self.began is None:  # the first step compiles and tests kernels: the rate is that of the others
+        if self.began is None:  # the first step compiles and tests kernels, so it is not timed
             self.began, self.began_at = self._now(), number
 
     def seconds_needed(self) -> float | None:
@@ -40,12 +40,12 @@ class _Run:
         return (self._now() - self.began) / (self.done - self.began_at) * (self.steps - self.done)
 
     def _now(self) -> float:
-        """A clock that stops while other trainings go first."""
+        """A clock that stops while other trainings have priority."""
         return time.monotonic() - self.waited()
 
 
 class Progress:
-    """A context: the bar is drawn on stderr while it lasts."""
+    """A context manager that shows the progress of all trainings. The bar is on stderr."""
 
     def __init__(self, bar: bool) -> None:
         self._log = get("solver.training")
@@ -60,8 +60,8 @@ class Progress:
     def begin(
         self, task: int, steps: int, done: int, name: str = "", waited: Callable[[], float] = lambda: 0.0
     ) -> None:
-        """A training of `steps` steps, of which `done` are done; `name` is the submitter's. `waited` are the seconds
-        so far during which other trainings went first.
+        """Show a training of `steps` steps, of which `done` are done; `name` is the submitter's. `waited`
+        returns the seconds so far during which other trainings had priority.
         """
         self._runs[task] = _Run(steps, done, waited)
         if self._bar is not None and task in self._rows:
@@ -73,9 +73,9 @@ class Progress:
         self._log.info("training", task=task, name=name, steps=steps, done=done)
 
     def step(self, task: int, number: int, state: State) -> None:
-        """Step `number` gave `state`."""
+        """Note that step `number` gave `state`."""
         run = self._runs.get(task)
-        if run is None:  # given up while this step ran
+        if run is None:  # the training was given up during this step
             return
         run.step(number)
         total = run.steps
@@ -92,8 +92,8 @@ class Progress:
             )
 
     def due(self, task: int, seconds: float) -> float | None:
-        """There are that many seconds until the deadline: the seconds that the rest takes at the rate so far, None
-        while that is not known.
+        """Note that the deadline is in `seconds` seconds. Returns the seconds that the remaining steps take
+        at the rate so far, None if that is not known yet.
         """
         run = self._runs.get(task)
         if run is None:
@@ -104,17 +104,19 @@ class Progress:
         return run.seconds_needed()
 
     def steps(self, task: int) -> tuple[int, int, float | None] | None:
-        """Steps done and to do of a running training, and the seconds that the rest takes, as far as is known."""
+        """The steps done, all steps, and the seconds for the remaining steps, if known, of a running
+        training.
+        """
         run = self._runs.get(task)
         return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
-        """The training of a task is over or given up: its bar disappears, and a line of the log stays."""
+        """The training of a task is over or given up: hide its bar, and log a line."""
         run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
         if row is not None and run is not None:
             shown = self._bar.tasks[self._bar.task_ids.index(row)].fields["metrics"]
-            # Hidden, not removed: a step that runs still may show itself again.
+            # Hidden, not removed, because a running step may still update it.
             self._bar.update(row, due=None, visible=False)
             self._bar.stop_task(row)
             event = "trained" if run.done == run.steps else "training ended early"
@@ -125,7 +127,7 @@ class Progress:
             import structlog
 
             self._bar.start()
-            # The bar has put a stream in stderr's place that prints above it; loggers not yet used take that one.
+            # The bar has replaced stderr by a stream that prints above it; new loggers use that stream.
             structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         return self
 

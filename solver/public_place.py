@@ -1,7 +1,8 @@
-"""A public bucket or folder: written through fsspec, read by everyone else at a different address.
+"""A public bucket or folder: this node writes it through fsspec, and everyone else reads it at another
+address.
 
-Credentials for writing are where fsspec's file systems look for them, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://,
-and never in a setting. The bucket's owner must allow public reading; `require_readable` checks it.
+fsspec's file systems find credentials in their usual places, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://;
+they are never in a setting. The bucket's owner must allow public reading; `require_readable` checks it.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from protocol.node.http_client import BadAnswer, HttpClient
 from solver.errors import PublicPlaceError
 
 PROBE = "readable"
-"""Folder of the files that prove that written files can be read."""
+"""Folder of the files that test whether written files can be read."""
 READ_SECONDS = 30.0
 
 
 def place_of(publish: str, market: str) -> PublicPlace:
-    """Where a node with the setting `publish` writes for the contracts of a market. Raises PublicPlaceError."""
+    """The place below the setting `publish` where a node writes for a market. Raises PublicPlaceError."""
     return PublicPlace(f"{publish.rstrip('/')}/{market}")
 
 
 class PublicPlace:
-    """Files below an fsspec URL. Any thread may write. Raises PublicPlaceError where fsspec does not open it."""
+    """Files below an fsspec URL. Any thread may write. Raises PublicPlaceError if fsspec cannot open it."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs
@@ -42,7 +43,7 @@ class PublicPlace:
         self._is_local = isinstance(self._system, LocalFileSystem)
 
     def write(self, name: str, data: bytes) -> None:
-        """Make a file hold these bytes; a reader finds it whole or not at all."""
+        """Write these bytes to a file; readers see all of them or none."""
         with self._errors(name):
             if self._is_local:
                 write_atomically(Path(self._base) / name, data)
@@ -50,7 +51,7 @@ class PublicPlace:
                 self._system.pipe_file(f"{self._base}/{name}", data)
 
     def copy(self, path: Path, name: str) -> None:
-        """Make a file hold the content of a local one, which need not fit into memory."""
+        """Copy a local file, which need not fit into memory."""
         with self._errors(name):
             target = f"{self._base}/{name}"
             if self._is_local:
@@ -58,7 +59,7 @@ class PublicPlace:
             self._system.put_file(str(path), target)
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds; None if there is none."""
+        """The content of a file; None if there is none."""
         with self._errors(name):
             try:
                 return bytes(self._system.cat_file(f"{self._base}/{name}"))
@@ -66,7 +67,7 @@ class PublicPlace:
                 return None
 
     def remove(self, folder: str) -> None:
-        """Delete all files below a name, if any."""
+        """Delete a folder with all its files, if it exists."""
         with self._errors(folder), suppress(FileNotFoundError):
             self._system.invalidate_cache()
             self._system.rm(f"{self._base}/{folder}", recursive=True)
@@ -75,7 +76,7 @@ class PublicPlace:
         """Raise PublicPlaceError unless files written here can be read at an address."""
         token = secrets.token_hex(16)
         found = bytearray()
-        # A new name: what a cache has kept of an earlier one tells nothing.
+        # A new name each time, because a cache may still serve an earlier file.
         self.write(f"{PROBE}/{token}", token.encode())
         try:
             asyncio.run(_get(address / f"{PROBE}/{token}", len(token), found))

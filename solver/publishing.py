@@ -1,13 +1,13 @@
-"""Writes what the solver's server would answer as files to a public bucket or folder, so that a node behind NAT needs
-no open port.
+"""Writes the answers of the solver's server as files to a public bucket or folder, so that a node behind NAT
+needs no open port.
 
-The names below the place are the paths of `solver.server`, so clients use the bucket like a server: bundles,
-committed roots, and the tensors of committed checkpoints. Replays, digests and results need no more than that. What a
-server computes on request, the inside of a segment, is missing: the parties of a game demand it on-chain
-(docs/spec/dispute.md section 6).
+Names in the place are the paths of `solver.server`, so clients use the bucket like a server: bundles,
+committed roots, and the tensors of committed checkpoints. Replays, digests and results need no more than
+that. Answers that a server computes on request, about the inside of a segment, are missing; the parties of a
+game demand these on-chain (docs/spec/dispute.md section 6).
 
-A task's roots are written after the tensors under them. So a restarted process sees from the roots in the bucket how
-far an earlier one came, and no reader finds a root whose state is missing.
+A task's roots are written after the tensors under them. So a restarted process sees from the roots in the
+bucket how far an earlier one came, and no reader finds a root whose state is missing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """Writes beside the loop, one task at a time. Does nothing without a place. `see` and `tick` are for the loop's
-    thread, `withdraw` for any.
+    """Publishes run stores in the background, one task at a time. Does nothing without a place. `see` and
+    `tick` are for the loop's thread, `withdraw` for any.
     """
 
     def __init__(self, context: Context, place: PublicPlace | None) -> None:
@@ -40,23 +40,24 @@ class Publisher:
         self._failures = Failures("publishing", context.metrics, context.log)
         self._run_stores: dict[int, RunStore] = {}
         self._done: dict[int, int] = {}
-        """Leaves of the largest published tree, by task; 0 once the bundle is published."""
+        """The number of leaves of the largest published tree, by task; 0 once only the bundle is published.
+        """
         self._running: tuple[int, Future[int], float] | None = None
         self._writing = threading.Lock()
 
     @property
     def pending(self) -> bool:
-        """Whether something committed is not published yet, and the place accepts it."""
+        """Whether something committed is not published yet, and publishing does not pause after a failure."""
         run_stores = list(self._run_stores.items())
         return any(self._is_due(one) and not self._failures.rests(task) for task, one in run_stores)
 
     def see(self, run_store: RunStore) -> None:
-        """Publish what is committed of a task, now and later."""
+        """Publish what a task has committed, now and later."""
         if self._place is not None:
             self._run_stores[run_store.task] = run_store
 
     def tick(self) -> None:
-        """Continue, if nothing is being written."""
+        """Begin to write the next task, if nothing is being written."""
         if self._running is not None:
             task, writing, began = self._running
             if not writing.done():
@@ -70,7 +71,7 @@ class Publisher:
                 return
 
     def withdraw(self, task: int) -> None:
-        """Delete what was published of a finished task, and its bundle if no other kept task has it. Raises
+        """Delete the published files of a finished task, and its bundle if no other kept task has it. Raises
         PublicPlaceError.
         """
         self._run_stores.pop(task, None)
@@ -87,7 +88,9 @@ class Publisher:
         return self._done.get(run_store.task, -1) < run_store.committed
 
     def _publish(self, run_store: RunStore) -> int:
-        """Write what is missing; how many roots are published now. Raises PublicPlaceError, RunStoreError."""
+        """Write the missing files. Returns how many roots are published. Raises PublicPlaceError,
+        RunStoreError.
+        """
         with self._writing:
             return self._write(run_store) if run_store.task in self._run_stores else 0
 
@@ -117,12 +120,12 @@ class Publisher:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != MANIFEST and not path.name.startswith("."):
                 place.copy(path, f"bundles/{bundle}/{path.relative_to(folder)}")
-        place.write(f"bundles/{bundle}/{MANIFEST}", manifest)  # the last: what is named is complete
+        place.write(f"bundles/{bundle}/{MANIFEST}", manifest)  # last, so that a named bundle is complete
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many roots are published already; all of them where the place has more, because those lost here are
-    computed again. 0 where the place has another run's, such as of another chain.
+    """How many of the roots are already published. All of them if the place has more, because roots lost here
+    are computed again. 0 if the place has those of another run, for example on another chain.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

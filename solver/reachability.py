@@ -1,8 +1,8 @@
-"""Whether the announced address leads to this machine's service, as far as can be seen from here.
+"""Tests whether the announced address leads to this machine's service, as far as this machine can tell.
 
-No party tests an address on behalf of another, so the address is asked from this machine only. This shows that the
-name resolves, that the port is forwarded and that this service answers. It does not show that a firewall lets
-strangers in, because a router may loop its own address back.
+No party tests an address on behalf of another, so the address is requested from this machine. This shows that
+the name resolves, that the port is forwarded and that this service answers. It does not show that a firewall
+lets strangers in, because a router may loop its own address back.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from solver.settings import SolverSettings
 
 SECONDS: Final = 10.0
 MOST: Final = 1_024
-"""Bytes of an answer."""
+"""Most bytes of an answer."""
 PROVES: Final = "asked from this machine alone, which no firewall before it may have noticed"
 
 
 def reachable(home: Home, settings: SolverSettings, client: Client, account: str, local: bool) -> Line:
-    """Ask the address that is, or would be, announced for this node's mark; or write to the bucket that replaces the
-    server, and read it back. Raises AssayError.
+    """Request this node's mark at the address that is, or would be, announced. If a bucket replaces the
+    server, write to the bucket and read the file back instead. Raises AssayError.
     """
     if settings.publish is not None:
         return _published(settings.publish, settings.url or "", client.market.address, local)
@@ -82,8 +82,8 @@ def _published(publish: str, url: str, market: str, local: bool) -> Line:
 
 @contextmanager
 def _served(home: Home, settings: SolverSettings) -> Iterator[tuple[str, str, str]]:
-    """The address, the mark served below it, and the server. If the node does not run, a temporary server takes its
-    place.
+    """The address, the mark served below it, and the server's name. If no node runs, a temporary server
+    serves the mark.
     """
     try:
         status = ask(home, "status")
@@ -111,7 +111,7 @@ def _standing_in(mark: str) -> Any:
 
 
 async def _mark(address: Address) -> str:
-    """What is served there; "" for what is not a mark. Raises BadAnswer, TimeoutError."""
+    """The mark served at an address; "" if the answer is not a mark. Raises BadAnswer, TimeoutError."""
     body = bytearray()
     async with asyncio.timeout(SECONDS), HttpClient() as client:
         await client.get(address, MOST, body)

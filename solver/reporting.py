@@ -1,4 +1,4 @@
-"""What a solver tells its operator: alerts and due dates of the tasks it has won."""
+"""A solver's reports to its operator: alerts and deadlines of the tasks it has won."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from solver.context import Context
 
 
 class Reports:
-    """For the loop's thread. `alerts` is None if nobody is told."""
+    """Used by the loop's thread. `alerts` is None if no alerts are configured."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._due: dict[int, list[Deadline]] = {}
 
     def see(self, view: TaskView, alerts: Alerts | None) -> None:
-        """Raise new alerts of a task."""
+        """Raise new alerts about a task, and note its training's deadline."""
         if alerts is None:
             return
         context, terms, market = self._context, self._context.terms(view.task), self._market
@@ -29,8 +29,8 @@ class Reports:
         self._due[view.task] = training_due(market, view, terms)
 
     def due(self, taken: Iterable[int], clocks: Iterable[tuple[int, int]]) -> list[Deadline]:
-        """What is due of the tasks that are `taken`: their trainings, and moves, with the tasks and times of
-        `clocks`.
+        """The deadlines of the `taken` tasks' trainings, and of moves; `clocks` gives the task and time of
+        each move.
         """
         self._due = {task: self._due[task] for task in taken if task in self._due}
         moves = [
@@ -40,7 +40,7 @@ class Reports:
         return [*chain.from_iterable(self._due.values()), *moves]
 
     def ended(self, view: TaskView, lost: Mapping[str, float], alerts: Alerts | None) -> None:
-        """A task is over for good; `lost` are its costs in tokens, by kind."""
+        """Report that a task is over for good; `lost` are its costs in tokens, by kind."""
         context, task, status = self._context, view.task, view.status
         if alerts is not None:
             alerts.forget(self._market, task)

@@ -1,7 +1,8 @@
-"""Deletes what is kept of finished tasks, `hold_days` after their end or earlier where the disk limit requires it.
+"""Deletes the data of finished tasks `hold_days` after their end, or earlier if the disk limit requires it.
 
-Never what may still be needed: a task is over only when nothing on the chain can come back to it
-(`SolverNode._over`), so no game, jury, claim or re-organisation can follow. Its row stays, and says how it ended.
+Data that may still be needed is never deleted: a task is over only when nothing on the chain can revive it
+(`SolverNode._over`), so no game, jury, claim or re-organisation can follow. The task's row, which says how it
+ended, stays.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from solver.context import Context
 from solver.publishing import Publisher
 
 PAUSE = 60.0
-"""Seconds between two looks at the disk: deletions that are due in days can wait a minute."""
+"""Seconds between two looks at the disk. Deletions are due after days, so they can wait a minute."""
 
 
 class Retention:
-    """Works beside the loop, which only starts it (`tick`). Failures are tried again at the next look."""
+    """Runs in the background; the loop only starts it (`tick`). After a failure, it tries again at the next
+    look.
+    """
 
     def __init__(self, context: Context, publisher: Publisher) -> None:
         self._context = context
@@ -31,11 +34,11 @@ class Retention:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being looked at, or deleted."""
+        """Whether a look at the disk, or a deletion, is running."""
         return self._looking is not None and not self._looking.done()
 
     def soon(self) -> None:
-        """A task is over: look at the next `tick`."""
+        """Look at the disk in the next `tick`, because a task is over."""
         self._next = 0.0
 
     def tick(self, now: int) -> None:
@@ -58,7 +61,7 @@ class Retention:
             self._context.log.info("deleted what was kept", task=task, reason=why)
 
     def _due(self, now: int) -> Iterator[tuple[int, str]]:
-        """Tasks to delete, with the reason; each is gone when the next one is asked for."""
+        """Tasks to delete, with the reason. The caller deletes each before requesting the next."""
         folders, settings = self._context.folders, self._context.settings
         finished = folders.finished(now)
         for over, task in finished:
@@ -69,7 +72,7 @@ class Retention:
         self._warn(folders.used() if settings.disk_limit is not None else 0)
 
     def _warn(self, taken: int) -> None:
-        """Warn once that tasks which cannot be deleted take more than the limit."""
+        """Warn once if tasks that cannot be deleted take more than the limit."""
         limit = self._context.settings.disk_limit
         over = limit is not None and taken > limit
         if over and not self._is_over_limit:

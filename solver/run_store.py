@@ -1,7 +1,8 @@
-"""A task's run as the solver keeps it: every checkpoint on disk, everything between two of them by replay.
+"""A task's run as the solver keeps it: every checkpoint is on disk, and everything between two checkpoints is
+replayed.
 
-What is served, defended and committed is read from here. A damaged checkpoint is computed again from the one before
-it. Training is in `training`, the chain's view of the task in `node`.
+All that is served, defended and committed is read from here. A damaged checkpoint is computed again from the
+one before it. Training is in `training`, the chain's view of the task in `node`.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from solver.database import CheckpointRow, Database
 from solver.errors import KeepingError, RunStoreError
 
 Materials = tuple[tuple[Tensor, ...], Executor]
-"""The dataset's tensors, then the constants; and what runs every step."""
+"""The dataset's tensors followed by the constants, and the executor of the steps."""
 
 WRITERS = 2
-"""Threads that hash and write one checkpoint: one hashes while another waits for the disk."""
+"""Threads that hash and write one checkpoint, so that one can hash while another waits for the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class TensorEntry:
 class RunStore:
     """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
 
-    `fixed` are the dataset's tensors, then the constants. `executor` is what ran, and runs again, every step.
+    `fixed` are the dataset's tensors, then the constants. `executor` runs the steps, both in training and in
+    replays.
     """
 
     def __init__(
@@ -82,17 +84,17 @@ class RunStore:
 
     @property
     def executor(self) -> Executor:
-        """What runs the steps of the task."""
+        """The executor that runs the task's steps."""
         return self._materials()[1]
 
     @property
     def size(self) -> int:
-        """Checkpoints kept, the initial state included; K + 1 when training is over."""
+        """Number of kept checkpoints, including the initial state; K + 1 when training is over."""
         return len(self._rows)
 
     @property
     def committed(self) -> int:
-        """Leaves of the largest segment tree sent to the chain; 0 before the first."""
+        """Number of leaves of the largest segment tree sent to the chain; 0 before the first."""
         return self._committed
 
     def commit(self, size: int) -> None:
@@ -105,11 +107,11 @@ class RunStore:
         return [row.root for row in self._rows[:size]]
 
     def append(self, state: State) -> bytes:
-        """Keep the next checkpoint and return its state root. Blobs, manifest and row are each on disk before the
-        next.
+        """Keep the next checkpoint and return its state root. Blobs, manifest and row are written in this
+        order, each only after the previous is on disk.
 
-        `state` is read in place, so nothing may write to its tensors before this returns. Raises KeepingError if the
-        disk does not accept it.
+        `state` is read in place, so nothing may write to its tensors before this returns. Raises KeepingError
+        if the disk does not accept the checkpoint.
         """
         number = self.size
         try:
@@ -124,7 +126,7 @@ class RunStore:
                 remedy="see to the disk of --home, then start again: the run goes on from the checkpoint before",
             ) from error
         self.tree.append(row.root)
-        # Last: other threads take `size` for what is on disk and in the tree.
+        # Last: other threads rely on `size` checkpoints being on disk and in the tree.
         self._rows.append(row)
         return row.root
 
@@ -140,13 +142,13 @@ class RunStore:
         return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
     def retire(self, again: Callable[[], Materials]) -> None:
-        """The task is over: release the dataset and the executor. `again` recreates them each time somebody still
-        asks for states between two checkpoints.
+        """The task is over: release the dataset and the executor. `again` recreates them each time a state
+        between two checkpoints is requested.
         """
         self._materials = again
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """A kept checkpoint, read completely, with every root recomputed."""
+        """A kept checkpoint, read completely, with every root verified."""
         row = self._rows[number]
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
@@ -154,7 +156,9 @@ class RunStore:
             return self._mend(number, error)
 
     def manifest(self, number: int) -> list[TensorEntry]:
-        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. Reads no tensor."""
+        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. Reads no
+        tensors.
+        """
         try:
             stored = self._stored(number)
         except (CommitmentError, OSError) as error:
@@ -166,15 +170,15 @@ class RunStore:
         ]
 
     def tensor(self, number: int, tensor: int) -> bytes:
-        """Canonical bytes of one tensor of a checkpoint; reads no other."""
+        """Canonical bytes of one tensor of a checkpoint; no other tensor is read."""
         try:
             return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
             return bytes(self._mend(number, error).tensors[tensor].data)
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
-        """Chunks lo … hi - 1 of a checkpoint's tensor, which must exist; the rest of it is read unless `hashes` knows
-        it.
+        """Chunks lo … hi - 1 of a checkpoint's tensor, which must exist. The whole tensor is read unless
+        `hashes` has its hashes.
         """
         try:
             return hashes.read(self._store, self._stored(number)[tensor], lo, hi)
@@ -182,13 +186,15 @@ class RunStore:
             return bytes(self._mend(number, error).tensors[tensor].data[lo * CHUNK : hi * CHUNK])
 
     def replay(self) -> Replay:
-        """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
+        """A replay between the checkpoints. Each thread needs its own, because a replay is not
+        thread-safe.
+        """
         fixed, executor = self._materials()
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
 
     def _stored(self, number: int) -> list[Stored]:
-        """The content of a checkpoint's manifest. The last one is kept: its tensors are asked for one after the
-        other.
+        """The content of a checkpoint's manifest. The last one is kept in memory, because clients request its
+        tensors one after the other.
         """
         last = self._last
         if last is None or last[0] != number:
@@ -200,8 +206,8 @@ class RunStore:
     def _mend(self, number: int, error: Exception) -> Checkpoint:
         """Compute a damaged checkpoint again from the one before it, and store it again.
 
-        There is no lock: two threads that find the damage at once write the same blobs, and a lock held while a step
-        waits for its turn would block the defence.
+        There is no lock. Two threads that find the damage at once write the same blobs; a lock held while a
+        step waits for its turn would block the defence.
         """
         row = self._rows[number]
         if number == 0:

@@ -1,7 +1,7 @@
-"""Sends transactions of tasks beside the loop, so that one that is not mined delays nothing else.
+"""Sends transactions of tasks in the background, so that one that is not mined delays nothing else.
 
-A task is looked at while its transaction is in progress, because somebody else may advance it. A transaction that is
-still due is not sent again.
+A task is still looked at while its transaction is being sent, because another party may advance it. A
+transaction that is already being sent is not sent again.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ class Sends:
         self._running: dict[tuple[int, str], Future[object]] = {}
 
     def begin(self, task: int, what: str, send: Callable[[], object]) -> None:
-        """Send, unless one of this name is `busy`."""
+        """Send a transaction, unless the task's transaction of this name is `busy`."""
         if not self.busy(task, what):
             self._running[task, what] = in_thread(send)
 
     def busy(self, task: int, what: str) -> bool:
-        """Whether it is in progress, or its end was not looked at yet."""
+        """Whether a transaction is being sent, or its end was not collected yet (`finish`)."""
         return (task, what) in self._running
 
     @property
     def any(self) -> bool:
-        """Whether one of them is busy."""
+        """Whether any transaction is busy."""
         return bool(self._running)
 
     def ended(self) -> list[tuple[int, str]]:
-        """Those that ended and were not looked at yet."""
+        """The transactions that ended and were not collected yet."""
         return [key for key, running in self._running.items() if running.done()]
 
     def finish(self, task: int, what: str) -> None:
-        """Take the end of a finished one: raises what it raised."""
+        """Collect an ended transaction. Raises its error, if any."""
         self._running.pop((task, what)).result()
 
     def close(self) -> None:
-        """Wait for all that are in progress."""
+        """Wait for all transactions that are being sent."""
         wait(self._running.values())

@@ -1,7 +1,8 @@
-"""The solver's HTTP service: checkpoints, trees and values of its tasks, as far as they are committed on-chain.
+"""The solver's HTTP service: checkpoints, trees and values of its tasks, as far as they are committed
+on-chain.
 
-Clients believe nothing they read here; every answer is checked against an on-chain root. Anything not served can be
-demanded on-chain (dispute.md section 6), so refusing while busy costs only a little gas.
+Clients do not trust the answers: each is checked against an on-chain root. Anything not served can be
+demanded on-chain (dispute.md section 6), so refusing a request while busy costs only a little gas.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ Answer = TypeVar("Answer")
 
 
 def application(catalog: Catalog, questions: OneAtATime | None = None, budget: Budget | None = None) -> App:
-    """The service over a catalog, as an ASGI app. `questions` bounds the replays, `budget` the answers on their way (by
-    default those of the catalog).
+    """The service over a catalog, as an ASGI app. `questions` bounds the replays, and `budget` the bytes of
+    answers on their way; both default to the catalog's.
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
     answering = catalog.answering
@@ -139,8 +140,8 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
             from protocol.program.errors import ProgramError
 
             try:
-                run.frame(i, j)  # step by step, each in its own turn
-                # In one more turn: frames below it, and values that it does not hold, are computed when asked for.
+                run.frame(i, j)  # each step takes its own turn
+                # Another turn: deeper frames, and values that the frame lacks, are computed on demand.
                 with catalog.turns.ordinary():
                     return ask(frame_at(run, i, j, call_path(path)))
             except (ProgramError, IndexError) as error:  # a path without calls, a leaf that does not exist

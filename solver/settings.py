@@ -1,7 +1,7 @@
 """Settings of `solver run`: flags over ASSAY_* over the [solver] table of config.toml over these defaults.
 
-Amounts are whole tokens; they become token units where they meet the chain. Importing this loads pydantic, so the
-command line does it only when it runs.
+Amounts are whole tokens; they are converted to token units when passed to the chain. Importing this loads
+pydantic, so the command line does it only when it runs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 def _plain(place: str) -> str:
-    """An address of one file system. Credentials come from the environment, never from here, where they would be
-    shown.
+    """Check that an fsspec URL names a single file system and has no credentials. These come from the
+    environment, because settings are shown.
     """
     if (
         "://" not in place
@@ -47,47 +47,54 @@ PublishUrl = Annotated[str, AfterValidator(_plain)]
 
 
 class SolverSettings(NodeSettings):
-    """The operator's options. `url` is the public address of the HTTP service, if it differs from its own."""
+    """The operator's options. `url` is the public address of the HTTP service, if it differs from the address
+    it listens on.
+    """
 
     MONITOR_PORT: ClassVar[int] = 8711
 
     account: str = "dev:1"
     stake: Tokens = usual_solver.STAKE
-    """Tokens to bring into the vault for stakes."""
+    """Tokens to deposit in the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
     publish: PublishUrl | None = None
-    """An fsspec URL such as s3://mine/assay, below which everything served is also written: `url` is then the address
-    where these files can be read, and this server need not be reachable.
+    """An fsspec URL such as s3://mine/assay. Everything that is served is also written below it. `url` is
+    then the address where these files can be read, and this server need not be reachable.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task to be bid on; empty: three for each seat and juror, on a
-    development chain one.
+    """Registered accounts that must be eligible for a task before it is bid on; empty: three per seat and
+    juror, or one on a development chain.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Share of the registered stake whose offers must accept a task for it to be bid on; empty: one half, on a
-    development chain none. Otherwise a submitter could write terms that only its own accounts accept.
+    """Share of the registered stake whose offers must accept a task before it is bid on; empty: one half, or
+    none on a development chain. Without this, a submitter could write terms that only its own accounts
+    accept.
     """
     uplink_mbit: Annotated[float, Field(gt=0, le=10**9)] = usual_solver.UPLINK_MBIT
-    """Megabits a second of its line: a task is not taken if its states could not be served to all seats, or to a
-    whole jury, within half of the attestation period.
+    """Upload speed in megabits a second. A task is refused if its states could not be served to all seats, or
+    to a whole jury, within half of the attestation period.
     """
     progress_every: Annotated[int, Field(ge=0)] = 0
-    """Segments between two progress transactions; 0: a quarter of the task's."""
+    """Segments between two progress transactions; 0: a quarter of the task's segments."""
     devices: Annotated[
         tuple[Annotated[int, Field(ge=0, le=255)], ...],
         BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
     ] = ()
-    """Numbers of the CUDA devices that train; empty: one device, as `device` says. In a flag between commas."""
+    """Numbers of the CUDA devices that train; empty: the one in `device`. In a flag, separated by commas."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
-    """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
+    """Processes that train a task together, if it has micro-batches to share. At most one process per
+    micro-batch.
+    """
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
-    """Cost of the machine while it trains, without its power."""
+    """Cost of the machine per hour of training, without its power."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Watts of the machine while it trains. If unset: what its GPUs may draw, where steps run on them (`with_gpus`)."""
+    """Watts of the machine while it trains. If unset: the most that its GPUs may draw, if steps run on them
+    (`with_gpus`).
+    """
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
     """Yearly cost of a locked token, as a fraction."""
@@ -96,7 +103,7 @@ class SolverSettings(NodeSettings):
     coin_price: Tokens = Decimal(3000)
     """Tokens for one of the chain's coin, in which gas is paid."""
     margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
-    """Profit over all of these costs, as a fraction."""
+    """Profit on top of all these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
 
@@ -116,11 +123,13 @@ class SolverSettings(NodeSettings):
 
     @property
     def training_devices(self) -> tuple[str, ...]:
-        """Where tasks are trained, as the settings of one device each."""
+        """The devices where tasks are trained, each as the value of the setting `device`."""
         return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
 
     def with_gpus(self, watts: float | None) -> Self:
-        """These settings where steps run on GPUs that may draw that many watts; None: the GPUs do not say."""
+        """These settings if steps run on GPUs that may draw that many watts; None if the GPUs do not report
+        it.
+        """
         said = watts is None or "watts" in self.model_fields_set
         return self if said else self.model_copy(update={"watts": watts})
 
@@ -130,7 +139,7 @@ class SolverSettings(NodeSettings):
         return int(self.stake * TOKEN)
 
     def costs(self, gas_price: int) -> Costs:
-        """What tasks cost here, at that many wei per gas."""
+        """The costs of tasks on this machine, at that many wei per gas."""
         return Costs.of(
             cost_per_hour=self.cost_per_hour,
             watts=self.watts,
@@ -151,8 +160,8 @@ class SolverSettings(NodeSettings):
         gas_price: int,
         taken: Mapping[str, Terms],
     ) -> Figures:
-        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
-        has already. Free room on devices is not included.
+        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks
+        that it already has. Free memory of devices is not included.
         """
         return Figures(
             free,

@@ -1,4 +1,6 @@
-"""After submission: have the seats drawn, and end the task as soon as possible (`protocol.node.party.exits`)."""
+"""The steps after submission: have the seats drawn, and end the task as soon as possible
+(`protocol.node.party.exits`).
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,19 @@ from protocol.tasks.task import Terms
 from solver.context import Context
 
 GAS: Final = 5_000_000
-"""Gas of a task: a bid, progress, submission, draws, and the answers of a game whose data are served
-(contracts/README.md, "Gas").
+"""Gas of a task: a bid, progress, submission, draws, and the answers of a game in which the data are served
+off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Seconds that the claimant has to ask for the verdict first: it wants it too, and a reverted call costs gas."""
+"""Seconds that the claimant has to request the verdict first: it also wants the verdict, and a reverted call
+costs gas.
+"""
 
 
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
-    """Start what is due on a submitted task now. An empty or silent seat is drawn again, however long that takes:
-    ending the task because of it would pay this solver nothing. The task is not paid while a claim is open, or before
-    seats that a claim delays have attested.
+    """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
+    takes, because ending the task over it would pay this solver nothing. The task is not settled while a
+    claim is open, or before the seats that a claim delays have attested.
     """
     client = context.client
     seen = observe(client, view)
@@ -41,7 +45,7 @@ def advance(context: Context, view: TaskView, terms: Terms) -> None:
 
 
 def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
-    """Close the open claim of a task, or drop it, if that can be done."""
+    """Close or drop the open claim of a task, if that is possible."""
     task, juries = seen.view.task, context.client.juries
     claim = juries.claim_of(task)
     jury = None if claim is None else context.client.audit.jury(task)
@@ -53,7 +57,7 @@ def _end_claim(context: Context, seen: Observation, terms: Terms) -> None:
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
-    """What a finished task cost this solver, in tokens, by kind: nothing if it was paid."""
+    """The costs of a finished task to this solver, in tokens, by kind; empty if it was paid."""
     unpaid = {"price_tokens": view.price / TOKEN}
     if view.status is TaskStatus.REFUNDED:
         return {"penalty_tokens": terms.delay_penalty / TOKEN, **unpaid}
@@ -66,7 +70,7 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
 
 
 def lacking(balance: Balance, stake: int, block: Block) -> str:
-    """What the account needs and lacks, in words: coin for the gas of a task, and the stake in token units."""
+    """What the account lacks, in words: coin for the gas of a task, and token units for the stake."""
     missing = []
     due = GAS * 2 * block.base_fee
     if balance.coin < due:
@@ -77,7 +81,7 @@ def lacking(balance: Balance, stake: int, block: Block) -> str:
 
 
 def withdraw(context: Context, keep: int) -> None:
-    """Take free tokens above `keep` units out of the vault, and the coin that answers have earned."""
+    """Withdraw free tokens above `keep` units from the vault, and the coin that answers have earned."""
     amount, receipt = withdraw_above(context.client, keep)
     if receipt is not None:
         context.count("withdraw", receipt, amount=str(amount))

@@ -1,4 +1,4 @@
-"""The tokens of a solver's stakes under one deployment: what its tasks lock, and what is still missing."""
+"""The tokens of a solver's stakes in one deployment: those locked by its tasks, and those still missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solver.errors import SolverError
 
 
 def locks(context: Context) -> list[int]:
-    """Locks of unfinished tasks: of delay penalties and stakes. Raises ChainError."""
+    """The locks of unfinished tasks, for delay penalties and stakes. Raises ChainError."""
     client = context.client
     views = [client.market.task(task) for task in context.database.live(*LIVE)]
     return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
@@ -21,8 +21,8 @@ def locked(context: Context) -> int:
 
 
 def bring(context: Context) -> SolverError | None:
-    """Deposit the missing part of the stake, counting what is in the vault or locked already. Returns the problem
-    where the account has too few tokens, and then moves nothing. Raises ChainError.
+    """Deposit the missing part of the stake. Tokens already in the vault or locked count. If the account has
+    too few tokens, deposits nothing and returns the error. Raises ChainError.
     """
     client = context.client
     due = context.settings.stake_units - locked(context)

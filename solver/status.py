@@ -1,4 +1,4 @@
-"""A solver's status for its operator: from a running node, or from the files of a node that does not run."""
+"""A solver's status for its operator: from a running node, or from the files of a stopped node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ Steps = Callable[[int], tuple[int, int, float | None] | None]
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task that is not over. While it is trained, `steps` of `of` are done and the rest takes `seconds_needed`."""
+    """A task that is not over. While it is trained, `steps` of `of` steps are done, and the rest takes
+    `seconds_needed`.
+    """
 
     task: int
     stage: str
@@ -31,7 +33,7 @@ class TaskRow:
     seconds_needed: float | None = None
 
     def line(self) -> str:
-        """For people."""
+        """The task in words."""
         trained = "" if self.steps is None else f", step {self.steps} of {self.of}"
         left = "" if self.seconds_needed is None else f", {self.seconds_needed:.0f} s left"
         return f"task {self.task}: {self.stage}{trained}{left}{f' ({self.note})' if self.note else ''}"
@@ -39,7 +41,9 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class Account:
-    """One account in one deployment. Amounts are token units and wei, up to the booked block, whose time is UTC."""
+    """The status of one account in one deployment. Amounts are token units and wei, up to the booked block,
+    whose time is UTC.
+    """
 
     chain: str
     market: str
@@ -51,7 +55,7 @@ class Account:
     booked_time: str | None = None
 
     def lines(self) -> Iterator[str]:
-        """For people, in tokens."""
+        """The account in words, with amounts in tokens."""
         counts = ", ".join(f"{count} {stage}" for stage, count in self.counts.items()) or "none yet"
         yield f"{self.account} on the market {self.market}: tasks {counts}"
         yield from (f"  {task.line()}" for task in self.tasks)
@@ -65,7 +69,7 @@ class Account:
 
 
 def account_of(database: Database, steps: Steps = lambda _task: None) -> Account:
-    """A database's content; `steps` is what is known of trainings."""
+    """The status according to a database; `steps` returns the progress of a task's training, if known."""
     identity, booked = database.identity, database.booked()
     tasks = []
     for number in database.live(*LIVE):
@@ -92,7 +96,9 @@ def files(home: Home) -> list[Path]:
 
 
 def left_in(home: Home) -> tuple[list[Account], list[str]]:
-    """What the nodes of a home folder have left, and why a database could not be read."""
+    """The status that the nodes of a home folder left in their databases, and the errors of databases that
+    could not be read.
+    """
     found, refused = [], []
     for file in files(home):
         try:
@@ -110,7 +116,7 @@ def left_in(home: Home) -> tuple[list[Account], list[str]]:
 
 
 def as_data(account: Account) -> dict[str, Any]:
-    """As JSON: amounts are text because they exceed 2^53."""
+    """The account as data for JSON; amounts are text because they exceed 2^53."""
     data = asdict(account)
     return {**data, "sums": {name: str(value) for name, value in data["sums"].items()}}
 

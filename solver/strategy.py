@@ -1,7 +1,8 @@
-"""The choices in a solver's behaviour.
+"""The replaceable parts of a solver's behaviour.
 
-What runs the steps, where training starts, what is served, what is answered in a game. The defaults are honest.
-Parties outside this package that behave otherwise give the same node another strategy.
+They decide who runs the steps, where training starts, what is served, and what is answered in a game. The
+defaults are honest. Parties outside this package that behave otherwise pass another strategy to the same
+node.
 """
 
 from __future__ import annotations
@@ -24,31 +25,33 @@ if TYPE_CHECKING:
 Start: TypeAlias = "Callable[[Work, State], State]"
 AppFactory = Callable[[Catalog], App]
 Defence = Callable[[GameView, Run], Sequence[Move]]
-"""All moves that the solver owes in a game now."""
+"""Returns all moves that the solver owes in a game now."""
 
 
 def honest_executor(work: Work) -> Executor:
-    """The committed program. Code that computes is imported only when there is a task."""
+    """An executor of the committed program. Code that computes is imported only when there is a task."""
     from protocol.execution import replay
 
     return replay.honest_executor(work)
 
 
 def honest_defence(game: GameView, run: Run) -> Sequence[Move]:
-    """What an honest run gives."""
+    """The moves of an honest run."""
     from protocol.dispute import defender
 
     return defender.moves(game, run)
 
 
 def honest_start(_work: Work, initial: State) -> State:
-    """The initial state that the terms name."""
+    """The initial state that the terms commit to."""
     return initial
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """`start` maps the bundle's initial state to the one that training starts from."""
+    """A solver's behaviour. `start` maps the bundle's initial state to the state from which training
+    starts.
+    """
 
     executor: ExecutorFactory = honest_executor
     start: Start = honest_start

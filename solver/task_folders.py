@@ -1,9 +1,10 @@
-"""What the solver keeps of each task on disk: a folder with its checkpoints and the name of its bundle.
+"""The data of each task that the solver keeps on disk: a folder with its checkpoints and the name of its
+bundle.
 
-The folder marks a task as kept, and is removed at once (`protocol.node.disk.remove`); its rows follow, and leftovers
-of a killed process go at the next start. The row that says how the task ended stays. Bundles are in the account's own
-folder, and go with the last task that needs them: other parties of this home have their own names for the same files
-(`link_bundle`).
+A task is kept as long as its folder exists. The folder is removed in one step (`protocol.node.disk.remove`),
+then its rows; leftovers of a killed process are removed at the next start. The row that says how the task
+ended stays. Bundles are in the account's own folder, and are deleted with the last task that needs them.
+Other parties of this home folder have their own links to the same files (`link_bundle`).
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from protocol.tasks.bundles import prune
 from solver.database import LIVE, CheckpointRow, Database, Stage
 
 _BUNDLE, _OVER = "bundle", "over"
-"""Names of the file that names a task's bundle, and of the file that says when the task was over."""
+"""Names of the file that holds the hash of a task's bundle, and of the file that says when the task was over.
+"""
 
 MEASURED_SECONDS = 30.0
 """Seconds between measurements: a folder of many checkpoints takes tenths of a second to read."""
 
 
 class TaskFolders:
-    """Below the `folder` of an account's data in one deployment. Callable from any thread."""
+    """The folders of tasks, below the `folder` of an account's data in one deployment. Callable from any
+    thread.
+    """
 
     def __init__(self, folder: Path, database: Database) -> None:
         self._folder = folder
@@ -41,18 +45,18 @@ class TaskFolders:
 
     @property
     def bundles(self) -> Path:
-        """Bundles of kept tasks, by hash."""
+        """The folder of kept tasks' bundles, by hash."""
         return self._folder / "bundles"
 
     def begin(self, task: int, bundle_hash: bytes) -> None:
-        """Note that a task needs its bundle. Raises OSError."""
+        """Begin to keep a task, and note that it needs its bundle. Raises OSError."""
         with self._lock:
             path = self._tasks / str(task) / _BUNDLE
             if not path.is_file():
                 write_atomically(path, bundle_hash.hex().encode())
 
     def store(self, task: int) -> BlobStore:
-        """Where a task's checkpoints are kept."""
+        """The store of a task's checkpoints."""
         return BlobStore(self._tasks / str(task) / "blobs")
 
     def has(self, task: int) -> bool:
@@ -60,19 +64,19 @@ class TaskFolders:
         return (self._tasks / str(task)).is_dir()
 
     def bundle_of(self, task: int) -> str | None:
-        """The hash of a kept task's bundle, in hexadecimal digits."""
+        """The hash of a kept task's bundle, in hexadecimal digits; None if there is none."""
         try:
             return (self._tasks / str(task) / _BUNDLE).read_text()
         except FileNotFoundError:
             return None
 
     def needs_bundle(self, bundle: str, but: int) -> bool:
-        """Whether another task needs a bundle."""
+        """Whether a kept task other than `but` needs a bundle."""
         return any(self.bundle_of(task) == bundle for task in self._kept() if task != but)
 
     def finished(self, now: int) -> list[tuple[int, int]]:
-        """(when it was over in seconds of the chain's time, task) of kept tasks that are over, the earliest first.
-        Where the time is not noted yet, it is noted as `now`.
+        """Kept tasks that are over, as (time, task), the earliest first. The time is the chain's time in
+        seconds at which the task was over. If it is not noted yet, `now` is noted.
         """
         found = []
         for task in self._kept():
@@ -86,14 +90,14 @@ class TaskFolders:
         return sorted(found)
 
     def used(self) -> int:
-        """Bytes that the account's data took, at most `MEASURED_SECONDS` ago."""
+        """Bytes that the account's data take, measured at most `MEASURED_SECONDS` ago."""
         with self._lock:
             if self._measured is None or time.monotonic() - self._measured[0] > MEASURED_SECONDS:
                 self._measured = time.monotonic(), used([self._folder])
             return self._measured[1]
 
     def drop(self, task: int) -> None:
-        """Delete what is kept of a finished task, and its bundle if no other task needs it."""
+        """Delete the data of a finished task, and its bundle if no other task needs it."""
         with self._lock:
             remove(self._tasks / str(task))
             self._database.drop_checkpoints(task)
@@ -101,8 +105,8 @@ class TaskFolders:
             self._measured = None
 
     def tidy(self) -> None:
-        """At the start: delete what a killed process has left, and give each task of an earlier release, whose
-        checkpoints lay in one store, a folder. Raises OSError.
+        """At the start: delete leftovers of a killed process. If an earlier release kept the checkpoints of
+        all tasks in one store, give each task a folder. Raises OSError.
         """
         remove_rests(self._tasks)
         remove_rests(self._folder)
@@ -117,8 +121,8 @@ class TaskFolders:
             self._prune_bundles()
 
     def _split(self, former: Path) -> None:
-        """The shared store stays while one of its tasks is not over, so that the earlier release finds it if it is
-        started again.
+        """Move the shared store of an earlier release into the tasks' folders. The store stays while a task
+        in it is not over, so that the earlier release can still be started again.
         """
         store, is_needed = BlobStore(former), False
         live = self._database.live(*LIVE)
@@ -141,7 +145,7 @@ class TaskFolders:
 
 
 def _blobs(store: BlobStore, row: CheckpointRow) -> Iterable[str]:
-    """The blobs of a checkpoint; none of a damaged one, which is computed again when it is needed."""
+    """The blobs of a checkpoint; none if it is damaged, because it is then computed again when needed."""
     try:
         stored = stored_tensors(store, row.manifest, row.root)
     except (CommitmentError, OSError):

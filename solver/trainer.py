@@ -1,4 +1,4 @@
-"""A task's training on its own thread, so that no computing delays the loop that looks after all tasks."""
+"""Trains a task on its own thread, so that computing never delays the loop that looks after all tasks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from solver.training import Training
 
 
 class Trainer:
-    """Trains all remaining segments, starting at once. `make` opens the training, on that thread too.
+    """Trains all remaining segments, starting at once. `make` opens the training, on the trainer's thread.
 
-    `on_step` and `on_segment` are called after each. Once it has `ended`, all trained segments are in the run store
-    unless there was a `failure`, and nothing is held any more.
+    `on_step` and `on_segment` are called after each step and segment. Once it has `ended`, all trained
+    segments are in the run store unless there was a `failure`, and all memory is released.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Trainer:
         self._stopped = Event()
         self.failure: BaseException | None = None
         self.failed_after = 0.0
-        """Seconds from the last step, or from the beginning, to the failure."""
+        """Seconds from the last step, or from the start, to the failure."""
         self._done = False
         self._last = time.monotonic()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
@@ -38,24 +38,24 @@ class Trainer:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is computed or kept any more."""
+        """Whether the thread has ended: nothing is computed or written any more."""
         return not self._thread.is_alive()
 
     @property
     def done(self) -> bool:
-        """Whether all segments are trained; their checkpoints are kept once it has ended."""
+        """Whether all segments are trained. Once the thread has ended, their checkpoints are kept, too."""
         return self._done
 
     def pause(self) -> None:
-        """End after the segment that is under way."""
+        """End after the present segment."""
         self._paused.set()
 
     def stop(self) -> None:
-        """End after the step that is under way; what it adds to its segment is lost."""
+        """End after the present step. The steps of an unfinished segment are lost."""
         self._stopped.set()
 
     def join(self) -> None:
-        """Wait for the end."""
+        """Wait until the thread has ended."""
         self._thread.join()
 
     def _run(self) -> None:

@@ -1,8 +1,8 @@
-"""Training a task, one segment at a time.
+"""Trains a task, one segment at a time.
 
-Every segment ends with a checkpoint, which is written to disk while the next segment is trained; a run that was
-interrupted anywhere continues from the last one on disk. Nothing here knows of the chain, or of how many processes
-compute.
+Every segment ends with a checkpoint, which is written to disk while the next segment is trained. A run that
+was interrupted at any point continues from the last checkpoint on disk. This module does not depend on the
+chain, or on how many processes compute.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from solver.run_store import RunStore
 
 
 class Runner(Protocol):
-    """What computes the steps of a training."""
+    """Computes the steps of a training."""
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
-        """The state after `steps` steps, of which the first has number `first`."""
+        """The state after `steps` steps, the first of which has number `first`."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release all resources."""
 
 
 class LocalRunner:
-    """This process computes every step."""
+    """Computes every step in this process."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -38,16 +38,17 @@ class LocalRunner:
         return run_steps(self._executor, state, first, steps, on_step)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Does nothing, because nothing is held."""
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is called only if none is kept. `runner`
-    does the steps, by default the run store's executor in this process.
+    """The rest of a task's training. `initial` makes the first state and is called only if no state is kept.
+    `runner` computes the steps, by default with the run store's executor in this process.
 
-    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store. Segments are
-    trained inside `scheduled`; waiting for the disk happens outside of it. One thread calls all methods. Every method
-    raises the error that kept an earlier checkpoint from the run store. Call `close` at the end.
+    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store. Segments
+    are trained inside `scheduled`; waiting for the disk happens outside it. All methods must be called by one
+    thread. If an earlier checkpoint could not be kept, every method raises that error. Call `close` at the
+    end.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Training:
 
     @property
     def segments_done(self) -> int:
-        """Segments trained; the run store may not have all of their checkpoints yet."""
+        """Number of trained segments. The run store may not have all of their checkpoints yet."""
         return self._trained
 
     @property
@@ -86,17 +87,17 @@ class Training:
 
     @property
     def steps_done(self) -> int:
-        """Steps of the segments that are trained."""
+        """Number of steps in the trained segments."""
         return self._trained * self.run_store.segment_steps
 
     @property
     def done(self) -> bool:
-        """Whether all K segments are trained. After `finish` all K + 1 checkpoints are kept, too."""
+        """Whether all K segments are trained. After `finish`, all K + 1 checkpoints are kept, too."""
         return self._trained >= self.run_store.segments
 
     @property
     def failure(self) -> BaseException | None:
-        """The error that kept a checkpoint from the run store, if any."""
+        """The error because of which a checkpoint could not be kept, if any."""
         return self._pipeline.failure
 
     def segment(self, on_step: OnStep) -> None:
@@ -123,14 +124,14 @@ class Training:
         self._pipeline.drain()
 
     def close(self) -> None:
-        """Like `finish`, but with a `failure` instead of an error; afterwards nothing computes and nothing keeps
-        checkpoints.
+        """Like `finish`, but errors are not raised: see `failure`. Afterwards nothing is computed or written
+        any more.
         """
         self._let_go()
         self._runner.close()
         self._pipeline.close()
 
     def _let_go(self) -> None:
-        """Other trainings may have the device in between."""
+        """Release the device, so that other trainings may use it."""
         self._held.close()
         self._holds = False

@@ -1,4 +1,4 @@
-"""What each device has to train already, to decide whether it takes one more task."""
+"""The trainings that each device already has, from which it is decided whether it takes one more."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from solver.context import Context
 def by_device(
     context: Context, program: bytes, beside: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """The figures for a task of this program with what each device trains of the tasks `beside`; the device with the
-    least to do comes first. Memory is estimated only once the program's bundle was read: that needs torch. Raises
-    ChainError.
+    """For each device, the figures for a task of this program, including the trainings of the tasks `beside`
+    on that device. The device with the least work comes first. Memory is considered only once the program's
+    bundle was read, because that needs torch. Raises ChainError.
     """
     needs = context.places.needs(program)
     places = context.places
@@ -33,7 +33,7 @@ def by_device(
 
 
 def _training(context: Context, task: int, figures: Figures) -> Training:
-    """What is left of a training; one that has not begun may begin now."""
+    """The rest of a training. One that has not begun is assumed to begin now."""
     view, terms = context.client.market.task(task), context.terms(task)
     kept = max(0, context.database.kept(task) - 1) / terms.segments
     begun = view.status is TaskStatus.TRAINING

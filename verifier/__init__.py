@@ -1,1 +1,3 @@
-"""The party that stakes, replays drawn segments, attests what it finds equal and challenges what it does not."""
+"""The verifier: the party that stakes, replays drawn segments, attests those that are equal and challenges
+those that differ.
+"""

@@ -1,7 +1,8 @@
-"""Accuse a seat whose digest does not match the states that a look has found (audit.md section 6).
+"""Accuses a seat whose digest does not match the states that a look has found (audit.md section 6).
 
-This needs the solver's step tree. If it equals our own, one chunk of it, chosen at random, is shown, and the seat
-must show that chunk in its digest. If it differs, the solver is false, and the game continues against it.
+This needs the solver's step tree. If that tree equals our own, a random chunk under it is shown, and the
+seat must show the same chunk in its digest. If it differs, the solver is false, and the game continues
+against the solver.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 NO_GAME = 0
 TRIES = 1
-"""Accusations of one look: a seat that answers may have hashed all but one chunk wrongly on purpose, hoping to be
-accused. The contract allows five.
+"""Accusations per look. A seat that can answer may have hashed all but one chunk wrongly on purpose,
+hoping to be accused. The contract allows five.
 """
 
 
@@ -48,13 +49,13 @@ class SegmentStates:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The accusations that own looks can make now; each replays a segment. Raises ChainError."""
+    """The accusations that own looks can make now. Each replays a segment. Raises ChainError."""
     view = seen.view
     if view.status is not TaskStatus.SUBMITTED:
         return
     for look, told in different(context, seen):
         if not look.attested:
-            continue  # an accuser could stay silent and let another be paid for it: the contract refuses
+            continue  # the contract refuses accusations by a look that has not attested
         stands = context.looks.of(view.task, look.number)
         if stands is None or stands.accused is not None or stands.accusations >= TRIES:
             continue
@@ -68,14 +69,16 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         game = NO_GAME
         if row is not None and row.outcome is None:
             if row.game is None or context.client.game.game(row.game).phase is not Phase.STEP:
-                continue  # it is about to be opened
+                continue  # the asking game is about to be opened
             game = row.game
         work = partial(_accuse, context, seen, look, told, claim.root, game)
         yield Job(view.task, f"accuse {look.number}", work, context.work_by(view.challenge_until))
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Ends own games that asked for a step tree, once another look has caught the seat. Raises ChainError."""
+    """Jobs that end own games that asked for a step tree, once another look has caught the seat. Raises
+    ChainError.
+    """
     if seen.view.status is not TaskStatus.SUBMITTED:
         return
     looks = {look.number: look for look in seen.looks}
@@ -89,9 +92,9 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Own looks that may still take a lock, or accuse, when the time for challenges is over: a task that is settled
-    earlier keeps that lock. An accusation needs the solver's step tree, and no game can be opened for it any more.
-    Raises ChainError.
+    """Own looks that may still take a lock, or accuse, after the time for challenges. If the task were
+    settled earlier, that lock would be kept. An accusation needs the solver's step tree, for which no game
+    can be opened any more. Raises ChainError.
     """
     return [
         look.number
@@ -125,7 +128,9 @@ def _drop(context: Context, task: int, look: Seat, game: int) -> None:
 def _accuse(
     context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
 ) -> None:
-    """Accuse, or continue against the solver. Raises ChainError, CommitmentError, NotEnoughTokens."""
+    """Accuse the seat, or continue against the solver. Raises ChainError, CommitmentError,
+    NotEnoughTokens.
+    """
     task, number = seen.view.task, look.number
     material, client = context.load(task), context.clients[look.account]
     (segment,) = context.segments(task, number)
@@ -140,7 +145,7 @@ def _accuse(
     sizes = [len(data) for data in states.tensors(0)]
     at = choose_place(states, sizes, terms.segment_steps, terms.thinning, SystemRandom())
     shown = evidence(states.tensors(at.step)[at.tensor], at, run.tensor_roots(segment, at.step), roots)
-    if game == NO_GAME:  # else its bond is free in time
+    if game == NO_GAME:  # otherwise the asking game's bond becomes free in time
         client.fund(terms.game_cost)
     receipt = client.looks.accuse(task, number, game, told.salt, told.segment_root, shown)
     context.log.warning(

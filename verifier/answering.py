@@ -1,6 +1,7 @@
-"""Answer an accusation of an own seat, or look, with its leaf's siblings (audit.md section 6).
+"""Answers an accusation of an own seat or look with the accused leaf's siblings (audit.md section 6).
 
-If our own states have another chunk in that place, the solver's step tree is false: a game is played instead.
+If our own states have another chunk at that place, the solver's step tree is false, and a game is played
+instead.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Answers to the accusations of own seats: each replays a segment up to the named state."""
+    """Jobs that answer the accusations of own seats. Each replays a segment up to the accused state."""
     for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
         row, (segment,) = _playing(context, seen, look, seat), context.segments(seen.view.task, look.number)
-        # With a game on an earlier segment the states of this one may still be the solver's.
+        # If the game is on an earlier segment, the solver's states of this segment may still match.
         if in_time and (row is None or row.segment not in (None, segment)):
             work = partial(_answer, context, seen, look, seat, told)
             assert stands is not None, "it is in time"
@@ -33,7 +34,7 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def contests(context: Context, seen: Observation) -> Iterator[Job]:
-    """Name the open games that are played instead of answers."""
+    """Jobs that name the open games that are played instead of answers."""
     for look, seat, _ in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         row = _playing(context, seen, look, seat)
@@ -44,7 +45,7 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
-    """Looks that accuse an own seat or look, with the accused and the accusation."""
+    """The looks that accuse an own seat or look; each with the accused and the accusation."""
     if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
         return
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients}
@@ -57,8 +58,9 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
-    """The challenge by the seat's account that says the looked-at segment is false: in that segment or an earlier
-    one, or in one that is not known yet. If there are several, the last segment.
+    """The challenge by the seat's account which shows that the looked-at segment is false. It names that
+    segment, an earlier one, or none if the false segment is not known yet. If there are several, one with
+    an open game, then the last segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [
@@ -71,7 +73,7 @@ def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Cha
 
 
 def _answer(context: Context, seen: Observation, look: Seat, seat: Seat, told: Accused) -> None:
-    """Raises ChainError, CommitmentError."""
+    """Answer the accusation, or challenge the solver. Raises ChainError, CommitmentError."""
     view, material = seen.view, context.load(seen.view.task)
     (own,) = salted_seats(context, seen, [seat])
     (segment,) = context.segments(view.task, look.number)

@@ -1,17 +1,18 @@
-"""The seats of one verifier: replay their segments, hold the result, attest, challenge what differs from the
-commitment.
+"""Works for the seats of one verifier: replays their segments, holds the result, attests, and challenges
+differences from the commitment.
 
-Each action is decided from the chain and the database each time, so a restart or a failure costs at most a replay. A
-segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before the segment, replay.
-If the solver does not serve that state, the task is run from its start; or, where the terms have jurors,
-`item_claims` claims that it is unavailable. What own jurors (`juror`) need is fetched and loaded here too. Only
-fetching and asking wait for strangers; they have their own threads, at most one per task. The result counts as one
-more segment, without steps (`findings.Committed`).
+Each action is decided from the chain and the database each time, so a restart or a failure costs at most a
+replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
+the segment, replay. If the solver does not serve that state, the task is run from its start; if the terms
+have jurors, `item_claims` claims that the state is unavailable instead. Items that own jurors (`juror`)
+need are fetched and loaded here too. Only fetching and asking wait for strangers. They have their own
+threads, at most one per task. The result counts as one more segment, without steps (`findings.Committed`).
 
-A seat attests the digest of its replayed states under its own salt. So a segment that two own seats have, or that was
-replayed before the draw, is replayed for each of them. Without every digest nothing is attested. If a challenged
-solver withholds states, the digests are those of our own run from the start. A look is a seat with one segment and
-without the result; digests that `looking` compares are made here too.
+A seat attests the digest of its replayed states under its own salt. So a segment that two own seats have,
+or that was replayed before the draw, is replayed for each of them. Nothing is attested until all digests
+are here. If a challenged solver withholds states, the digests are those of our own run from the start. A
+look is a seat with one segment and without the result. The digests that `looking` compares are also made
+here.
 """
 
 from __future__ import annotations
@@ -45,24 +46,24 @@ SLICE_SECONDS = 3.0
 AHEAD = 256
 """Segments of others' seats that a whistleblower considers in one look."""
 ASKED_AT_ONCE = 16
-"""Checkpoints requested in one job."""
+"""Most checkpoints requested in one job."""
 
 Found = TypeVar("Found")
 _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
-"""By task: its material, if loaded, and the segments whose states must be requested."""
+"""The material, if loaded, and the segments whose states must be requested, by task."""
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the seats whose segments were all replayed, once the result is held.
 
-    A challenged solver's task is attested only while the game is open, when nobody can be paid: so the challenger
-    does not count as silent, and the attestation states what it computed.
+    If the solver is challenged, a task is attested only while the game is open, when nobody can be paid.
+    The challenger then does not count as silent, and attests the states that it computed.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
     for own in salted_seats(context, seen, seats):
         parts = digest_parts(context, seen, own)
-        # In this order: what a replay finds false is noted before its digest.
+        # Read in this order, because a replay notes a difference before its digest.
         if parts is not None and _may_attest(context, task):
             work = partial(_attest, context, task, own, seat_digest(*parts))
             yield Job(task, f"attest {own.seat.number}", work)
@@ -75,9 +76,11 @@ def _may_attest(context: Context, task: int) -> bool:
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
-    """Offer the next step of every segment that is due; fetches go first to the tasks that have cost the least time.
+    """Offer the next step of every segment that is due. Fetches go first to the tasks that have cost the
+    least time.
 
-    If the solver is challenged, a run from the start finds nothing new: it is made only for the digests of own seats.
+    If the solver is challenged, a run from the start finds nothing new, so it is made only for the digests
+    of own seats.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
@@ -106,7 +109,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             if material is not None and not juror.is_here(context, seen, material, item):
                 committed = Committed(seen.view.root, seen.view.size)
                 asked = missing.setdefault(seen.view.task, (material, committed, []))[2]
-                asked.insert(0, item + 1)  # a whistleblower's own list may be long
+                asked.insert(0, item + 1)  # first, because a whistleblower's list may be long
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
         if material is None:
@@ -118,7 +121,9 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
 
 
 def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missing) -> Material | None:
-    """The material of a task if it is in memory; otherwise it is loaded, or noted as missing."""
+    """The material of a task if it is in memory. Otherwise a job to load it is offered, or its bundle is
+    noted as missing.
+    """
     task = seen.view.task
     material = context.materials.find(task)
     if material is None and context.materials.has_bundle(context.terms(task)):
@@ -131,8 +136,9 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
 
 
 def _runs(context: Context, seen: Observation, material: Material) -> bool:
-    """Whether the task is run from its start when the solver withholds something. Without jurors, always. With jurors
-    a seat claims instead, and a whistleblower runs the task only after a jury has found that data are withheld.
+    """Whether the task is run from its start when the solver withholds something. Without jurors this is
+    always so. With jurors a seat claims instead, and a whistleblower runs the task only after a jury has
+    found that data are withheld.
     """
     if not material.terms.jurors:
         return True
@@ -140,8 +146,8 @@ def _runs(context: Context, seen: Observation, material: Material) -> bool:
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
-    """Order of tasks: those whose replays failed come last, before them those that are run from their start, the
-    least advanced first; otherwise by the time that is left.
+    """Sort key of tasks. Tasks whose replays failed come last. Before them come tasks that are run from
+    their start, the least advanced first. The others are sorted by their deadlines.
     """
     task = seen.view.task
     until = replays_due(context, seen)
@@ -149,8 +155,8 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _until(context: Context, seen: Observation, segments: Sequence[int]) -> float:
-    """When the replays for own seats of a task must be done. Lowest priority: a seat whose work does not fit into its
-    time even alone; a task whose replays failed, because it has had its time; a task whose solver is challenged.
+    """When the replays for own seats of a task must be done. Infinite for a seat whose work does not fit
+    into its time even alone; it has the lowest priority.
     """
     due, terms = replays_due(context, seen), context.terms(seen.view.task)
     mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
@@ -164,22 +170,23 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """The `segments` that own seats need in all tasks, then, for a whistleblower with room on its disk, all other
-    unchecked ones.
+    """The `segments` that own seats need in all tasks; then, for a whistleblower with room on its disk,
+    all other unchecked segments.
     """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
     own = ((seen, segment) for seen in [*live, *late] for segment in segments[seen.view.task])
     if not context.settings.whistleblow or context.disk.is_over_limit:
         return own
-    # Round by round over the tasks: one large task does not keep the others waiting.
+    # One segment of each task in turn, so that a large task does not delay the others.
     rounds = zip_longest(*(_others(context, seen) for seen in live))
     return chain(own, islice((item for turn in rounds for item in turn if item is not None), AHEAD))
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments that still need a digest for own seats, each seat's followed by the result, while they may be
-    challenged. Segments that own looks compare also count later, because looks accuse until the task is over.
+    """The segments that still need a digest for own seats, while they may be challenged. Each seat's are
+    followed by the result. Segments that own looks compare also count later, because looks accuse until
+    the task is over.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -193,9 +200,10 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
-    """What segments are digested for: own seats and looks that have not attested, what own looks compare, and own
-    seats that are looked at. Also attested ones, while a game is played that this database, perhaps restored, does
-    not know: the difference that began the game is found again, and the journal has its moves.
+    """The seats and salts for which segments are digested: own seats and looks that have not attested,
+    seats that own looks compare, and own seats that are looked at. While a game is played that this
+    database does not know, for example because it was restored, attested seats are included: the
+    difference that began the game is found again, and the journal has its moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))
@@ -204,12 +212,12 @@ def _digesting(context: Context, seen: Observation) -> list[Salted]:
 
 
 def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, ...]:
-    """The segments of a seat or look that are digested."""
+    """The segments of a seat or look that must be digested."""
     return due_segments(seat, context.segments(seen.view.task, seat.number), seen.view.size)
 
 
 def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
-    """The digests of an own seat's segments and of the result (None for a look); None until all are here."""
+    """The digests of an own seat's segments, and of the result (None for a look); None until all are here."""
     view = seen.view
     due = segments_of(context, seen, own.seat)
     found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
@@ -220,7 +228,7 @@ def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
-    """All segments that were not yet found equal."""
+    """All segments that have not been found equal yet."""
     checked = context.database.checked(seen.view.task, seen.view.root)
     return ((seen, segment) for segment in open_segments(seen) if segment not in checked)
 
@@ -232,9 +240,10 @@ def _load(context: Context, task: int) -> None:
 def _replay(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Compare one segment and note what was found. Raises ChainError, CommitmentError, TwoReplays, OSError.
+    """Compare one segment and note the finding. Raises ChainError, CommitmentError, TwoReplays, OSError.
 
-    A run from the start is interrupted after `SLICE_SECONDS`, because other seats may be due, and resumed later.
+    A run from the start is interrupted after `SLICE_SECONDS`, because other seats may be due, and resumed
+    later.
     """
     task, root = seen.view.task, committed.root
     seats, digesters = _undigested(context, seen, material, segment)
@@ -258,8 +267,8 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of our own run; attested while the challenged solver withholds what it
-    committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
+    """Digest a segment, or the result, of our own run. This is attested while a challenged solver
+    withholds the states that it committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
     digests = _for_a_slice(lambda: material.replayer.digest_own(committed, segment, digesters))
@@ -271,7 +280,7 @@ def _digest_own(
 def _undigested(
     context: Context, seen: Observation, material: Material, segment: int
 ) -> tuple[list[Salted], list[Digester]]:
-    """The own seats that have a segment but no digest of it yet, each with what computes the digest."""
+    """The own seats that need a digest of a segment, each with its digester."""
     task, view = seen.view.task, seen.view
     seats = [
         own
@@ -285,13 +294,13 @@ def _undigested(
 def _note(
     context: Context, seen: Observation, segment: int, seats: Sequence[Salted], digests: Sequence[bytes]
 ) -> None:
-    """Note a segment's digest of each of these seats."""
+    """Note the digests of a segment, one per seat."""
     for own, digest in zip(seats, digests, strict=True):
         context.database.put_digest(seen.view.task, own.hash, segment, seen.view.root, digest)
 
 
 def _for_a_slice(work: Callable[[], Found]) -> Found:
-    """Call until it returns something other than None, for about `SLICE_SECONDS` at most."""
+    """Call `work` until it returns something other than None, but for about `SLICE_SECONDS` at most."""
     end = time.monotonic() + SLICE_SECONDS
     found = work()
     while found is None and time.monotonic() < end:
@@ -300,10 +309,10 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the challenge of every own seat that has the false segment: each challenges from its account, because a
-    conviction pays it only then. If the first false segment is not known, one seat that has the replayed segment
-    challenges. Without a seat, an account that has the replayed segment in a look challenges, otherwise the main
-    account. Raises ChainError.
+    """Note the challenge of every own seat that has the false segment. Each challenges from its account,
+    because a conviction pays it only then. If the first false segment is not known, only one seat that has
+    the replayed segment challenges. Without such a seat, an account whose look has the replayed segment
+    challenges, otherwise the main account. Raises ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

@@ -1,8 +1,8 @@
-"""Bonds of commitments: kept free in the vault before they are needed, for the largest stakes first where tokens are
-few.
+"""Bonds of commitments: kept free in the vault before they are needed. If tokens are few, the largest
+stakes come first.
 
-Each account of a process has its own tokens. A bond is a term of its task; the contract doubles it for accounts
-without a seat while many are held (`Commitments.bond`).
+Each account of a process has its own tokens. The bond is a term of the task. The contract doubles it for
+accounts without a seat while many bonds are held (`Commitments.bond`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verifier.database import COMMITTING, Challenge, Database
 
 
 class Bonds:
-    """Bonds of all accounts, by address. Callable from any thread."""
+    """The bonds of all accounts, by address. Callable from any thread."""
 
     def __init__(
         self,
@@ -36,7 +36,9 @@ class Bonds:
         self._log = logs.get("verifier.bonds")
 
     def at_stake(self, task: int) -> int:
-        """What the solver loses if it is convicted, and gains at most if it is not, in token units."""
+        """The task's stake and budget in token units: what a conviction costs the solver, and the most
+        that it gains otherwise.
+        """
         terms = self._terms(task)
         return terms.stake + terms.budget
 
@@ -49,8 +51,8 @@ class Bonds:
         return self.kept(account) >= self._terms(task).bond
 
     def make_ready(self, account: str, task: int) -> None:
-        """Have a bond free in the vault, if there are tokens for it: then a commitment waits for no deposit, and
-        precedes a conviction by somebody else. Raises ChainError.
+        """Deposit a bond, if there are tokens for it. A commitment then waits for no deposit, so that it
+        is not behind a conviction by somebody else. Raises ChainError.
         """
         client, bond = self._clients[account], self._terms(task).bond
         with self._lock:
@@ -63,10 +65,10 @@ class Bonds:
     def require(
         self, challenge: Challenge, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Note that this challenge's bond is at stake, and deposit it, with those of its account's earlier
-        challenges, unless it does not fit beside those at stake (`fits`, asked for one challenge after the other).
-        Returns whether it fits. There must be coin for the longest course of every game at stake. Raises
-        NotEnoughTokens, NotEnoughCoin, ChainError.
+        """Note that this challenge's bond is at stake, and deposit it, together with the bonds of its
+        account's earlier challenges. Does nothing if the challenge does not fit beside those at stake
+        (`fits`, called for one challenge at a time). Returns whether it fits. There must be coin for the
+        longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

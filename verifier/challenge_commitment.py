@@ -1,9 +1,9 @@
-"""From a difference to an open game: the priority commitment, and its opening (dispute.md section 6).
+"""From a difference to an open game: makes the priority commitment, and opens it (dispute.md section 6).
 
-This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and the
-commitment is sent first. Each call is sent once, across restarts. A commitment that is not opened in its opening
-period is forfeited, so it is made only where there is time to open it. It is opened late where the task was convicted
-meanwhile.
+This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and
+the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is
+not opened in its opening period is forfeited, so it is made only if there is time to open it. If the task
+was convicted meanwhile, the commitment is opened late.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def nothing(_challenge: Challenge) -> Sequence[Owed]:
 
 
 class ChallengeCommitment:
-    """Commits to one challenge and opens it, from the challenge's own account. Made again after a restart."""
+    """Commits to one challenge and opens it, from the challenge's own account. Its state is in the
+    database, so it can be recreated after a restart.
+    """
 
     def __init__(
         self,
@@ -50,7 +52,7 @@ class ChallengeCommitment:
         look: float = 0.0,
         beside: Callable[[Challenge], Sequence[Owed]] = nothing,
     ) -> None:
-        """`look` is the number of seconds between two looks at the chain; `beside` tells what else this
+        """`look` is the number of seconds between two looks at the chain; `beside` returns what else this
         process owes.
         """
         self._client = client
@@ -69,11 +71,11 @@ class ChallengeCommitment:
         if challenge.seat != NO_SEAT:
             self._log = self._log.bind(seat=challenge.seat)
         self.own_turn = True
-        """Whether something must be sent before a process may stop."""
+        """Whether something must be sent before the process may stop."""
 
     def advance(self, challenge: Challenge) -> Receipt | None:
-        """The next thing that is due before the game; the receipt of the transaction that opened it. Raises ChainError,
-        NotEnoughTokens.
+        """Send the next transaction that is due before the game. Returns the receipt of the one that
+        opened the game. Raises ChainError, NotEnoughTokens.
         """
         if challenge.is_committed:
             return self._open(challenge)
@@ -82,7 +84,7 @@ class ChallengeCommitment:
 
     def _commit(self, challenge: Challenge) -> None:
         calls, commitment = self._client.commitments, self._commitment(challenge)
-        # What was sent before is looked up, whatever has become of the task and the tokens since.
+        # An earlier transaction is always looked up, even if the task or the tokens have changed since.
         if not calls.committing(self._task, challenge.seat, commitment):
             self.own_turn = False  # nothing is at stake yet
             if not self._may_commit(challenge):
@@ -93,8 +95,8 @@ class ChallengeCommitment:
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
 
     def _made(self, seat: int, commitment: bytes) -> Event:
-        """Commit, and return the commitment's event; if the journal is lost, the chain's record of it. Raises
-        ChainError.
+        """Commit, and return the commitment's event. If the journal is lost, the event is read from the
+        chain. Raises ChainError.
         """
         calls = self._client.commitments
         try:
@@ -108,20 +110,20 @@ class ChallengeCommitment:
             topics = [None, self._task.to_bytes(32), commitment]
             found = Follower(connection, {calls.address: calls.contract}, first, topics=topics).poll().events
             made = [event for event in found if event.name == "Committed"]
-            if not made:  # it ended long ago, and nobody has forfeited it
+            if not made:  # its period ended long ago, and nobody has forfeited it
                 raise
             return made[-1]
 
     def _may_commit(self, challenge: Challenge) -> bool:
-        """Whether a bond is to be locked now; if so it is free, and noted as at stake."""
+        """Whether to lock a bond now. If so, the bond is free in the vault and noted as at stake."""
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
         if refused is not None:
-            # The bond would be lost on time. The solver is challenged here, so it is not attested either.
+            # The bond would be lost on time. The noted challenge also prevents an attestation.
             self._database.update_challenge(self._key, outcome="clock_too_short")
             self._log.error("not challenged: the clock is too short", sum=str(refused))
             return False
-        # It is opened in a later block than the commitment's own.
+        # Opening needs a later block than the commitment.
         opening, period = block + inclusion, self._client.deployment.parameters.opening_period
         if opening > period:
             self._database.update_challenge(self._key, outcome="opening_too_short")
@@ -133,7 +135,7 @@ class ChallengeCommitment:
         if view.status.is_over:
             self._database.update_challenge(self._key, outcome="needless")
             return False
-        # A redraw opens the window again.
+        # A redraw reopens the time for challenges.
         if self._client.now() + inclusion + opening > self._challenged_until(view):
             return False
         return self._bonds.require(challenge, self._fits)
@@ -143,8 +145,8 @@ class ChallengeCommitment:
         return Clocks(self._client.inclusion, self._look, self._client.now())
 
     def _fits(self, challenge: Challenge) -> bool:
-        """Whether the game fits beside everything that is owed. Otherwise it is asked again, as long as the task can
-        be challenged.
+        """Whether the game fits beside everything that is owed. If not, the caller asks again as long as
+        the task can be challenged.
         """
         refused = admission([self._game, *self._beside(challenge)], self._clocks, self._rates())
         waits = "" if refused is None else str(refused)
@@ -154,12 +156,14 @@ class ChallengeCommitment:
         return refused is None
 
     def _challenged_until(self, view: TaskView) -> int:
-        """Last second for a challenge: until answers to looks are due, because an accused account may have to play."""
+        """The last second for a challenge. It includes the time for answers to looks, because an accused
+        account may have to play.
+        """
         return max(view.challenge_until, self._client.looks.answers_until(self._task))
 
     def _open(self, challenge: Challenge) -> Receipt | None:
         client, task = self._client, self._task
-        # The call comes before any look at the clock: a game that an earlier process opened is found by it.
+        # Called before checking the time, because it also finds a game that an earlier process opened.
         try:
             if challenge.segment is None:
                 game, receipt = client.game.challenge_blind(task, challenge.salt)
@@ -178,8 +182,9 @@ class ChallengeCommitment:
         return receipt
 
     def _was_taken_back(self, challenge: Challenge) -> bool:
-        """Whether a re-organisation removed the commitment. Its transaction was then mined in another block, or
-        refused there, for example before the task's submission: the challenge begins again.
+        """Whether a re-organisation changed the commitment. Its transaction was then mined in another
+        block, so that its time differs, or was refused there, for example before the task's submission;
+        then the challenge begins again.
         """
         calls, commitment = self._client.commitments, self._commitment(challenge)
         try:
@@ -195,13 +200,13 @@ class ChallengeCommitment:
         return until != challenge.opening_until
 
     def _ends(self, committed: Event) -> int:
-        """The last second for opening what was committed."""
+        """The last second for opening the commitment."""
         period = self._client.deployment.parameters.opening_period
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """The contract opens no game: the commitment is opened late after a conviction, or forfeited after its time.
-        False if the game may still be opened.
+        """Whether the challenge ends without a game: the commitment is opened late after a conviction, or
+        forfeited after its time. False if the game may still be opened.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None
@@ -226,10 +231,12 @@ class ChallengeCommitment:
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:
-        """Take back the bond after the conviction, and with a seat its cost and fee; whether that was done."""
+        """Take back the bond after the conviction, with cost and fee if the challenge has a seat. Returns
+        whether that was done.
+        """
         calls = self._client.commitments
         segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment
-        for seat in dict.fromkeys((challenge.seat, NO_SEAT)):  # a seat may have been drawn again
+        for seat in dict.fromkeys((challenge.seat, NO_SEAT)):  # the seat may have been drawn again
             try:
                 receipt = calls.open_late(self._task, segment, challenge.salt, seat)
             except Reverted as error:

@@ -1,7 +1,8 @@
-"""One challenge: whose turn it is in its game (needs only the chain), and our own moves (need the task's trees).
+"""One challenge: whose turn it is in its game (needs only the chain), and our own moves (need the task's
+trees).
 
-`Strategy.challenger` chooses the move; here it is sent, once, across restarts. Nothing here waits for the solver, so
-many games run side by side; only those with open trees take memory.
+`Strategy.challenger` chooses the move; here it is sent, once, even across restarts. Nothing here waits for
+the solver, so many games run side by side; only those with open trees use much memory.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from verifier.strategy import Challenger
 
 
 class Trees:
-    """What moves are made from: our own run of the task, and what the solver has revealed. This is the large part of
-    a game.
+    """The data from which moves are made: our own run of the task, and what the solver has revealed. They
+    take most of a game's memory.
     """
 
     def __init__(
@@ -44,8 +45,8 @@ class Trees:
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
 
     def move(self) -> GameView | None:
-        """Make this side's move, if it is its turn. Returns the view if there is no move to make, which loses the
-        game.
+        """Make this side's move, if it is its turn. If no move can be made, which loses the game, returns
+        the view; otherwise None.
         """
         view = self._reader.view()
         self._reader.reveal_to(self._revealed)
@@ -64,7 +65,8 @@ class Trees:
 
 
 class ChallengeDriver:
-    """Drives one challenge. Made again after a restart; what it needs is in the database and on the chain.
+    """Drives one challenge. Its state is in the database and on the chain, so it can be recreated after a
+    restart.
 
     Called by one thread at a time.
     """
@@ -78,8 +80,8 @@ class ChallengeDriver:
         look: float = 0.0,
         due: Callable[[float], AbstractContextManager[None]] = lambda _by: nullcontext(),
     ) -> None:
-        """`look` is the number of seconds between two looks at the chain; `due` schedules computing that is due by a
-        time.
+        """`look` is the number of seconds between two looks at the chain; `due` schedules computing by its
+        deadline.
         """
         self._client = client
         self._look_seconds = look
@@ -94,25 +96,25 @@ class ChallengeDriver:
         self._asks = challenge.asks
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
         self.own_turn = True
-        """Whether the next move is this side's; a process that is stopping makes it first."""
+        """Whether the next move is ours. A process that is stopping makes it first."""
         self.deadline = math.inf
-        """When our own next move must be computed, infinite while none is due; part of the clock is reserved for
-        further moves.
+        """When our next move must be computed; infinite if none is due. A part of the clock is reserved
+        for further moves.
         """
 
     @property
     def holds_trees(self) -> bool:
-        """Whether it takes memory."""
+        """Whether its trees are in memory."""
         return self._trees is not None
 
     @property
     def needs_trees(self) -> bool:
-        """Whether a move is due that cannot be made yet."""
+        """Whether a move is due for which the trees must be opened."""
         return self._trees is None and self.deadline < math.inf
 
     def advance(self) -> None:
-        """The next thing that is due: at most one transaction. Raises ChainError, BundleError, CommitmentError,
-        VerifierError, NotEnoughTokens.
+        """Do the next thing that is due, with at most one transaction. Raises ChainError, BundleError,
+        CommitmentError, VerifierError, NotEnoughTokens.
         """
         challenge = self._challenge()
         if challenge.game is not None:
@@ -127,12 +129,14 @@ class ChallengeDriver:
             self._first = opened.block
 
     def open_trees(self, material: Material, challenger: Challenger) -> None:
-        """Take the memory that moves need, and make the one that is due. Raises as `advance` does."""
+        """Open the trees that moves need, which takes memory, and make the move that is due. Raises the
+        errors of `advance`.
+        """
         self._trees = Trees(self._client, material, self._challenge(), self._first, challenger)
         self._move()
 
     def let_go(self) -> None:
-        """Release the memory; the trees are opened again for the next move."""
+        """Release the trees' memory. They are opened again for the next move."""
         self._trees = None
 
     def _challenge(self) -> Challenge:
@@ -145,7 +149,7 @@ class ChallengeDriver:
         block = self._client.connection.block()
         state = calls.game(game, block.number)
         if (state.task, state.challenger) != (self._task, self._client.address):
-            # Taken back by a re-organisation: what opened it may be mined again, or refused by now.
+            # Undone by a re-organisation: the opening transaction may be mined again, or be refused now.
             self._database.begin_again(self._key)
             self._log.warning("the game is not there any more", game=game)
             self.let_go()
@@ -155,7 +159,7 @@ class ChallengeDriver:
         owed = not closed and self._solver_owes(state, block.number)
         late = block.time > state.deadline
         self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
-        # What only asks is dropped, or goes on, once the step tree was compared (`accusing`).
+        # A game that only asks is dropped or continued once the step tree was compared (`accusing`).
         due = self.own_turn and not self._asks
         self.deadline = self._compute_by(state) if due else math.inf
         if closed:

@@ -168,7 +168,7 @@ def inform(
         from verifier.informing import inform as inform_now
         from verifier.informing import parsed_salt
 
-        logs.configure(as_json=False)  # it takes blocks: what is sent is told meanwhile
+        logs.configure(as_json=False)  # this takes several blocks, so sent transactions are logged meanwhile
         receipt = inform_now(client, task, seat, parsed_salt(salt), partial(sleep, 1))
         paid = client.looks.event(receipt, "Informed").arguments["paid"]
         output = Output("verifier inform", as_json)

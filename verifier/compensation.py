@@ -1,9 +1,9 @@
-"""What a conviction owes to own seats, and collecting it (audit.md section 8): anyone may make these calls, within
-the time for claims.
+"""Collects the compensation that a conviction owes to own seats (audit.md section 8). Anyone may make
+these calls, within the time for claims.
 
-A seat whose account challenged in one of the seat's segments gets the game's cost and its fee; an attested seat
-without the convicted segment gets its fee. A commitment that was opened late is paid by that call
-(`challenge_commitment`).
+A seat whose account challenged in one of the seat's segments gets the game's cost and its fee. An attested
+seat without the convicted segment gets its fee. For a commitment that was opened late, the opening itself
+pays (`challenge_commitment`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from verifier.context import Context
 from verifier.jobs import Job
 
 REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
-"""The contract's final refusals of a claim: it was already collected, or does not exist. Other refusals may come from
-a node that lags.
+"""Final refusals of a claim by the contract: it was already collected, or does not exist. Other refusals
+may come from a node that lags.
 """
 
 
 class Claim(NamedTuple):
-    """What is collected for a seat: cost and fee for its `game`, or the fee alone (None)."""
+    """A claim of a seat: for cost and fee of its `game`, or for the fee alone (None)."""
 
     seat: Seat
     game: int | None
@@ -46,7 +46,9 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The claims of own seats. Challenges of a seat's account are decided first. Raises ChainError."""
+    """Jobs that collect the claims of own seats. A seat waits until the challenges of its account are
+    decided. Raises ChainError.
+    """
     task, seats = seen.view.task, pending(context, seen)
     if not seats:
         return
@@ -54,7 +56,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     for seat in seats:
         challenges = [row for row in context.database.all_challenges(task) if row.account == seat.account]
         if any(row.is_committed and row.game is None and row.outcome is None for row in challenges):
-            continue  # it is about to be opened, late
+            continue  # the commitment is about to be opened late
         if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in challenges):
             context.database.put_claimed(task, seat.number)
             continue
@@ -72,7 +74,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
-    """Whether a game is on one of these segments, or blind, and was not dismissed."""
+    """Whether a game entitles a seat: it is on one of these segments, or blind, and was not dismissed."""
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (
         0,
@@ -81,7 +83,7 @@ def _pays(context: Context, game: int, segments: list[int]) -> bool:
 
 
 def _fetch(context: Context, task: int, claim: Claim) -> None:
-    """Raises ChainError, except for what the contract refuses for good."""
+    """Collect a claim. A final refusal by the contract is only logged. Raises ChainError."""
     calls, number = context.client.commitments, claim.seat.number
     try:
         receipt = (

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """One verifier's collaborators. `client` makes the calls that anyone may make; `clients` are those of the accounts
-    that take seats, and challenge in them, by address.
+    """The objects that all modules of one verifier use. `client` makes the calls that anyone may make;
+    `clients` are those of the accounts that take seats and challenge in them, by address.
     """
 
     client: Client
@@ -59,7 +59,7 @@ class Context:
     disk: Disk
     log: FilteringBoundLogger
     turns: Turns
-    """Turns at computing: the earliest deadline goes first, in any kind of work."""
+    """Schedules computing: in all kinds of work, the earliest deadline goes first."""
     speeds: Speeds
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -75,9 +75,9 @@ class Context:
         leading: Context | None = None,
         alone: bool = True,
     ) -> Context:
-        """The context of these accounts in this deployment, below the home folder. `leading` is the newest
-        deployment's context if this is another; with several deployments none is `alone`. Raises DatabaseError,
-        SettingsError.
+        """The context of these accounts in this deployment, below the home folder. `leading` is the
+        context of the newest deployment if this is an earlier one. `alone` says whether there is only one
+        deployment. Raises DatabaseError, SettingsError.
         """
         market = client.market.address
         database = open_database(Database, home, client)
@@ -126,7 +126,7 @@ class Context:
         )
 
     def room(self) -> int:
-        """Bytes of disk that may be used for others, besides what is spared. Raises OSError."""
+        """Bytes of disk that may be used for others, after what is spared. Raises OSError."""
         return self.disk.room(self.settings.spare_bytes)
 
     @property
@@ -135,12 +135,12 @@ class Context:
         return Rates(self.settings.speed, programs=self.speeds.measured())
 
     def clocks(self, client: Client, now: float = 0.0) -> Clocks:
-        """Seconds that a transaction of an account takes. Raises ChainError."""
+        """The seconds that an account's transaction takes. Raises ChainError."""
         return Clocks(client.inclusion, self.settings.pace, now)
 
     def work_by(self, until: float, waits: int = 1) -> float:
-        """When computing must be finished for a result that is sent by `until`, if it asks for the machine that many
-        times. Raises ChainError.
+        """When computing must be finished for a result that is sent by `until`, if the work waits for the
+        machine `waits` times. Raises ChainError.
         """
         return until - seconds_beside(self.clocks(self.client), waits=waits)
 
@@ -157,7 +157,7 @@ class Context:
         return self._segments[task, seat]
 
     def forget(self, task: int) -> None:
-        """The task is over: drop what is in memory about it."""
+        """The task is over: drop its data in memory, its material, and the items that jurors served."""
         self._terms.pop(task, None)
         for key in [key for key in self._segments if key[0] == task]:
             del self._segments[key]
@@ -167,20 +167,20 @@ class Context:
         self.items.drop(task)
 
     def endpoint(self, task: int) -> Address | None:
-        """The address that the task's solver announced; None without a usable one. Raises ChainError."""
+        """The address that the task's solver announced; None if there is no usable one. Raises ChainError."""
         market = self.client.market
         return parsed(market.endpoint_of(market.task(task).solver))
 
     def fetch(self, task: int, lost: float) -> None:
-        """Fetch a task's bundle, after tries that took `lost` seconds. Raises BundleError, ChainError."""
+        """Fetch a task's bundle, after attempts that took `lost` seconds. Raises BundleError, ChainError."""
         self.materials.fetch(task, self.terms(task), self.endpoint(task), lost)
 
     def load(self, task: int) -> Material:
-        """What is needed to replay a task whose bundle is here. Raises BundleError, ChainError."""
+        """Load the material to replay a task whose bundle is here. Raises BundleError, ChainError."""
         return self.materials.load(task, self.terms(task), self.endpoint(task))
 
     def failed(self, task: int | None, kind: str, error: Exception) -> None:
-        """Count and say that some work on a task failed, with the traceback of a defect."""
+        """Count and log failed work on a task. The log has the traceback if the error is a defect."""
         defect = error if exit_code_of(error) is None else None
         self.metrics.failures.labels(kind.split()[0]).inc()
         self.log.warning("failed", task=task, job=kind, error=str(error), exc_info=defect)

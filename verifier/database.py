@@ -1,8 +1,9 @@
-"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, challenged and holds, and the
-states, roots and others' salts that it will need.
+"""What a verifier must remember across a crash (SQLite, WAL): what it digested, attested, challenged and
+holds, and the states, roots and others' salts that it will need.
 
-The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; this stores only the
-rest. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
+Tasks, seats and games are on the chain, and the journal of `protocol.chain` knows what was sent; this
+stores the rest. Every write is on disk when the method returns. A state's bytes are stored elsewhere as
+blobs, before their row.
 """
 
 from __future__ import annotations
@@ -52,22 +53,26 @@ CREATE TABLE states (
 
 
 UNTIL_OVER = (1 << 63) - 1
-"""A value for `hold`: until the task is over, and longer if it is settled."""
+"""A value for `hold`: until the task is over. The final time is set then."""
 _OF_OPEN_TASKS = ("states", "checked", "digests", "steps", "commitments", "salts")
 COMMITTING = 0
-"""`Challenge.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
+"""Value of `Challenge.opening_until` from just before the commitment is sent until its block is known. The
+bond counts as at stake.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
+    """The challenge of one account, and how far it is. `segment` is the task's first false segment, None
+    if it must be found on-chain.
 
-    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
-    challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment,
-    `COMMITTING` while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
+    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … concatenated, empty
+    for a blind challenge. `opening_until` is the last second in which the commitment can be opened; None
+    before the commitment, `COMMITTING` while it may be on its way. `game` is None before the game is open,
+    `outcome` before it is over.
 
-    A challenge that only `asks` belongs to a look: its game obtains the solver's step tree, under which the look
-    accuses a seat; it continues only if that tree is false.
+    A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which
+    the look accuses a seat; it continues against the solver only if that tree is false.
     """
 
     task: int
@@ -83,7 +88,7 @@ class Challenge:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Task and seat, which identify a challenge."""
+        """Task and seat, which together identify a challenge."""
         return self.task, self.seat
 
     @property
@@ -98,7 +103,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """A kept state: checkpoint `number`, from own computation or as the solver served it."""
+    """A kept state: checkpoint `number`, either computed here (`own`) or as the solver served it."""
 
     number: int
     own: bool
@@ -107,7 +112,7 @@ class StateRow:
 
 
 class Database(NodeDatabase):
-    """The verifier's file."""
+    """The verifier's SQLite file."""
 
     PARTY = "verifier"
     VERSION = 7
@@ -117,7 +122,7 @@ class Database(NodeDatabase):
 
     def __init__(self, path: Path, identity: Identity) -> None:
         super().__init__(path, identity)
-        # Every look asks for these, so they are kept in memory.
+        # Every look needs these, so they are kept in memory.
         self._finished = {task for (task,) in self._execute("SELECT task FROM finished")}
 
     def is_finished(self, task: int) -> bool:
@@ -125,7 +130,7 @@ class Database(NodeDatabase):
         return task in self._finished
 
     def finish(self, *tasks: int) -> None:
-        """Never look at these tasks again; what was kept for them is dropped."""
+        """Note that these tasks are never looked at again, and drop the data kept for them."""
         with self._lock, self._transaction():
             for task in tasks:
                 self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
@@ -141,7 +146,7 @@ class Database(NodeDatabase):
         )
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that were found equal; `root` is the segment tree's."""
+        """Segments of a commitment that were found equal. `root` is that of the commitment's segment tree."""
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
@@ -150,8 +155,9 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
-        """A segment's digest under the salt with this hash, which identifies an own seat; `root` is the segment
-        tree's. For the segment number that stands for the result (`findings.Committed`): the result's digest.
+        """A segment's digest. The salt, given by its hash, identifies an own seat; `root` is that of the
+        segment tree. For the segment number that stands for the result (`findings.Committed`), it is the
+        result's digest.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",
@@ -174,7 +180,9 @@ class Database(NodeDatabase):
         )
 
     def steps(self, task: int, salt_hash: bytes, segment: int) -> list[bytes]:
-        """Roots of a segment's states s_0 … s_C under a salt, which its digest covers; none if they are not kept."""
+        """Roots of a segment's states s_0 … s_C under a salt, which its digest covers; empty if they are
+        not kept.
+        """
         rows = self._execute(
             "SELECT roots FROM steps WHERE task = ? AND salt_hash = ? AND segment = ?",
             (task, salt_hash, segment),
@@ -188,7 +196,9 @@ class Database(NodeDatabase):
         )
 
     def commitment(self, task: int, root: bytes) -> list[bytes]:
-        """The solver's r_0, r_1, … under the segment tree's root, as once served; none if they were not served."""
+        """The solver's r_0, r_1, … under the root of a segment tree, as served earlier; empty if they were
+        not served.
+        """
         rows = self._execute("SELECT roots FROM commitments WHERE task = ? AND root = ?", (task, root))
         return _roots(rows[0][0]) if rows else []
 
@@ -197,14 +207,16 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
-        """The digest that was or is about to be attested under the salt of a seat."""
+        """The digest that was attested, or is about to be, under the salt of a seat."""
         found = self._execute(
             "SELECT digest FROM attested WHERE task = ? AND salt_hash = ?", (task, salt_hash)
         )
         return found[0][0] if found else None
 
     def put_attested(self, task: int, seat: int, salt_hash: bytes, digest: bytes) -> None:
-        """Note, before it is sent, the digest of a seat. Raises TwoDigests if it is not the one noted before."""
+        """Note, before it is sent, the digest that a seat attests. Raises TwoDigests if another one was
+        noted before.
+        """
         with self._transaction():
             before = self.attested(task, salt_hash)
             if before is None:
@@ -218,12 +230,12 @@ class Database(NodeDatabase):
                 )
 
     def salts(self, task: int, seat: int) -> list[bytes]:
-        """Salts that were offered for a seat of somebody else."""
+        """Salts that were offered for another party's seat."""
         rows = self._execute("SELECT salt FROM salts WHERE task = ? AND seat = ?", (task, seat))
         return [salt for (salt,) in rows]
 
     def count_salts(self) -> int:
-        """Offered salts of all seats."""
+        """The number of offered salts for all seats."""
         ((count,),) = self._execute("SELECT count(*) FROM salts")
         return int(count)
 
@@ -232,7 +244,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?)", (task, seat, salt))
 
     def drop_salt(self, task: int, seat: int, salt: bytes) -> None:
-        """Forget a salt that was shown, or matches no attestation."""
+        """Forget a salt that was shown to the chain, or that matches no attestation."""
         self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
 
     def hold(self, task: int, until: int) -> None:
@@ -248,12 +260,12 @@ class Database(NodeDatabase):
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
 
     def held_after_end(self) -> list[int]:
-        """Finished tasks whose results are held, the first to be released at the front."""
+        """Finished tasks whose results are held, the first to be released first."""
         rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
         return [task for (task,) in rows]
 
     def let_go(self, task: int) -> None:
-        """A task's result is not held any more."""
+        """Note that a task's result is not held any more."""
         self._execute("DELETE FROM held WHERE task = ?", (task,))
 
     def open_challenges(self) -> list[Challenge]:
@@ -262,21 +274,21 @@ class Database(NodeDatabase):
         return [_challenge(row) for row in rows]
 
     def challenges(self, task: int) -> list[Challenge]:
-        """The challenges against a task's solver, by seat; without those that only ask."""
+        """The challenges against a task's solver, by seat, except those that only ask."""
         return [row for row in self.all_challenges(task) if not row.asks]
 
     def all_challenges(self, task: int) -> list[Challenge]:
-        """All of them, including those that only ask."""
+        """All challenges of a task, including those that only ask."""
         rows = self._execute("SELECT * FROM challenges WHERE task = ? ORDER BY seat", (task,))
         return [_challenge(row) for row in rows]
 
     def challenge(self, task: int, seat: int) -> Challenge | None:
-        """The challenge of a seat, of a look or of NO_SEAT, against a task's solver."""
+        """The challenge of a task by a seat, a look or NO_SEAT; None if there is none."""
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before anything of it is sent. Dropped if its account already challenges the task. A
-        finished challenge that only asked is replaced.
+        """Note a challenge before any of its transactions is sent. Ignored if its account already
+        challenges the task. A finished challenge that only asked is replaced.
         """
         self._execute(
             "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
@@ -305,7 +317,7 @@ class Database(NodeDatabase):
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note how far the challenge of a task and seat is; None leaves a field unchanged."""
+        """Note the progress of the challenge of a task and seat. None leaves a field unchanged."""
         self._execute(
             "UPDATE challenges SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
             "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
@@ -313,7 +325,9 @@ class Database(NodeDatabase):
         )
 
     def begin_again(self, key: tuple[int, int]) -> None:
-        """The chain no longer has the events that opened a challenge: look up its transactions again."""
+        """Reset a challenge because a re-organisation removed its events; its transactions are then looked
+        up again.
+        """
         self._execute(
             "UPDATE challenges SET opening_until = NULL, game = NULL "
             "WHERE task = ? AND seat = ? AND outcome IS NULL",
@@ -321,8 +335,8 @@ class Database(NodeDatabase):
         )
 
     def turn_on_solver(self, asking: Challenge) -> None:
-        """The requested step tree is false: the challenge continues against the solver. It is noted now if it was not
-        before.
+        """Let an asking challenge continue against the solver, because the requested step tree is false.
+        If the challenge was not noted before, it is noted now.
         """
         with self._transaction():
             self.put_challenge(replace(asking, asks=False))
@@ -332,14 +346,16 @@ class Database(NodeDatabase):
             )
 
     def renew_challenge(self, key: tuple[int, int], salt: bytes) -> None:
-        """Restart a challenge that was not opened in time, under another salt: a commitment can be used once."""
+        """Restart a challenge that was not opened in time, under another salt, because a commitment can be
+        used only once.
+        """
         self._execute(
             "UPDATE challenges SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",
             (salt, *key),
         )
 
     def is_claimed(self, task: int, seat: int) -> bool:
-        """Whether a conviction's payment to a seat was collected, or refused."""
+        """Whether a seat's claim after a conviction was collected or refused."""
         return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
 
     def put_claimed(self, task: int, seat: int) -> None:
@@ -347,7 +363,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR IGNORE INTO claimed VALUES (?, ?)", (task, seat))
 
     def states(self, task: int, own: bool) -> list[StateRow]:
-        """Kept states of a task, by number."""
+        """Kept states of a task, by number: `own` ones or served ones."""
         rows = self._execute(
             "SELECT number, own, root, manifest FROM states WHERE task = ? AND own = ? ORDER BY number",
             (task, own),
@@ -355,7 +371,7 @@ class Database(NodeDatabase):
         return [StateRow(number, bool(own), root, manifest) for number, own, root, manifest in rows]
 
     def state(self, task: int, number: int, root: bytes) -> StateRow | None:
-        """The kept state of checkpoint `number` with this root, preferably from own computation."""
+        """The kept state of checkpoint `number` with this root, preferably one that was computed here."""
         rows = self._execute(
             "SELECT own, manifest FROM states WHERE task = ? AND number = ? AND root = ? ORDER BY own DESC",
             (task, number, root),
@@ -363,7 +379,7 @@ class Database(NodeDatabase):
         return StateRow(number, bool(rows[0][0]), root, rows[0][1]) if rows else None
 
     def own_segments(self, task: int) -> int:
-        """Segments of a task that our own run from the start has completed."""
+        """The number of segments of a task that our own run from the start has completed."""
         ((count,),) = self._execute(
             "SELECT count(*) FROM states WHERE task = ? AND own AND number > 0", (task,)
         )
@@ -377,7 +393,9 @@ class Database(NodeDatabase):
         )
 
     def drop_state(self, task: int, row: StateRow) -> None:
-        """Forget a kept state. A run has no gaps: forgetting one of our own states forgets those after it."""
+        """Forget a kept state. Our own run may have no gaps, so forgetting one of its states also forgets
+        those after it.
+        """
         self._execute(
             "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
             (task, row.own, row.number, row.number),

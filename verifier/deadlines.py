@@ -1,4 +1,6 @@
-"""Which task's duties come first where workers are few: decided by deadlines, not by the order of posting."""
+"""Orders the tasks by the deadlines of their duties, so that the most urgent come first when workers are
+few.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from verifier.seats import due_by
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """When the next digest of own seats is due, for an attestation or an opening."""
+    """When the next digest of own seats is due, for an attestation or a reveal."""
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
         return due
@@ -20,8 +22,8 @@ def replays_due(context: Context, seen: Observation) -> int:
 
 
 def due_next(context: Context, seen: Observation) -> int:
-    """When the next attestation, vote, opening or answer of own accounts in a task is due; without one, when challenges
-    end. Seconds since 1970.
+    """When the next attestation, vote, opening or answer of own accounts in a task is due; if there is
+    none, when challenges end. Seconds since 1970.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
 

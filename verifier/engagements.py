@@ -1,9 +1,11 @@
-"""What a verifier's accounts may have to compute, and whether a game fits beside it (`protocol.tasks.admission`).
+"""What a verifier's accounts may have to compute, and whether another game fits beside it
+(`protocol.tasks.admission`).
 
-A free account may be drawn at any time into whatever its offer accepts; a bound one owes its seat's work and answers
-to looks; each challenge at stake is a game. Work of the lowest priority is not counted. This is work that does not
-fit into its time even alone, which could otherwise keep this verifier from every game; and the replays of a seat
-whose solver is challenged, since terms could otherwise be such that a verifier has no time left to challenge.
+A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's
+work and answers to looks. Each challenge at stake is a game. Two kinds of work have the lowest priority
+and are not counted. The first is work that does not fit into its time even alone, which could otherwise
+keep this verifier from every game. The second is the replays of a seat whose solver is challenged;
+otherwise terms could leave a verifier no time to challenge.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from verifier.seats import own_seats
 
 
 class Engagements:
-    """`see` is for the loop's thread, `beside` for any. The nodes of one process, under several contracts, count
-    together: `leading` belongs to the newest contracts, and one node admits at a time (`admitting`).
+    """The work owed under one deployment. The nodes of one process, under several contracts, count
+    together. `leading` belongs to the newest contracts. One node admits a game at a time (`admitting`).
+    `see` is for the loop's thread, `beside` for any.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:
@@ -37,7 +40,7 @@ class Engagements:
         self.admitting: Lock = Lock() if leading is None else leading.admitting
 
     def see(self, seen: Observation) -> None:
-        """Note what own places of a task owe now. Raises ChainError."""
+        """Note what own seats and looks of a task owe now. Raises ChainError."""
         clocks = self._context.clocks(self._context.client, seen.now)
         rates = self._context.rates
         found = [one for one in self._of(seen) if admission([one], clocks, rates) is None]
@@ -50,8 +53,9 @@ class Engagements:
             self._places.pop(task, None)
 
     def beside(self, challenge: Challenge) -> list[Owed]:
-        """Everything that is owed besides a game that is not at stake yet. Possible draws count under these contracts
-        only: offers under others reserve their own third of the machine. Raises ChainError.
+        """Everything that is owed besides the game of this challenge. Possible draws count under these
+        contracts only, because offers under other contracts reserve their own third of the machine. Raises
+        ChainError.
         """
         owed = [one for node in self._all for one in node._owed(challenge if node is self else None)]
         return [*owed, *self._drawable()]
@@ -82,7 +86,7 @@ class Engagements:
                     yield owed.seat(f"juror {juror.number} of task {task}", terms, 0, until)
 
     def _undigested(self, seen: Observation, seat: Seat) -> int:
-        """Segments of a seat that are still to be replayed."""
+        """The number of segments of a seat that must still be replayed."""
         (own,) = salted_seats(self._context, seen, [seat])
         digested = self._context.database.digested(seen.view.task, own.hash, seen.view.root)
         due = auditing.segments_of(self._context, seen, seat)

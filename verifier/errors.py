@@ -24,7 +24,9 @@ class DiskFull(VerifierError):
 
 
 class TwoDigests(VerifierError):
-    """This verifier has stated one digest for a seat and would now state another: its replay is not reproducible."""
+    """This verifier has stated a digest for a seat and would now state another: its replay is not
+    reproducible.
+    """
 
 
 class TwoReplays(VerifierError):
@@ -32,7 +34,9 @@ class TwoReplays(VerifierError):
 
 
 class SaltRefused(VerifierError):
-    """A useless salt: there is no such seat, it is an own one, or it did not attest under this salt."""
+    """A salt is useless: there is no such seat, the seat is an own one, or it did not attest under this
+    salt.
+    """
 
 
 class TooManySalts(SaltRefused):

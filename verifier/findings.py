@@ -1,19 +1,21 @@
-"""What a replay is asked, and what it finds (`replaying`). Does not need torch: a waiting node has not loaded it."""
+"""The questions to a replay, and its findings (`replaying`). Does not need torch, which a waiting node has
+not loaded.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 FETCH_SHARE = 1 / 8
-"""Share of the attestation time that one checkpoint from one source may take, and about what one `ask` may take. In
-the half before a seat claims, two hostile sources leave room for two others.
+"""Share of the attestation time for fetching one checkpoint from one source, and roughly for one `ask`.
+Seats claim at half of that time, so two hostile sources still leave room for two others.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. The number `size` stands for a segment
-    that would begin with the result: its only duty is to hold the result.
+    """A segment tree on the chain: `size` leaves r_0 … under `root`. As a segment number, `size` stands
+    for the result: such a segment has no steps, and its only duty is to hold the result.
     """
 
     root: bytes
@@ -29,11 +31,12 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """The commitment is not what the program gives.
+    """The commitment differs from what the program gives.
 
-    With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the false
-    segment is not known yet, and our own run from the initial state is kept. `digests` are those of our own states of
-    the segment, one per digester, if it was replayed.
+    If the solver's `roots` r_0 … are known, `segment` is false given the state before it. Otherwise
+    `segment` is None and `roots` are empty: the false segment is not known yet, and our own run from the
+    initial state is kept. `digests` are those of our own states of the segment, one per digester, if it
+    was replayed.
     """
 
     segment: int | None

@@ -1,7 +1,8 @@
-"""All challenges of one process's accounts: committed at once, played within its memory, the earliest deadline first.
+"""All challenges of one process's accounts: committed to at once, and played within the process's memory,
+the earliest deadline first.
 
-Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are done for
-every challenge, the largest stake first. Only `games` of them have their trees open.
+Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are
+done for every challenge, the largest stake first. Only `games` of them have their trees open at a time.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from verifier.jobs import Failure, Job, Jobs
 from verifier.seats import own_seats
 
 TURNS = 64
-"""Transactions and looks side by side: threads that wait for receipts, started on demand."""
+"""Most transactions and looks side by side. Their threads wait for receipts, and are started on demand."""
 LONGEST_REST = 4.0
-"""Seconds for a look. A move waits only for its own clock."""
+"""Longest pause in seconds after a failure."""
 
 TURN, TREES, BOND = "turn", "trees", "bond"
 
@@ -31,7 +32,9 @@ Key = tuple[int, int]
 
 
 class Games:
-    """For the loop's thread. `fetches` brings bundles that are no longer on this machine."""
+    """The challenges of one deployment. Used by the loop's thread. `fetches` fetches bundles that are no
+    longer on this machine.
+    """
 
     def __init__(self, context: Context, fetches: Jobs, engagements: Engagements) -> None:
         self._context = context
@@ -43,22 +46,22 @@ class Games:
         self.bonds = Bonds(context.clients, context.database, context.terms, engagements.admitting)
         self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
-        """Accounts of challenges that do not belong to this process."""
+        """Accounts with challenges that do not belong to this process."""
 
     def __len__(self) -> int:
         return len(self._drivers)
 
     @property
     def moves_due(self) -> bool:
-        """Whether our own clock runs in a game, or a commitment must still be opened."""
+        """Whether our own clock runs in a game, or a commitment must still be made or opened."""
         return bool(self._opening.busy) or any(game.own_turn for game in self._drivers.values())
 
     def is_busy(self, task: int) -> bool:
-        """Whether work on the challenges of this task is in progress."""
+        """Whether work on this task's challenges is in progress."""
         return any(self._is_played(key) for key in self._drivers if key[0] == task)
 
     def make_ready(self, seen: Observation) -> Iterator[Job]:
-        """Deposits for the bonds that this task's seats, or a whistleblower, may be about to lock."""
+        """Jobs that deposit the bonds that this task's seats, or a whistleblower, may soon lock."""
         if not seen.view.status.can_be_challenged:
             return
         accounts = {seat.account for seat in own_seats(seen, self._context.clients)}
@@ -70,7 +73,7 @@ class Games:
                 yield Job(seen.view.task, f"{BOND} {account}", work)
 
     def begin(self) -> None:
-        """Start challenges for differences found since the last call: their commitments are sent now."""
+        """Start challenges for differences found since the last call, and send their commitments."""
         rows = self._context.database.open_challenges()
         new = [row for row in rows if row.key not in self._drivers and self._is_own(row)]
         for row in sorted(new, key=lambda row: self.bonds.at_stake(row.task), reverse=True):
@@ -82,7 +85,7 @@ class Games:
             self._offer_turn(row.key)
 
     def play(self) -> int:
-        """Offer the next action of every challenge; how many are open."""
+        """Offer the next action of every challenge. Returns how many challenges are open."""
         rows = {row.key: row for row in self._context.database.open_challenges()}
         self._drivers = {
             key: game for key, game in self._drivers.items() if key in rows or self._is_played(key)
@@ -115,7 +118,7 @@ class Games:
         return (task, f"{TURN} {seat}") in self._turns or (task, f"{TREES} {seat}") in self._opening
 
     def _is_own(self, row: Challenge) -> bool:
-        """Whether its account still belongs to this process; logged once where it does not."""
+        """Whether the challenge's account still belongs to this process. Logged once if it does not."""
         if row.account in self._context.clients:
             return True
         if row.account not in self._strangers:
@@ -132,8 +135,8 @@ class Games:
             self._turns.offer(Job(task, f"{TURN} {seat}", game.advance, game.deadline))
 
     def _open_trees(self) -> None:
-        """Open trees where a move is due, the earliest deadline first; a game that waits for its solver releases its
-        memory.
+        """Open trees for moves that are due, the earliest deadline first. A game that waits for its solver
+        may have to release its trees.
         """
         idle = {key: game for key, game in self._drivers.items() if not self._is_played(key)}
         due = sorted((game.deadline, key) for key, game in idle.items() if game.needs_trees)

@@ -1,8 +1,8 @@
-"""Informing: an account that shows the salt of an attested seat while its task is not over takes half of the seat's
-lock (audit.md section 5).
+"""Informing: an account that shows the salt of an attested seat while the task is not over takes half of
+the seat's lock (audit.md section 5).
 
-A service that computed a seat's digest can do so, and anyone who was given the salt. Informing takes a commitment,
-and in a later block the call itself. The digest that the call needs comes from the chain.
+Any service that computed a seat's digest, and anyone who was given the salt, can do so. Informing takes a
+commitment and, in a later block, the call itself. The digest that the call needs comes from the chain.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from protocol.tasks.task import INCLUSION_BLOCKS
 from verifier.errors import SaltRefused
 
 BLOCKS = INCLUSION_BLOCKS + 1
-"""Seconds until the call is mined: the commitment may just miss the next block, and the call needs a later one."""
+"""Blocks until the call is mined: the commitment may just miss the next block, and the call needs a later
+one.
+"""
 _SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """What a seat attested."""
+    """The attestation of a seat."""
 
     digest: bytes
     salt_hash: bytes
 
 
 class Attested:
-    """The attestations of a task's seats, the latest of each, from the board's events since its first draw."""
+    """The latest attestation of each of a task's seats, from the board's events since its first draw."""
 
     def __init__(self, client: Client, task: int) -> None:
         audit = client.audit
@@ -48,7 +50,9 @@ class Attested:
         self._seats: dict[int, Attestation] = {}
 
     def of(self, seat: int) -> Attestation | None:
-        """The attestation of a seat, also one that an informer or a re-organisation has removed. Raises ChainError."""
+        """The attestation of a seat, even if an informer or a re-organisation has removed it. Raises
+        ChainError.
+        """
         for event in self._follower.poll().events:
             told = event.arguments
             self._seats[told["seat"]] = Attestation(told["digest"], told["saltHash"])
@@ -61,7 +65,7 @@ def stands(client: Client, task: int, seat: int, found: Attestation) -> bool:
 
 
 class Informing:
-    """One seat whose salt is known: the two calls, each sent once, across restarts."""
+    """Informs on one seat whose salt is known. Each of the two calls is sent once, across restarts."""
 
     def __init__(self, client: Client, task: int, seat: int, attestation: Attestation, salt: bytes) -> None:
         self._client = client
@@ -69,13 +73,13 @@ class Informing:
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
 
     def advance(self) -> Receipt | None:
-        """Send the next call; returns the receipt of the one that took half of the lock. Raises SaltRefused if it is
-        too late, ChainError.
+        """Send the next call. Returns the receipt of the call that took half of the lock, otherwise None.
+        Raises ChainError, and SaltRefused if it is too late.
         """
         looks = self._client.looks
-        sent = looks.interrupted("inform", *self._call) is not None  # nobody has seen its end
+        sent = looks.interrupted("inform", *self._call) is not None  # sent by an earlier process
         if not sent and self._client.connection.block().number <= self._committed_in():
-            return None  # the contract wants a later block
+            return None  # the contract requires a later block
         if not sent:
             _require_before_looks(self._client, *self._call[:2], 0)
         receipt = looks.inform(*self._call)
@@ -84,7 +88,7 @@ class Informing:
         return receipt
 
     def _committed_in(self) -> int:
-        """The commitment's block; commits if there is none."""
+        """The block of the commitment. Commits if there is none."""
         client, (task, seat, _, salt) = self._client, self._call
         commitment = informing_commitment(
             client.deployment.chain_id, client.looks.address, task, seat, client.address, salt
@@ -99,8 +103,8 @@ class Informing:
 
 
 def _require_time(client: Client, task: int, seat: int) -> None:
-    """Raises SaltRefused if the task may be settled, or salts may be public, before the call is mined. Raises
-    ChainError.
+    """Raise SaltRefused if the task may be settled, or salts may be public, before the call is mined.
+    Raises ChainError.
     """
     view, least = client.market.task(task), BLOCKS * client.connection.block_time
     left = view.challenge_until - client.now()
@@ -115,8 +119,8 @@ def _require_time(client: Client, task: int, seat: int) -> None:
 
 
 def _require_before_looks(client: Client, task: int, seat: int, least: float) -> None:
-    """Raises SaltRefused unless the round of the first looks is at least `least` seconds away: looks reveal salts, and
-    the board takes nothing for a salt from then on (`AuditBoard.caught`). Raises ChainError.
+    """Raise SaltRefused unless the round of the first looks is at least `least` seconds away. Looks reveal
+    salts, and from then on the board pays nothing for a salt (`AuditBoard.caught`). Raises ChainError.
     """
     audit = client.audit.audit(task)
     if not audit.level and not audit.picked_at:
@@ -132,7 +136,7 @@ def _require_before_looks(client: Client, task: int, seat: int, least: float) ->
 
 
 def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:
-    """The seat of this number. Raises SaltRefused unless somebody else sits in it."""
+    """The seat of this number. Raises SaltRefused if it is empty or has an own account."""
     what = f"salt for task {task}, seat {number}"
     if not 0 <= number < len(seats) or seats[number].is_empty:
         raise SaltRefused(
@@ -152,7 +156,7 @@ def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[s
 
 
 def parsed_salt(text: str) -> bytes:
-    """A salt as it is written, with or without 0x. Raises SaltRefused."""
+    """Parse a salt with or without 0x. Raises SaltRefused."""
     if not _SALT.fullmatch(text):
         raise SaltRefused(
             "salt",
@@ -164,7 +168,7 @@ def parsed_salt(text: str) -> bytes:
 
 
 def inform(client: Client, task: int, seat: int, salt: bytes, wait: Callable[[], object]) -> Receipt:
-    """Inform now, by command; `wait` passes the time between two blocks. Raises SaltRefused, ChainError."""
+    """Inform now, for the command; `wait` waits for the next block. Raises SaltRefused, ChainError."""
     is_open = client.market.task(task).status is TaskStatus.SUBMITTED
     sits = require_seat(task, seat, client.audit.seats(task) if is_open else (), {client.address})
     found = Attested(client, task).of(seat) if sits.attested else None

@@ -1,10 +1,11 @@
-"""Claim that an item is unavailable, object to a jury that says it is available, and end claims.
+"""Claims that an item is unavailable, objects to a jury that says it is available, and ends claims.
 
-Where terms have jurors, a seat does not run the task from its start. At half of its time it claims the first item
-that it still lacks, even if that is being sent. While the jury sits it keeps asking, also the jurors that voted yes
-(`material`). If it still has nothing at half of the time for objections, it has them open a chunk at random, however
-few they are. After a verdict its time begins again, and it asks everybody again; at half of that time it claims what
-it lacks then: the next item, or the same one if the jury was undecided.
+If the terms have jurors, a seat does not run the task from its start. At half of its time it claims the
+first item that it still lacks, even if that item is being sent. While the jury sits, the seat keeps asking
+for it, also the jurors that voted yes (`material`). If it still lacks the item at half of the time for
+objections, it objects and lets the jurors open a random chunk, even if only few have voted. After a
+verdict the seat's time begins again, and it asks everybody again. At half of that time it claims the item
+that it lacks then: the next one, or the same one if the jury was undecided.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from verifier.seats import attestable
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that own claims need, and due verdicts."""
+    """Jobs that send the transactions of own claims, and verdicts that are due."""
     task = seen.view.task
     jury = context.juries.of(task)
     if jury is None or jury.claim is None:
@@ -46,7 +47,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     terms, claim, own = context.terms(task), jury.claim, jury.claim.account in context.clients
     due = ending_due(claim, jury.view, terms, seen.view.status, seen.now - (0 if own else GRACE))
     if due is Ending.DROP:
-        # The bond is the claimant's; a claim that nobody will judge keeps other seats from claiming.
+        # The claimant wants its bond; others because a claim that nobody will judge blocks further claims.
         if own or attestable(seen, context.clients):
             yield Job(task, "drop", partial(_drop, context, task))
     elif due is Ending.CLOSE:
@@ -56,15 +57,15 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def bound(context: Context, seen: Observation) -> bool:
-    """Whether an own claim of a task that ended otherwise still locks its bond."""
+    """Whether a claim of this verifier still locks its bond although the task ended otherwise."""
     jury = context.juries.of(seen.view.task)
     return jury is not None and jury.claim is not None and jury.claim.account in context.clients
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """What the seat was refused, or has waited for since `FETCH_SHARE` of its time, and still lacks, in order of
-    need; empty where nothing is known to be missing. The first state is in the bundle: where a replay from there
-    lacks the roots, the state at its end is named.
+    """The items that a seat lacks, in the order in which it needs them. Empty unless a request was
+    refused, or has waited for `FETCH_SHARE` of the seat's time. The first state is in the bundle, so if
+    only the roots are missing for a replay from there, the state at the end of that segment is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)
@@ -72,7 +73,7 @@ def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
         return [constants_item(terms.segments)] if context.materials.was_refused(terms) else []
     committed = Committed(view.root, view.size)
     replayer = material.replayer
-    waits = replayer.awaited(committed) > terms.attest_period * FETCH_SHARE  # a fetch may be under way
+    waits = replayer.awaited(committed) > terms.attest_period * FETCH_SHARE  # a fetch may be running
     if not waits and not replayer.has_withheld(committed):
         return []
     (own,) = salted_seats(context, seen, [seat])
@@ -88,13 +89,13 @@ def lacks(context: Context, seen: Observation, item: int) -> bool:
     if item == constants_item(terms.segments):
         return not context.materials.has_bundle(terms)
     material = context.materials.find(view.task)
-    if material is None:  # about to be loaded, if it can be
+    if material is None:  # about to be loaded, if the bundle is here
         return not context.materials.has_bundle(terms)
     return not juror.is_here(context, seen, material, item)
 
 
 def objection(context: Context, task: int, item: int) -> Objection:
-    """A chunk of an item at random, by the sizes of its tensors if the program, which tells them, is here."""
+    """A random chunk of an item. If the program is here, the sizes of the tensors are known and used."""
     terms, material = context.terms(task), context.materials.find(task)
     constants = item == constants_item(terms.segments)
     if material is None:
@@ -116,7 +117,7 @@ def _claims(context: Context, seen: Observation) -> Iterator[Job]:
         late = seen.now > seat.until - terms.attest_period // 2
         if late:
             missing = missing_items(context, seen, seat)
-            # What a jury had is left to its jurors: another item may be what the solver withholds.
+            # An item that a jury found available comes from its jurors; the solver may withhold another one.
             item = next(
                 (item for item in missing if context.juries.may_claim(seen.view.task, seat, item, most)), None
             )

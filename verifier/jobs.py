@@ -1,9 +1,10 @@
-"""Work that runs beside the node's loop: one job per key at a time, a bounded number in all, pauses after failures.
+"""Runs work beside the node's loop: one job per key at a time, a bounded number in all, with pauses after
+failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. Work that is due before everything running
-starts even without a free worker. An error in a job counts against its task: the task pauses in this kind of work,
-and the others come first. Jobs are idempotent: what a job did not finish is decided again, from the chain and the
-database, when it is offered again.
+So a game never waits for another game's receipt, nor a move for a replay. Work that is due before all
+running jobs starts even without a free worker. An error in a job counts against its task: the task pauses
+in this kind of work, and other tasks come first. Jobs are idempotent: unfinished work is decided again,
+from the chain and the database, when it is offered again.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 
 FIRST_REST = 0.5
 DOUBLED = 30.0
-"""Limit in seconds up to which each failure of a task doubles its pause."""
+"""Each failure of a task doubles its pause, up to this many seconds."""
 IDLE = 60.0
-"""Seconds that a thread without work stays alive."""
+"""Seconds after which a thread without work ends."""
 GRACE = 20
-"""Head start in seconds for the account that gains most by a call that anyone may make."""
+"""Head start in seconds for the account that gains most from a call that anyone may make."""
 
 Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
-    """A piece of work: `what` it is about, unique within its task. Without a task it is the node's own, such as a
-    withdrawal. Its computing is due by `until`; infinite where it can wait for all work that is due.
+    """A piece of work. `what` names it within its task. If `task` is None it is the node's own, such as a
+    withdrawal. Its computing is due by `until`; infinite if it can wait for all other work.
     """
 
     task: int | None
@@ -45,26 +46,27 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> tuple[int | None, str]:
-        """Identifies it among others."""
+        """Identifies the job."""
         return self.task, self.what
 
 
 def finds_worker(job: Job, running: Iterable[Job], workers: int) -> bool:
-    """Whether a job may begin beside the running ones: while a worker is free, or without one if it is due before all
-    of them. So urgent work never waits for the end of a replay; each such job holds one more replay in memory.
+    """Whether a job may begin beside the running ones: if a worker is free, or if the job is due before
+    all running ones. So urgent work never waits for the end of a replay, but each such job holds one more
+    replay in memory.
     """
     others = list(running)
     return len(others) < workers or all(job.until < other.until for other in others)
 
 
 def first_due(jobs: Iterable[Job]) -> Job | None:
-    """The job that a worker takes next; at equal deadlines the one offered first."""
+    """The job that a worker takes next; of equal deadlines, the one offered first."""
     return min(jobs, key=lambda job: job.until, default=None)
 
 
 def unless_refused(log: FilteringBoundLogger, task: int, what: str, call: Callable[[], Sent]) -> Sent | None:
-    """The result of a call that anyone may make; None where the contract refuses it, because somebody else was
-    faster. Raises ChainError otherwise.
+    """The result of a call that anyone may make; None if the contract refuses it, because another party
+    was faster. Raises other ChainErrors.
     """
     try:
         return call()
@@ -84,7 +86,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How long a failed task pauses, and until when; how many seconds its failures took in all."""
+    """The pause of a task after failures: its length, its end, and the seconds that all failures took."""
 
     seconds: float = 0.0
     until: float = 0.0
@@ -92,10 +94,10 @@ class _Rest:
 
 
 class Rests:
-    """Pauses of tasks: each as long as the failure took, and twice the last one up to `DOUBLED`, but at most
-    `longest`.
+    """The pauses of tasks, in seconds. A pause lasts as long as the failure took and, up to `DOUBLED`, at
+    least twice as long as the last one, but at most `longest`.
 
-    In seconds. `forget` ends them; what a task has cost is kept while the task lasts.
+    The seconds that a task's failures took are kept until `forget`.
     """
 
     def __init__(self, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,22 +106,22 @@ class Rests:
         self._rests: dict[int | None, _Rest] = {}
 
     def resting(self, task: int | None) -> bool:
-        """Whether others come first."""
+        """Whether a task pauses now."""
         return self._clock() < self._of(task).until
 
     def lost(self, task: int | None) -> float:
-        """Seconds that its failures took."""
+        """Seconds that a task's failures took in all."""
         return self._of(task).lost
 
     def failed(self, task: int | None, took: float) -> None:
-        """Start a pause now."""
+        """Start a pause after a failure that took this long."""
         last = self._of(task)
         doubled = FIRST_REST if not last.seconds else min(2 * last.seconds, DOUBLED)
         seconds = min(max(took, doubled), self._longest)
         self._rests[task] = _Rest(seconds, self._clock() + seconds, last.lost + took)
 
     def succeeded(self, task: int | None) -> None:
-        """The next failure counts as the first again."""
+        """End the pause. The next failure counts as the first again."""
         if task in self._rests:
             self._rests[task] = _Rest(lost=self._rests[task].lost)
 
@@ -135,16 +137,16 @@ _NONE = _Rest()
 
 
 Due = Callable[[float], AbstractContextManager[None]]
-"""The deadline of what a thread computes meanwhile (`Turns.due`)."""
+"""Sets the deadline of what this thread computes inside the context (`Turns.due`)."""
 
 
 def at_once(_until: float) -> AbstractContextManager[None]:
-    """It can wait for everything."""
+    """Sets no deadline."""
     return nullcontext()
 
 
 class _Running:
-    """A job in the queue or in a worker's hands; `done` is set when it has ended."""
+    """A job in the queue or being run by a worker; `done` is set when it has ended."""
 
     def __init__(self, job: Job, clock: Callable[[], float], due: Due) -> None:
         self.job = job
@@ -155,10 +157,7 @@ class _Running:
         self._clock = clock
 
     def run(self) -> None:
-        """At most `workers` jobs side by side, except urgent ones; failed tasks pause up to `longest_rest` seconds.
-        With `queued` a free worker takes a job that found none since the last `collect`, without waiting for the next
-        look. For the loop's thread.
-        """
+        """Run the job, and note its error and the seconds that it took."""
         started = self._clock()
         try:
             with self._due(self.job.until):
@@ -171,9 +170,10 @@ class _Running:
 
 
 class Jobs:
-    """At most `workers` jobs side by side, but for what is due before them all; who failed rests up to `longest_rest`
-    seconds. With `queued` a worker that is free takes what found none since the last `collect`, and does not wait for
-    the next look. For the loop's thread.
+    """Runs at most `workers` jobs side by side, in addition to urgent ones (`finds_worker`). Failed tasks
+    pause up to `longest_rest` seconds. If `queued`, jobs that found no worker wait until the next
+    `collect`, and a worker that becomes free takes one without waiting for the next look. Used by the
+    loop's thread.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class Jobs:
         queued: bool = False,
         idle: float = IDLE,
     ) -> None:
-        """`idle` are the seconds without work after which a thread ends."""
+        """`idle` is the number of seconds without work after which a thread ends."""
         self.rests = Rests(longest_rest, clock)
         self._workers = workers
         self._clock = clock
@@ -201,21 +201,21 @@ class Jobs:
 
     @property
     def busy(self) -> int:
-        """Jobs that run."""
+        """The number of jobs that were begun and not collected yet."""
         return len(self._running)
 
     @property
     def full(self) -> bool:
-        """Start a job, unless one of its key runs, its task pauses, or no worker is free (`finds_worker`); whether it
-        was started.
-        """
+        """Whether at least `workers` jobs are busy."""
         return self.busy >= self._workers
 
     def __contains__(self, key: tuple[int | None, str]) -> bool:
         return key in self._running
 
     def offer(self, job: Job) -> bool:
-        """Remove the finished jobs and return the failed ones, whose tasks now pause."""
+        """Start a job, unless one with its key runs, its task pauses, or no worker is free
+        (`finds_worker`). Returns whether it was started.
+        """
         with self._lock:
             if job.key in self._running or self.rests.resting(job.task):
                 return False
@@ -225,17 +225,17 @@ class Jobs:
                 return False
             self._queue.put(self._begun(job))
             if len(self._active()) > len(self._threads):
-                # Few threads, for each holds a connection to the node: they stay while there is work. Daemons: an
-                # operator's second signal ends them too.
+                # Threads stay while there is work. They are few, as each holds a connection to the node, and
+                # daemons, so that an operator's second signal ends them too.
                 self._threads.append(threading.Thread(target=self._serve, daemon=True))
                 self._threads[-1].start()
         return True
 
     def collect(self) -> list[Failure]:
-        """Take the finished jobs away; the failures among them, whose tasks now rest."""
+        """Remove the finished jobs, and return the failed ones, whose tasks now pause."""
         failures = []
         with self._lock:
-            self._waiting.clear()  # what is due is decided again
+            self._waiting.clear()  # it is decided again which jobs are due
             ended = [running for running in self._running.values() if running.done.is_set()]
             for running in ended:
                 del self._running[running.job.key]
@@ -286,7 +286,7 @@ class Jobs:
                 running = self._next()
 
     def _ends(self) -> bool:
-        """Whether the calling thread must end, because it had no work for long."""
+        """Whether the calling thread must end, because there is still no work."""
         with self._lock:
             idle = self._queue.empty()
             if idle:
@@ -294,7 +294,9 @@ class Jobs:
             return idle
 
     def _next(self) -> _Running | None:
-        """Jobs that found no worker before, except those of tasks that have failed since and must pause."""
+        """Begin the most urgent job that found no worker before; None if there is none. Jobs of tasks that
+        have failed since must pause.
+        """
         with self._lock:
             failed = {running.job.task for running in self._running.values() if running.error is not None}
             if len(self._active()) >= self._workers:

@@ -1,9 +1,11 @@
-"""Jury duty: fetch what a seat says it cannot have, keep and serve it, vote, and open what the claimant asks for.
+"""Jury duty: fetch the item that a seat says it cannot get, keep and serve it, vote, and open the chunk
+that the claimant requests.
 
-`auditing` fetches, because a juror needs what a seat would need. A juror that votes yes serves the item from before
-its vote until the task is over. It also serves what else the claimant needs (`keeping`), as far as it is available
-and the disk has room besides what is spared for duties: a claim names only one item. A juror that has nothing at
-three quarters of its time votes no, because silence is punished.
+`auditing` fetches, because a juror needs the same data as a seat. A juror that votes yes serves the item
+from before its vote until the task is over. It also serves further states that the claimant needs
+(`keeping`), as far as they are available and the disk has room besides what is spared for duties, because
+a claim names only one item. A juror that still lacks the item at three quarters of its time votes no,
+because silence is punished.
 """
 
 from __future__ import annotations
@@ -35,11 +37,11 @@ from verifier.salts import salted, secret_of
 from verifier.seats import due_segments
 
 Held = tuple[Sequence[BytesLike], Leaf]
-"""An item's tensors as canonical bytes, and a state's place in the segment tree."""
+"""An item's tensors as canonical bytes, and its leaf in the segment tree if it is a state."""
 
 
 def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
-    """Own jurors that can still vote, each with the item that it must fetch."""
+    """Own jurors that can still vote, each with the item to fetch."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None or seen.now > jury.view.until:
         return
@@ -49,7 +51,9 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
 
 
 def further(context: Context, seen: Observation) -> list[int]:
-    """The states that own jurors which voted yes serve beside the item: what claimants need, until they attest."""
+    """The states that own jurors which voted yes serve in addition to the item: those that claimants need,
+    until they attest.
+    """
     if seen.view.status is not TaskStatus.SUBMITTED or not context.juries.has_voted_yes(
         seen.view.task, context.clients
     ):
@@ -66,8 +70,8 @@ def further(context: Context, seen: Observation) -> list[int]:
 
 
 def keeping(context: Context, seen: Observation) -> Iterator[Job]:
-    """Fetching and keeping one of the further served states, a different one each time, so that an unavailable one
-    does not delay others. It waits for strangers and has its own worker.
+    """A job that fetches and keeps one of the further states. It is a random one each time, so that an
+    unavailable state does not delay the others. It waits for strangers and has its own worker.
     """
     task = seen.view.task
     lacking = [item for item in further(context, seen) if not context.items.has_state(task, item)]
@@ -76,7 +80,7 @@ def keeping(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def deadlines(context: Context, seen: Observation) -> Iterator[int]:
-    """When own jurors must have voted, or opened."""
+    """When own jurors must have voted or opened."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None:
         return
@@ -87,14 +91,14 @@ def deadlines(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def is_here(context: Context, seen: Observation, material: Material, item: int) -> bool:
-    """Whether an item is on this machine, and for a state its roots too; constants are in the bundle."""
+    """Whether an item is on this machine. Constants are in the bundle; a state needs the roots too."""
     if item == constants_item(material.terms.segments) or context.items.has_state(seen.view.task, item):
         return True
     return material.replayer.is_here(Committed(seen.view.root, seen.view.size), item + 1)
 
 
 def votes(context: Context, seen: Observation) -> Iterator[Job]:
-    """The votes of own jurors that have the item: each hashes all of it."""
+    """Jobs for the yes votes of own jurors that have the item. Each hashes the whole item."""
     for juror, item in awaited(context, seen):
         material = context.materials.find(seen.view.task)
         if material is not None and is_here(context, seen, material, item):
@@ -106,7 +110,7 @@ def votes(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def refusals(context: Context, seen: Observation) -> Iterator[Job]:
-    """The votes of own jurors that have waited long enough for the item."""
+    """Jobs for the no votes of own jurors that have waited long enough for the item."""
     task, jury = seen.view.task, _sitting(context, seen)
     for juror, item in awaited(context, seen):
         material = context.materials.find(task)
@@ -118,7 +122,7 @@ def refusals(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def openings(context: Context, seen: Observation) -> Iterator[Job]:
-    """What own jurors open for the claimant that objected."""
+    """Jobs in which own jurors open the chunk to which the claimant objected."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.objection is None or seen.now > jury.claim.until:
         return
@@ -130,7 +134,7 @@ def openings(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def releasable(context: Context, seen: Observation) -> list[Seat]:
-    """Own jurors that are still bound although the task ended otherwise."""
+    """Own jurors that are still bound although the task is no longer audited."""
     jury = context.juries.of(seen.view.task)
     if jury is None or seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -143,7 +147,9 @@ def _sitting(context: Context, seen: Observation) -> Jury | None:
 
 
 def _held(context: Context, seen: Observation, item: int) -> Held:
-    """The item, which is here; it is served from now on. Raises BundleError, ChainError, CommitmentError, OSError."""
+    """Load the item, which must be here, and serve it from now on. Raises BundleError, ChainError,
+    CommitmentError, OSError.
+    """
     task, material = seen.view.task, context.load(seen.view.task)
     program, terms = material.work.program, material.terms
     if item == constants_item(terms.segments):
@@ -165,7 +171,9 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
 
 
 def _keep(context: Context, seen: Observation, item: int) -> None:
-    """Raises DiskFull, Unserved, BundleError, ChainError, CommitmentError, OSError."""
+    """Fetch a state if needed, and serve it. Raises DiskFull, Unserved, BundleError, ChainError,
+    CommitmentError, OSError.
+    """
     material = context.load(seen.view.task)
     replayer, committed = material.replayer, Committed(seen.view.root, seen.view.size)
     if not replayer.is_here(committed, item + 1):

@@ -1,4 +1,6 @@
-"""A jury as the chain shows it, and what may be done about it when. Pure: no clock, chain or database in here."""
+"""A jury as the chain shows it, and what may be done about it at a given time. Pure: no clock, chain or
+database.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Jury:
-    """A claim of a task (None once it was dropped) and the jury that judges it (None once its draw has lapsed).
-    `jurors` are those drawn so far.
+    """The claim of a task (None if it was dropped) and the jury that judges it (None if its draw has
+    lapsed). `jurors` are those drawn so far.
     """
 
     claim: ItemClaim | None
@@ -22,13 +24,15 @@ class Jury:
 
     @property
     def objection(self) -> Objection | None:
-        """The chunk that jurors must open."""
+        """The chunk that jurors must open; None without an objection."""
         if self.claim is None or not self.claim.until:
             return None
         return Objection(self.claim.tensor, self.claim.walk)
 
     def may_object(self, terms: Terms, now: int) -> bool:
-        """Whether the second half of the time for objections runs, and there are votes to object to."""
+        """Whether the claimant may object now: the second half of the time for objections runs, and there
+        are votes to object to.
+        """
         if self.view is None or self.view.pending or self.objection is not None:
             return False
         until, yes, no = self.view.until, self.view.yes.bit_count(), self.view.no.bit_count()
@@ -38,11 +42,13 @@ class Jury:
         )
 
     def has_voted(self, juror: Seat) -> bool:
-        """Whether it voted, yes or no."""
+        """Whether a juror has voted, yes or no."""
         return self.view is not None and _has(self.view.yes | self.view.no, juror)
 
     def owes_opening(self, juror: Seat) -> bool:
-        """Whether it voted yes, was objected to, and has not opened."""
+        """Whether a juror must open a chunk: it voted yes, there is an objection, and it has not opened
+        yet.
+        """
         if self.claim is None or self.view is None or self.objection is None:
             return False
         return _has(self.view.yes & ~self.claim.opened, juror)

@@ -1,7 +1,7 @@
-"""The juries of open tasks: what is claimed, who is drawn, how they voted, and who serves what they have.
+"""The juries of open tasks: what is claimed, who is drawn, how they voted, and who serves which items.
 
-The state of a jury is read from the chain at each look. Accounts that have claimed, and that voted yes in any jury of
-a task, are known from events: jurors serve until the task is over.
+A jury's state is read from the chain at each look. Which accounts have claimed, and which voted yes in any
+jury of a task, is known from events: jurors serve until the task is over.
 """
 
 from __future__ import annotations
@@ -24,36 +24,38 @@ from verifier.jury import Jury
 from verifier.task_events import TaskEvents
 
 TRIES = 3
-"""Claims of one item: where juries are silent, more claims cost bonds and decide nothing."""
+"""Most claims of one item by a seat. If juries are silent, further claims cost bonds and decide nothing."""
 
 
 @dataclass(slots=True)
 class _Told:
-    """What events have told of one task's juries, and the state of the present one."""
+    """What events have said about one task's juries, and the state of the present jury."""
 
     follower: Follower
     claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
-    """By seat and account: the items that it has claimed, one entry per claim."""
+    """The items that were claimed, one entry per claim, by seat and account."""
     available: set[tuple[int, int]] = field(default_factory=set)
-    """Seats and items whose latest verdict was that they are available."""
+    """Seats and items for which the latest verdict was "available"."""
     have: dict[str, None] = field(default_factory=dict)
-    """Accounts that voted yes, the first ones first."""
+    """Accounts that voted yes, in the order of their votes."""
     stands: Jury | None = None
 
 
 class JuryEvents(TaskEvents[_Told]):
-    """By task, where its terms have juries. `see` is for the loop's thread, the others for any."""
+    """The juries of open tasks whose terms have jurors. `see` is for the loop's thread, the other methods
+    for any.
+    """
 
     def see(self, seen: Observation, terms: Terms) -> bool:
-        """Note the present state, and events since the last call; returns whether requests that failed should be
-        repeated, because there is another source, or a verdict. Raises ChainError.
+        """Note the present state, and events since the last call. Returns whether failed requests should
+        be repeated, because there is another source or a verdict. Raises ChainError.
         """
         if seen.audit is None or not seen.audit.drawn_at or not terms.jurors:
             return False
         client = self._client
         told = self._known(seen.view.task, seen.audit.drawn_at, _Told, client.audit, client.juries)
         stands = self._stands(seen, terms, told.stands)
-        with self._lock:  # what stands is known even where no event can be read
+        with self._lock:  # the present state is known even if events cannot be read
             told.stands = stands
         sources, verdicts = len(told.have), 0
         for event in told.follower.poll().events:
@@ -71,21 +73,21 @@ class JuryEvents(TaskEvents[_Told]):
         return len(told.have) > sources or verdicts > 0
 
     def of(self, task: int) -> Jury | None:
-        """The claim and the jury of a task, if there is one."""
+        """The claim and the jury of a task; None if there is neither."""
         with self._lock:
             told = self._tasks.get(task)
             return None if told is None else told.stands
 
     def has_claimed(self, task: int, seat: Seat) -> bool:
-        """Whether the account has claimed in this seat."""
+        """Whether the account in this seat has made a claim."""
         with self._lock:
             told = self._tasks.get(task)
             return told is not None and (seat.number, seat.account) in told.claims
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
-        """Whether the account has a claim of its `most` left in this seat and should use it for the item: the item
-        was claimed fewer than `TRIES` times and not found available, because another jury would say the same for
-        another bond.
+        """Whether the account in this seat should claim the item. It must have made fewer than its `most`
+        claims, and fewer than `TRIES` of this item. If a jury found the item available, another jury would
+        say the same for another bond.
         """
         with self._lock:
             told = self._tasks.get(task)
@@ -94,13 +96,13 @@ class JuryEvents(TaskEvents[_Told]):
             return len(items) < most and items.count(item) < TRIES and not answered
 
     def has_voted_yes(self, task: int, accounts: Container[str]) -> bool:
-        """Whether one of these accounts serves items as a juror of a task."""
+        """Whether one of these accounts voted yes as a juror of a task, and so serves items."""
         with self._lock:
             told = self._tasks.get(task)
             return told is not None and any(account in accounts for account in told.have)
 
     def sources(self, task: int) -> list[Address]:
-        """Where accounts serve items as jurors of a task. Raises ChainError."""
+        """Addresses where accounts serve items as jurors of a task. Raises ChainError."""
         with self._lock:
             told = self._tasks.get(task)
             accounts = [] if told is None else list(told.have)
@@ -118,7 +120,7 @@ class JuryEvents(TaskEvents[_Told]):
             return Jury(claim, view)
         live = seen.view.status is TaskStatus.SUBMITTED
         same = before is not None and before.view is not None and before.view.until == view.until
-        if live and same and before is not None and before.jurors:  # who sits in it does not change
+        if live and same and before is not None and before.jurors:  # its jurors do not change
             return Jury(claim, view, before.jurors)
         seats = [board.seat(task, juror_number(slot)) for slot in range(terms.jurors)]
         return Jury(claim, view, [seat for seat in seats if not seat.is_empty])

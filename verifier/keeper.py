@@ -1,6 +1,7 @@
-"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that is challenged here.
+"""Makes the calls that advance tasks (`protocol.node.party.exits`), but none for a task that this verifier
+challenges.
 
-Others may be faster: a refusal is not a failure.
+Other parties may be faster: a refusal is not a failure.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from verifier.jobs import Job, unless_refused
 from verifier.seats import own_seats, releasable
 
 GRACE = 5
-"""Head start in seconds for a party with more interest in a call: a reverted call costs gas."""
+"""Head start in seconds for a party with more interest in a call, because a reverted call costs gas."""
 SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
-"""Tasks that may have seats."""
+"""Statuses of tasks that may have seats."""
 ENDS = (Exit.SETTLE, Exit.VOID, Exit.STALL, Exit.CLOSE)
 """Calls after which nobody can be drawn, looked at or judged."""
 
 
 def observe(context: Context, view: TaskView, now: int) -> Observation:
-    """A task as the chain shows it now, with only the questions that its status needs."""
+    """A task's present state on the chain, read with only the requests that its status needs."""
     if view.status not in SEATED:
         return Observation(view, now)
     return observe_audit(context.client, view, now)
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier makes now. It ends no task that it challenges, never pays a solver that it found
-    false, does not settle while an own look may still take a lock or an own claim is open, and does not punish its
-    own silence. Raises ChainError.
+    """The call that this verifier should make now; None if there is none. It does not end a task that it
+    challenges, never pays a solver that it found false, does not settle while an own look may still take a
+    lock or an own claim is open, and does not punish its own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):
@@ -49,11 +50,11 @@ def due(context: Context, seen: Observation) -> Exit | None:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that a task needs, except attestations."""
+    """Jobs that send the calls that a task needs, releases of own seats, and claims of compensation."""
     task = seen.view.task
     what = due(context, seen)
     if what is not None:
-        # The queue of draws is one for all tasks, so one draw is executed at a time.
+        # All tasks share one queue of draws, so one draw is executed at a time.
         about = None if what is Exit.DRAW else task
         yield Job(about, what, partial(_perform, context, seen, what))
     for seat in (*releasable(seen, context.clients), *juror.releasable(context, seen)):

@@ -14,7 +14,7 @@ from verifier.task_events import TaskEvents
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """What the looked-at account has shown: its salt, which is public now, and its root of the segment."""
+    """What the looked-at account has revealed: its salt, which is now public, and its root of the segment."""
 
     salt: bytes
     segment_root: bytes
@@ -22,7 +22,7 @@ class Revealed:
 
 @dataclass(frozen=True, slots=True)
 class Accused:
-    """An accusation to answer: this leaf at this place under the account's segment root."""
+    """An accusation to answer: a leaf at a place under the account's segment root."""
 
     place: Place
     leaf: bytes
@@ -31,7 +31,7 @@ class Accused:
 
 @dataclass(slots=True)
 class _Told:
-    """The events of one task's looks, and the state of the looks."""
+    """The events of one task's looks, and the present state of the looks."""
 
     follower: Follower
     reveals: dict[int, Revealed] = field(default_factory=dict)
@@ -40,16 +40,18 @@ class _Told:
 
 
 class LookEvents(TaskEvents[_Told]):
-    """By task, from the first look on. `see` is for the loop's thread, the others for any."""
+    """The looks of open tasks, from the first look on. `see` is for the loop's thread, the other methods
+    for any.
+    """
 
     def see(self, seen: Observation) -> None:
-        """Note events since the last call. Raises ChainError."""
+        """Note the present state, and events since the last call. Raises ChainError."""
         if not seen.looks or seen.audit is None:
             return
         task, calls = seen.view.task, self._client.looks
         stands = {look.number: calls.look(task, look.number) for look in seen.looks}
         told = self._known(task, seen.audit.drawn_at, _Told, calls)
-        with self._lock:  # what stands is known even where no event can be read
+        with self._lock:  # the present state is known even if events cannot be read
             told.stands = stands
         events = told.follower.poll().events
         with self._lock:
@@ -62,13 +64,13 @@ class LookEvents(TaskEvents[_Told]):
                     told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
 
     def of(self, task: int, look: int) -> LookView | None:
-        """The state of a look; None before it was seen."""
+        """The state of a look; None if it was not read yet."""
         with self._lock:
             told = self._tasks.get(task)
             return None if told is None else told.stands.get(look)
 
     def revealed(self, task: int, look: int) -> Revealed | None:
-        """What the looked-at account has revealed, if that is valid."""
+        """What the looked-at account has revealed; None unless it matches the look's state."""
         with self._lock:
             told = self._tasks.get(task)
             if told is None or look not in told.reveals or look not in told.stands:
@@ -78,7 +80,7 @@ class LookEvents(TaskEvents[_Told]):
             return found if told.stands[look].revealed == word else None
 
     def accused(self, task: int, look: int) -> Accused | None:
-        """The look's accusation, if no answer was given."""
+        """The look's open accusation; None if there is none, or if it was answered."""
         with self._lock:
             told = self._tasks.get(task)
             if told is None or look not in told.accusations or look not in told.stands:

@@ -1,8 +1,9 @@
-"""Looks (audit.md section 6): open own digests to lookers, compare what others open, take locks.
+"""Looks (audit.md section 6): reveal own digests to looks, compare what others reveal, and take locks.
 
-A look that finds another root than was revealed needs the solver's step tree of the segment. Unless it is on the
-chain, a challenge that only asks for it is played (`games`), and `accuse` drops its game. If the solver's tree
-differs from the replay's, that game continues against the solver, and no seat is accused.
+A look that finds another root than was revealed needs the solver's step tree of the segment. Unless the
+tree's root is on the chain, a challenge that only asks for it is played (`games`), and accusing the seat
+drops that game. If the solver's tree differs from the replay's, the game continues against the solver, and
+no seat is accused.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from verifier.salts import Salted, salt_of_challenge, salted_seats, secret_of
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The transactions that looks need, except accusations and answers."""
+    """Jobs that send the transactions of looks, except accusations and answers."""
     task = seen.view.task
     for number in moot(context, seen):
         yield Job(task, f"moot {number}", partial(_close_moot, context, task, number))
@@ -44,10 +45,10 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         stands = context.looks.of(task, look.number)
         if stands is None:
             continue
-        # Half of the lock is the looking account's.
+        # The looking account gets half of the lock, so it may call first.
         grace = 0 if look.account in context.clients else GRACE
         if stands.accused is not None:
-            # Also where another look has the lock by now, or the looker is gone: nothing is settled before.
+            # Even if another look already has the lock, because an open accusation prevents settlement.
             if seen.now > stands.until + grace and not _is_contested(context, stands.game):
                 yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
             continue
@@ -57,8 +58,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """Looks whose accusations nobody will judge, and whose bonds belong to an own account: after a conviction the
-    bond of the accused seat or look, and where a jury has ended the task that of the look.
+    """Looks whose accusations nobody will judge, and whose bonds belong to an own account. After a
+    conviction, the accused seat or look gets the bond; if a jury has ended the task, the look gets it.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -70,13 +71,13 @@ def moot(context: Context, seen: Observation) -> list[int]:
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
-    """Ask for the solver's step tree where an own look has found another root than was revealed.
+    """Jobs that ask for the solver's step tree if an own look has found another root than was revealed.
 
     Raises ChainError.
     """
     for look, _ in different(context, seen):
         if not look.attested:
-            continue  # it could not accuse, and its game would be lost
+            continue  # it cannot accuse, and would lose its game
         segment, number = context.segments(seen.view.task, look.number)[0], look.number
         if context.database.challenge(seen.view.task, number) is not None:
             continue
@@ -95,7 +96,9 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Own looks that have found another root than was revealed, with what they look at, while that has its lock."""
+    """Own looks that have found another root than was revealed, each with what was revealed, while the
+    looked-at seat still has its lock.
+    """
     for own in compared(context, seen):
         look, view = own.seat, seen.view
         told = context.looks.revealed(view.task, look.number)

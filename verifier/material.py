@@ -1,8 +1,9 @@
-"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, providers.
+"""The material to replay and challenge one task: its verified bundle, an executor, states, and providers.
 
-Bundles come from the address in the terms, otherwise from jurors, otherwise from the solver, and are kept in the
-node's folder; nothing in one is trusted or run before it is checked (`protocol.tasks.bundles`). Fetching waits for
-strangers, loading does not. A few tasks are in memory at a time.
+Bundles come from the address in the terms, otherwise from jurors, otherwise from the solver, and are kept
+in the node's folder. Nothing in a bundle is trusted or run before it is checked
+(`protocol.tasks.bundles`). Fetching waits for strangers; loading does not. A few tasks are in memory at a
+time.
 """
 
 from __future__ import annotations
@@ -46,19 +47,21 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Tasks in memory besides those under challenge; each holds its dataset and constants."""
+"""Tasks in memory besides those under challenge. Each holds its dataset and constants."""
 
 _BUNDLE = "bundle"
-"""Names the file that names the bundle of a task."""
+"""Name of the file that holds the hash of a task's bundle."""
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""How long an address may take for a bundle, at first and at most: shares of the attestation time, and seconds."""
+"""How long an address may take for a bundle, at first and at most, as shares of the attestation time; at
+least `LEAST_TRY` seconds.
+"""
 
 
 @dataclass(frozen=True)
 class Material:
-    """One task, ready to be replayed."""
+    """The material of one task, ready for replays."""
 
     terms: Terms
     work: Work
@@ -68,13 +71,15 @@ class Material:
     replayer: Replayer
 
     def run(self, challenge: Challenge) -> Replay:
-        """Our own run below a challenge: from the solver's state before the false segment, or from the start."""
+        """Our own run below a challenge, from the solver's state before the false segment, or from the
+        start if that segment is not known.
+        """
         if challenge.segment is None:
             return self._replay(challenge, self._own_roots)
         return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
-        """The roots of our own run to its end; what was lost of it is computed again."""
+        """The roots of our own run to its end. Lost states of it are computed again."""
         while not self.states.extend(self.terms.segments):
             pass
         return self.states.own_roots()
@@ -106,16 +111,16 @@ class Material:
 
 
 def seconds_of_try(attest_period: int, lost: float) -> float:
-    """How long an address may take for a bundle, after tries that took `lost` seconds: as long as all of them
-    together.
+    """How long an address may take for a bundle: as long as all earlier attempts together, which took
+    `lost` seconds, within limits.
     """
     return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
 
 
 InTurnsOf: TypeAlias = "Callable[[Executor, Terms], Executor]"
-"""A task's executor whose steps take turns."""
+"""Wraps a task's executor so that its steps take turns."""
 Sources = Callable[[int], Sequence[Address]]
-"""Addresses that serve what a task needs, besides its solver's."""
+"""Returns addresses that serve a task's data, besides its solver's."""
 
 
 def nobody(_task: int) -> Sequence[Address]:
@@ -133,10 +138,11 @@ def _disk_full(room: int) -> DiskFull:
 
 
 class Materials:
-    """Material by task, under `folder`; bundles under `bundles`, by hash, used by nobody else: they are deleted with
-    the last task that needs them. What lies in `shared`, where other parties of this machine keep theirs, is not
-    fetched. Callable from any thread without waiting for another; callers make sure that one thread at a time
-    fetches, and loads, a task.
+    """The material of tasks. Their data are under `folder`. Their bundles are under `bundles`, by hash,
+    and are deleted with the last task that needs them, because no other party uses that folder. Bundles in
+    `shared`, the folders of this machine's other parties, are linked, not fetched. Callable from any
+    thread without waiting for another; the caller must ensure that only one thread at a time fetches or
+    loads a task.
     """
 
     def __init__(
@@ -169,26 +175,26 @@ class Materials:
         self._bundles_lock = threading.Lock()
 
     def find(self, task: int) -> Material | None:
-        """The material of a task if it is in memory."""
+        """The material of a task; None if it is not in memory."""
         with self._lock:
             if task in self._loaded:
                 self._loaded.move_to_end(task)
             return self._loaded.get(task)
 
     def has_bundle(self, terms: Terms) -> bool:
-        """Whether the bundle is on this machine: its manifest is written last."""
+        """Whether the bundle is on this machine and not damaged. Its manifest is written last."""
         return terms.bundle_hash not in self._damaged and self._lies_here(terms)
 
     def was_refused(self, terms: Terms) -> bool:
-        """Whether the bundle was asked for, and is not here yet."""
+        """Whether fetching the bundle failed, and it is not here yet."""
         return terms.bundle_hash in self._refused and not self.has_bundle(terms)
 
     def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
-        """Fetch and verify the bundle; `endpoint` is what the task's solver has announced.
+        """Fetch and verify the bundle. `endpoint` is the address that the task's solver announced.
 
-        A try is as long as all before it, which took `lost` seconds. So a trickling server takes little of the time
-        for other tasks' seats, and what a slow one has sent is kept. Raises BundleError, DiskFull; the latter is not
-        the server's fault.
+        An attempt may take as long as all earlier ones together, which took `lost` seconds. So a slow
+        server takes little time from other tasks' seats, and the bytes that it has sent are kept. Raises
+        BundleError, and DiskFull, which is not the server's fault.
         """
         load_torch()
         self.want(task, terms)
@@ -197,7 +203,7 @@ class Materials:
         if room <= 0 and not self._lies_here(terms):
             raise _disk_full(room)
         servers = list(self._sources(task))
-        SystemRandom().shuffle(servers)  # accomplices of the solver may have voted first
+        SystemRandom().shuffle(servers)  # the first voters may be accomplices of the solver
         servers += [] if endpoint is None else [endpoint]
         others = [server / f"bundles/{terms.bundle_hash.hex()}" for server in servers]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
@@ -206,8 +212,8 @@ class Materials:
         try:
             cached_bundle(self._bundles, terms, limits, others)
         except BundleError as error:
-            # An answer that is too long says nothing of the room: otherwise a flooding server would never have a claim
-            # against it.
+            # Too large tensors mean that the disk is full; too long an answer does not: otherwise nobody could
+            # claim against a server that floods its clients.
             if isinstance(error, TensorsTooLarge) and most < self._limits.total_bytes:
                 raise _disk_full(room) from error
             self._refused.add(terms.bundle_hash)
@@ -215,7 +221,9 @@ class Materials:
         self._damaged.discard(terms.bundle_hash)
 
     def load(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
-        """The material of a task, in memory from now on; its bundle must be on this machine. Raises BundleError."""
+        """Load the material of a task, whose bundle must be on this machine, and keep it in memory. Raises
+        BundleError.
+        """
         found = self.find(task)
         if found is not None:
             return found
@@ -237,7 +245,9 @@ class Materials:
         return made
 
     def drop(self, task: int) -> None:
-        """Forget a task that is over, and delete what was kept for it on disk; its bundle too, if no other needs it."""
+        """Forget a task that is over, and delete its data on disk; also its bundle if no other task needs
+        it.
+        """
         with self._lock:
             self._loaded.pop(task, None)
         with self._bundles_lock:
@@ -245,7 +255,7 @@ class Materials:
             self._prune()
 
     def tidy(self) -> None:
-        """Delete the bundles that no task needs: a killed process may have left some."""
+        """Delete bundles that no task needs, which a killed process may have left."""
         with self._bundles_lock:
             self._prune()
 
@@ -253,8 +263,8 @@ class Materials:
         prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
-        """Note on disk that a task needs its bundle: after a restart, other tasks may end before this one is looked
-        at.
+        """Note on disk that a task needs its bundle. After a restart, the end of another task must not
+        delete it.
         """
         path = self._task_folder(task) / _BUNDLE
         with self._bundles_lock:

@@ -1,4 +1,6 @@
-"""What the verifier counts, for Prometheus. One registry per node, so that two nodes may live in one process."""
+"""The verifier's Prometheus metrics. Each node has its own registry, so that two nodes may live in one
+process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _GAUGES = {
 
 
 class Metrics:
-    """The node's counters and gauges, in `registry`. Gauges are of one `market`."""
+    """The node's counters and gauges, in `registry`. Gauges are labelled with one `market`."""
 
     def __init__(self, market: str = "") -> None:
         self.registry = CollectorRegistry()
@@ -35,7 +37,7 @@ class Metrics:
         self.openings = self._counter("opened", "Chunks opened as a juror for a claimant that objected")
 
     def of(self, market: str) -> Metrics:
-        """The same counters, and gauges of another market."""
+        """The same counters, with gauges for another market."""
         made = copy(self)
         made._point_at(market)
         return made

@@ -1,8 +1,9 @@
-"""What changes between two formats of the verifier's database.
+"""Migrations of the verifier's database from one format to the next.
 
-The formats with the commits that began them are in `tests/vectors/README.md`. Each change has the statements of its
-time: it imports nothing that may change later. Until 139c04fb formats 4 and 6 had several shapes (4 with and without
-`salts`, 6 with `accusations` and with `challenges`), so their changes look at the tables first.
+The formats, with the commits that introduced them, are listed in `tests/vectors/README.md`. Each migration
+uses literal statements of its time, and imports nothing that may change later. Until 139c04fb formats 4
+and 6 had several shapes (4 with and without `salts`, 6 with `accusations` and with `challenges`), so their
+migrations inspect the tables first.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _accuse_from_accounts(execute: Execute) -> None:
         "task INTEGER NOT NULL, seat INTEGER NOT NULL, account TEXT NOT NULL, segment INTEGER, salt BLOB NOT NULL, "
         "roots BLOB NOT NULL, opening_until INTEGER, game INTEGER, outcome TEXT, PRIMARY KEY (task, seat)"
         ") STRICT, WITHOUT ROWID",
-        # 255 is NO_SEAT. The time from which a bond could be had back was one second after the last one for opening;
+        # 255 is NO_SEAT. `reclaimable` is the second after the last one for opening;
         # 0 stands for a commitment on its way in both formats.
         "SELECT task, 255, account, segment, salt, roots, "
         "CASE WHEN reclaimable > 0 THEN reclaimable - 1 ELSE reclaimable END, game, outcome FROM former, identity",
@@ -52,7 +53,7 @@ def _digest_states(execute: Execute) -> None:
         ") STRICT, WITHOUT ROWID",
         "SELECT task, segment, root FROM former",
     )
-    # A root of a step tree is not a digest. It was attested to contracts that no later release speaks to.
+    # The former rows hold step tree roots, not digests, and belong to contracts that are no longer used.
     rebuild(
         execute,
         "attested",
@@ -78,7 +79,7 @@ def _look(execute: Execute) -> None:
     if "salts" not in tables(execute):
         execute(salts)
     elif "informed" in columns(execute, "salts"):
-        # One that was shown serves no more.
+        # Salts that were shown are of no further use.
         rebuild(execute, "salts", salts, "SELECT task, seat, salt FROM former WHERE NOT informed")
     rebuild(
         execute,

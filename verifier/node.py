@@ -1,11 +1,13 @@
-"""The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
+"""The running verifier: one loop that plays its games first, then attests, advances tasks, and replays.
 
-It serves all deployments of its chain in which the account has something: each has a node, with its own database and
-contracts. It is registered in the newest one; nodes of earlier ones lock no more stake, and finish what was begun.
+It serves all deployments of its chain in which the account has something. Each has a node, with its own
+database and contracts. The verifier registers in the newest deployment; the nodes of earlier ones lock no
+more stake, and finish what was begun.
 
-Nothing here decides a move or a number: that is `Strategy`, `seats` and the program. The loop never waits for a
-receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. An error about a task counts
-against that task: it is logged with its number, counted, and tried again after a pause.
+This module decides no move or number: `Strategy`, `seats` and the program do. The loop never waits for a
+receipt, a replay or a stranger; `Jobs` does, so that games and seats advance side by side. An error about
+a task counts against that task: it is logged with the task's number, counted, and tried again after a
+pause.
 """
 
 from __future__ import annotations
@@ -64,16 +66,16 @@ from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
 ANSWERS = 2
-"""Segments replayed side by side to answer looks, or to accuse, and items hashed for votes."""
+"""Jobs side by side that replay segments to answer looks or to accuse, or hash items for votes."""
 SENDERS = 4
-"""Short jobs side by side besides the games: actions and attestations, each one transaction."""
+"""Short jobs side by side, apart from the games: actions and attestations, each with one transaction."""
 WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
 
 
 class VerifierNode(Node):
-    """A verifier on one chain. `client` sends what it does for all; `further` accounts have seats beside its own. `run`
-    returns the process's exit code.
+    """A verifier on one chain. `client` sends the calls made for all accounts; `further` accounts have
+    their own seats. `run` returns the process's exit code.
     """
 
     def __init__(
@@ -88,7 +90,9 @@ class VerifierNode(Node):
         earlier: Sequence[Deployment] = (),
         leading: VerifierNode | None = None,
     ) -> None:
-        """`earlier` are deployments that are finished by nodes of which this one is the `leading`."""
+        """The nodes of the `earlier` deployments, which only finish their work, are made here; this node
+        is their `leading` one.
+        """
         first, stop = None if leading is None else leading.context, stop or Stop()
         alone = leading is None and not earlier
         self.context: Context = Context.at(home, client, settings, strategy, further, first, alone)
@@ -115,13 +119,13 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf, due=due, queued=True)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._answers = Jobs(ANSWERS, longest_rest=8, due=due, queued=True)
-        """Work of looks and jurors: it has less time than replays, so it does not wait for them or pause for their
-        failures.
+        """Work of looks and jurors. It has less time than replays, so it neither waits for them nor pauses
+        after their failures.
         """
         self._informs = Jobs(1, longest_rest=8)
-        """Separate, so that strangers' salts do not delay attestations."""
+        """Separate jobs, so that strangers' salts do not delay attestations."""
         self._keeps = Jobs(1, longest_rest=math.inf)
-        """Separate, so that what a claimant may need does not delay duties."""
+        """Separate jobs, so that fetching further states for claimants does not delay duties."""
         self._games = Games(self.context, self._fetches, self._engagements)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
@@ -130,18 +134,20 @@ class VerifierNode(Node):
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
         self._urls: tuple[str, ...] = ()
-        """Addresses where results are served and salts taken, the one to announce first; none for a whistleblower."""
+        """Addresses where results are served and salts accepted; the first one is announced. Empty for a
+        whistleblower.
+        """
         self._alive = 1
-        """Tasks and challenges that are not over, and work in progress, as of the last look."""
+        """Number of tasks and challenges that are not over, and of jobs in progress, as of the last look."""
         self._finished = 0
         self._reports = reporting.Reports(self.context)
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
-        """Runs until stopped; with `once` until every task that was seen (at least one) is over.
+        """Run until stopped; with `once`, until every task that was seen is over (at least one).
 
-        Returns FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError,
-        ChainError.
+        Returns FRAUD if with `once` a solver was found false or an own challenge was lost. Raises
+        VerifierError, ChainError.
         """
         settings, nodes = self.context.settings, (*self._earlier, self)
         try:
@@ -163,8 +169,8 @@ class VerifierNode(Node):
         return application(self.context.results, self.context.items, self._offered.offer)
 
     def _close(self) -> None:
-        """Release everything."""
-        self._fetches.abandon()  # what is on disk by then is not fetched again
+        """Stop all jobs and close the database."""
+        self._fetches.abandon()  # files already on disk are not fetched again
         self._keeps.abandon()
         self._games.close()
         self._sends.close()
@@ -193,7 +199,7 @@ class VerifierNode(Node):
             except NotEnoughTokens as error:
                 if not self._earlier:
                     raise
-                # What was begun under earlier contracts, where the tokens are, does not wait for them.
+                # The tokens are under earlier contracts, whose tasks must not wait for this registration.
                 self.context.log.error("not registered", account=client.address, reason=str(error))
         if self._urls and client.market.endpoint_of(client.address) not in self._urls:
             client.market.announce(self._urls[0])
@@ -206,7 +212,7 @@ class VerifierNode(Node):
             self._alive = self.turn(block)
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        if self._stop.asked:  # then `_alive` no longer counts tasks that are open
+        if self._stop.asked:  # in this case `_alive` does not count open tasks
             return None
         over = not any(node._alive for node in (*self._earlier, self))
         return self._verdict() if once and over and self._seen_enough() else None
@@ -222,7 +228,9 @@ class VerifierNode(Node):
         return not (self._alive or any(work.busy for work in works) or self._withdraw)
 
     def turn(self, block: Block) -> int:
-        """One look at everything as of this block; how many tasks and challenges are not over. Raises ChainError."""
+        """Look at everything as of this block, and offer the work that is due. Returns how many tasks and
+        challenges are not over, plus jobs in progress. Raises ChainError.
+        """
         self._collect()
         context = self.context
         challenges = self._games.play()
@@ -237,7 +245,7 @@ class VerifierNode(Node):
             except RpcUnavailable:
                 raise
             except Exception as error:
-                # What the chain says of a task, a stranger has written: it ends no look at the others.
+                # Strangers write a task's data: an error in it must not end the look at other tasks.
                 self._looks.failed(task, time.monotonic() - started)
                 context.failed(task, "look", error)
                 continue
@@ -282,7 +290,9 @@ class VerifierNode(Node):
         )
 
     def _look(self, task: int, block: Block) -> Observation | None:
-        """The task now, after offering the transactions it needs; None if it is over for good."""
+        """The present state of a task, after offering the transactions it needs; None if it is over for
+        good.
+        """
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
         self._reports.see(seen, self.alerts)
@@ -313,7 +323,7 @@ class VerifierNode(Node):
         self.context.database.try_writing()
 
     def _seen_enough(self) -> bool:
-        """Whether the chosen tasks, or at least one task, are over."""
+        """Whether all chosen tasks are over or, if none are chosen, at least one task."""
         chosen = self.context.settings.tasks
         finished = sum(node._finished for node in (*self._earlier, self))
         return all(map(self.context.database.is_finished, chosen)) if chosen else finished > 0
@@ -334,14 +344,14 @@ class VerifierNode(Node):
                 self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Forget a task once its challenges, if any, are over too."""
+        """Finish a task, once its challenges, if any, are over too."""
         task, database = view.task, self.context.database
         challenges = database.all_challenges(task)
         at_stake = any(row.opening_until is not None and row.outcome is None for row in challenges)
         if at_stake or self._games.is_busy(task):
             return
         for row in challenges:
-            if row.outcome is None:  # somebody else was first, and nothing of ours is at stake
+            if row.outcome is None:  # another challenger was first, and nothing of ours is at stake
                 database.update_challenge(row.key, outcome="needless")
             self._outcomes.add(row.outcome)
         if database.is_held(task):
@@ -362,7 +372,7 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: take out of the vault what is free, except a bond, and the returned coin."""
+        """After a task: withdraw free tokens from the vault, except a bond, and the returned coin."""
         if self._withdraw and not self._games and not self._stop.asked:
             self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
@@ -377,7 +387,9 @@ class VerifierNode(Node):
                 self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
 
     def _collect(self) -> None:
-        """Report an error. A job is offered again later; only the chain's absence ends the loop."""
+        """Report the errors of jobs. They are offered again later; only an unreachable chain ends the
+        loop.
+        """
         failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
         failures += [*self._answers.collect(), *self._keeps.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:

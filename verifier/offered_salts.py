@@ -1,8 +1,9 @@
-"""Salts that others give away: kept from their offer to the seat's attestation, and shown if they fit it.
+"""Salts of other parties' seats that are offered to this verifier: each is kept until the seat attests,
+and shown to the chain if it fits.
 
-They come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes no query;
-an attestation is looked up once, or more often if a kept salt fits it, which costs the seat that gave it away half of
-its lock.
+They come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes
+no query. An attestation is looked up once, and again only if a kept salt fits it; that costs the seat that
+gave the salt away half of its lock.
 """
 
 from __future__ import annotations
@@ -26,32 +27,35 @@ from verifier.jobs import Job
 from verifier.metrics import Metrics
 
 SALTS_A_SEAT = 16
-"""Salts kept until the seat's attestation is known. Then those that do not fit are dropped and no more are taken, so
-that no flood keeps the right one out.
+"""Salts kept per seat until its attestation is known. Those that do not fit are then dropped, and no more
+of them are accepted. So a flood of salts cannot keep the right one out for good.
 """
 
 
 @dataclass(slots=True)
 class _Watched:
-    """An open task: its seats as of the last look, and what informing has found about them."""
+    """An open task: its seats as of the last look, and the attestations found for them."""
 
     seats: Sequence[Seat] = ()
     attested: Attested | None = None
-    """Used by the jobs only, of which one runs at a time."""
+    """Used by the jobs only, one of which runs at a time."""
     known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
-    """By seat number: the seat when it attested, and the hash of its salt."""
+    """The seat as it was when it attested, and the hash of its salt, by seat number."""
     turns: dict[int, int] = field(default_factory=dict)
-    """By seat number: the position of its last job among all jobs."""
+    """When each seat's last job ran, as a position in the order of all jobs, by seat number."""
 
     def salt_hash_of(self, seat: Seat) -> bytes | None:
-        """The `until` of its attestation, if known. A seat that is drawn again has another `until`."""
+        """The salt hash of the seat's attestation, if known. A seat that was drawn again has another
+        `until`, so it does not match.
+        """
         known = self.known.get(seat.number)
         return known[1] if known is not None and known[0] == seat else None
 
 
 class OfferedSalts:
-    """The salts that were offered for the seats of open tasks; `own` accounts' salts are refused. `offer` may be called
-    from any thread, `see`, `jobs` and `forget` from the loop's. The jobs are done one at a time, in any thread.
+    """The salts that were offered for the seats of open tasks. Salts of the `own` accounts are refused.
+    `offer` may be called from any thread; `see`, `jobs` and `forget` from the loop's. The jobs run one at
+    a time, in any thread.
     """
 
     def __init__(self, client: Client, own: Container[str], database: Database, metrics: Metrics) -> None:
@@ -93,7 +97,7 @@ class OfferedSalts:
         self._count()
 
     def see(self, seen: Observation) -> None:
-        """Take note of a task as of this look."""
+        """Note a task's seats as of this look."""
         with self._lock:
             if seen.view.status is TaskStatus.SUBMITTED:
                 self._tasks.setdefault(seen.view.task, _Watched()).seats = seen.seats
@@ -101,7 +105,9 @@ class OfferedSalts:
                 self._tasks.pop(seen.view.task, None)
 
     def jobs(self) -> list[Job]:
-        """Jobs that inform on attested seats with kept salts, the longest-waiting first."""
+        """Jobs that inform on attested seats with kept salts. The seat whose last job was longest ago
+        comes first.
+        """
         due = [
             (watched.turns.get(seat.number, 0), task, seat, watched)
             for task, watched in self._tasks.items()
@@ -121,17 +127,17 @@ class OfferedSalts:
         self._count()
 
     def _inform(self, task: int, found: Seat, watched: _Watched) -> None:
-        """Drop what does not fit the attestation, and inform with what does. Raises ChainError."""
+        """Drop salts that do not fit the attestation, and inform with one that fits. Raises ChainError."""
         seat = found.number
         watched.turns[seat] = next(self._turns)
         if watched.attested is None:
             watched.attested = Attested(self._client, task)
         attestation = watched.attested.of(seat)
         if attestation is None:
-            return  # taken back by a re-organisation since the look
+            return  # undone by a re-organisation since the look
         if not stands(self._client, task, seat, attestation):
-            return  # the node is behind, or somebody was faster
-        with self._lock:  # what is offered from now on fits; what was offered before is dropped here
+            return  # the node lags, or another informer was faster
+        with self._lock:  # later offers must fit; earlier ones that do not are dropped below
             watched.known[seat] = found, attestation.salt_hash
         for salt in self._database.salts(task, seat):
             if salt_hash(salt) != attestation.salt_hash:
@@ -145,7 +151,7 @@ class OfferedSalts:
                     raise
                 self._log.warning("somebody else informed first", task=task, seat=seat)
                 continue
-            except SaltRefused as error:  # too late, unless a game opens or another seat is emptied
+            except SaltRefused as error:  # too late, but kept: a game may open or a seat be emptied
                 self._log.debug("not informed", task=task, seat=seat, error=str(error))
                 continue
             if informed:

@@ -1,6 +1,6 @@
 """`verifier watch --only-watch`: follows tasks without an account, logs their state, and raises alerts.
 
-It sends nothing, replays nothing and serves nothing but its monitoring, so it needs neither key nor tokens.
+It sends nothing, replays nothing and serves only its monitoring, so it needs neither key nor tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from verifier.settings import VerifierSettings
 
 
 class OnlyWatch(Node):
-    """Follows the tasks that the settings name, or all. `client` has no account. `run` returns the exit code."""
+    """Follows the tasks named in the settings, or all tasks. `client` has no account. `run` returns the
+    exit code.
+    """
 
     def __init__(
         self, client: Client, settings: VerifierSettings, home: Home, stop: Stop | None = None
@@ -45,8 +47,8 @@ class OnlyWatch(Node):
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
-        """Runs until stopped; with `once` until every followed task is over (at least one): FRAUD if a solver was
-        found false. Raises ChainError, PortTaken.
+        """Run until stopped; with `once`, until every followed task is over (at least one). Returns FRAUD
+        if a solver was found false. Raises ChainError, PortTaken.
         """
         with self._monitored("verifier", self._folder, self._registry):
             return self._loop(once)
@@ -79,13 +81,15 @@ class OnlyWatch(Node):
         return {"open_tasks": len(self._open)}
 
     def _is_idle(self) -> bool:
-        return True  # one look a block tells everything
+        return True  # one look per block is enough
 
     def _find(self) -> None:
-        """Take note of what was posted. Tasks that were over before they were followed are left out, unless named."""
+        """Follow newly posted tasks. Tasks that were already over are left out, unless they are named or
+        an earlier process followed them.
+        """
         market = self._chain.market
         newest = market.tasks()
-        if newest < self._newest:  # a re-organisation took the last ones away
+        if newest < self._newest:  # a re-organisation removed the last tasks
             self._open = {task for task in self._open if task <= newest}
         posted = [
             task for task in range(self._newest + 1, newest + 1) if not self._chosen or task in self._chosen

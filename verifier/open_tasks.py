@@ -1,8 +1,9 @@
-"""Which tasks a verifier looks at, of all that were ever posted.
+"""Chooses the tasks that a verifier looks at, among all that were ever posted.
 
-Every task is looked at until it is over for good and this process's accounts have nothing left in it; then its number
-is noted, and it costs nothing any more. A task that was over before the first look mostly has nothing of theirs: this
-is checked for many tasks together, some in each look, so that a start does not wait for history.
+Every task is looked at until it is over for good and this process's accounts have nothing left in it. Then
+its number is noted, and it costs nothing any more. A task that was over before the first look is mostly of
+no concern to these accounts. This is checked for many tasks together, some in each look, so that a start
+does not wait for history.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from protocol.chain.views import TaskStatus
 from verifier.database import Database
 
 PAST_A_LOOK: Final = 100
-"""Past tasks handled in one look: they take the time of four requests, during which open tasks wait."""
+"""Past tasks handled in one look. They take the time of four requests, during which open tasks wait."""
 
 
 class OpenTasks:
-    """Of these tasks, or of all where none are `chosen`. `accounts` are this process's. For the loop's thread, inside
-    of a view.
+    """The tasks to look at, among the `chosen` ones, or among all if that is empty. `accounts` are this
+    process's. Used by the loop's thread, inside a view.
     """
 
     def __init__(
@@ -34,15 +35,15 @@ class OpenTasks:
         self._newest = 0
         self._open: set[int] = set()
         self._past: deque[int] = deque()
-        """Tasks that were over when they were found, and perhaps have nothing of these accounts."""
+        """Tasks that were over when they were found, in which these accounts may have nothing."""
 
     def __len__(self) -> int:
         return len(self._open) + len(self._past)
 
     def find(self) -> None:
-        """Note tasks posted since the last call. Raises ChainError."""
+        """Find tasks posted since the last call. Raises ChainError."""
         newest = self._client.market.tasks()
-        if newest < self._newest:  # a re-organisation took the last ones away
+        if newest < self._newest:  # a re-organisation removed the last tasks
             self._open = {task for task in self._open if task <= newest}
             self._past = deque(task for task in self._past if task <= newest)
         posted = [
@@ -58,16 +59,17 @@ class OpenTasks:
         self._newest = newest
 
     def numbers(self) -> list[int]:
-        """Those to look at, by number."""
+        """The numbers of the tasks to look at, ascending."""
         return sorted(self._open)
 
     def close(self, task: int) -> None:
-        """The task is finished."""
+        """Stop looking at a finished task."""
         self._open.discard(task)
 
     def finish_past(self) -> int:
-        """Finish some past tasks in which these accounts have nothing, and look at the others from now on; how many
-        were finished. Tasks that are not over for good stay for a later look. Raises ChainError.
+        """Handle some past tasks: finish those in which these accounts have nothing, and look at the
+        others from now on. Returns how many were finished. Tasks that are not over for good wait for a
+        later look. Raises ChainError.
         """
         if not self._past:
             return 0
@@ -86,7 +88,9 @@ class OpenTasks:
         return len(finished)
 
     def _drawn(self, tasks: Sequence[int]) -> dict[int, bool]:
-        """Whether an own account sits in a past task, may be in a jury of it, or has its bond in a claim."""
+        """For each past task, whether an own account has a seat or look in it, may be in its jury, or has
+        a bond in its claim.
+        """
         client = self._client
         found = dict.fromkeys(tasks, False)
         submitted = [

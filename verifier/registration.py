@@ -1,4 +1,4 @@
-"""Being in the draw: each account is registered once, and again after silence or an informer."""
+"""Registration for draws: each account is registered once, and reinstated after silence or an informer."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""The shortest time for a seat to reckon with, in transactions and looks, where the deployment's least period is
-shorter: no speed limit can exclude terms that leave no time for these.
+"""The least time assumed for a seat, in transactions and looks, if the deployment's least period is
+shorter. No speed limit could exclude terms that leave less time than that.
 """
 STEPS_SHARE = 0.1
-"""The share of that time that seats may wait for steps of others. An offer cannot bound a step: longer steps use the
-two thirds of the machine that are not promised.
+"""The share of that time that seats may wait for the steps of other work. An offer cannot limit the length
+of a step; longer steps use the two thirds of the machine that are not promised.
 """
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
-    """What an account's offer accepts at any time, where periods have at least that many seconds."""
+    """The work that an account's offer may bring at any time, if periods have at least that many seconds."""
     looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
     shortest = max(least_period, TRANSACTIONS * looks)
     return Standing(f"seats of account {account}", speed, shortest, looks + STEPS_SHARE * shortest)
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """Operations a second that the offer of an account accepts or will accept, of that many accounts in one process.
-    Raises ChainError.
+    """The operations a second that an account's offer accepts, or will accept, if the process has that
+    many accounts. Raises ChainError.
     """
     registration = client.audit.registration(client.address)
     if registration is not None:
@@ -49,10 +49,11 @@ def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float
 def ensure_registered(
     client: Client, settings: VerifierSettings, others: Mapping[str, float] | None = None, full: bool = False
 ) -> None:
-    """Lock the stake and make the offer from the settings, unless the account is registered. A suspended account is
-    reinstated: by starting the process the operator says that it can attest again. `others` are speeds that further
-    accounts of the process offer, by address. Where the disk limit is reached (`full`), an account that is in no draw
-    stays out. Raises NotEnoughTokens, SettingsError, ChainError.
+    """Register the account unless it is registered: lock the stake and make the offer from the settings. A
+    suspended account is reinstated, because by starting the process the operator says that it can attest
+    again. `others` are the speeds that further accounts of the process offer, by address. If the disk
+    limit is reached (`full`), an account that is not in the draw stays out. Raises NotEnoughTokens,
+    SettingsError, ChainError.
     """
     log = logs.get("verifier").bind(account=client.address)
     unit = client.deployment.parameters.stake_unit
@@ -90,8 +91,8 @@ def ensure_registered(
 
 
 def _require_admission(client: Client, settings: VerifierSettings, speeds: Mapping[str, float]) -> None:
-    """Check that the work can be done in time even if draws find all accounts of the process. Raises SettingsError,
-    ChainError.
+    """Check that the work can be done in time even if all accounts of the process are drawn. Raises
+    SettingsError, ChainError.
     """
     clocks = Clocks(client.inclusion, settings.pace)
     least = client.deployment.parameters.min_period
@@ -107,7 +108,7 @@ def _require_admission(client: Client, settings: VerifierSettings, speeds: Mappi
 
 
 def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> tuple[int, str]:
-    """Token units that a seat has to pay at least, and what they follow from."""
+    """The least fee of a seat in token units, and an explanation of it."""
     if settings.seat_fee is not None:
         return int(settings.seat_fee * TOKEN), "the setting seat_fee"
     if client.connection.chain_id == DEVELOPMENT_CHAIN:
@@ -117,7 +118,9 @@ def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> t
 
 
 def leave(client: Client) -> bool:
-    """Free the stake of a resigned account, if its unbonding is over and it has no seat; whether that was done."""
+    """Free the stake of a resigned account, if its unbonding is over and it has no seat. Returns whether
+    that was done.
+    """
     registration = client.audit.registration(client.address)
     if registration is None or not registration.resigned_at:
         return False

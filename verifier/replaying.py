@@ -1,8 +1,8 @@
-"""Replaying one segment and comparing it with what the solver committed (audit.md section 3).
+"""Replays one segment and compares it with what the solver committed (audit.md section 3).
 
-The answer is equal or different: where the solver serves too little to tell, the task is run from its initial state.
-A difference names the first false segment that this replay found. Every replayed state is hashed for each seat that
-must attest it, under the seat's salt (audit.md section 4).
+The finding is equal or different. If the solver serves too little to tell, the task is run from its
+initial state. A difference names the first false segment that this replay found. Every replayed state is
+hashed for each seat that must attest it, under the seat's salt (audit.md section 4).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
 Others = Callable[[], Iterable[CheckpointProvider]]
-"""Another server of a task's checkpoints besides its solver."""
+"""Returns further sources of a task's checkpoints, besides its solver."""
 
 
 class Replayer:
-    """Asks for what replays of one task need, the solver first, and replays. Any thread may do either without waiting
-    for another.
+    """Requests what replays of one task need, and replays. Any thread may do either without waiting for
+    another.
 
-    Once the solver has not served something, other sources are asked first, those first that have wasted the least
-    time, otherwise in random order. A source that served something else than was committed is asked only when no
-    other is left.
+    The solver is asked first. Once it has failed to serve something, other sources are asked first: those
+    that have wasted the least time come first, and equal ones in random order. A source that served
+    something other than the commitment is asked only when no other is left.
     """
 
     def __init__(
@@ -56,14 +56,16 @@ class Replayer:
         self._others = others
         self._revealed: dict[Committed, Sequence[bytes]] = {}
         self._read: set[Committed] = set()
-        """Commitments whose roots were searched for on disk."""
+        """Commitments whose roots were looked up on disk."""
         self._withheld: set[Committed] = set()
         self._asked: dict[Committed, float] = {}
-        """When something of a commitment was first asked for."""
+        """When something of a commitment was first requested."""
         self._in_vain: Counter[int] = Counter()
-        """How often the state before a segment was requested and did not arrive."""
+        """How often the state before a segment was requested but not received, by segment."""
         self._cost: dict[int, float] = {}
-        """By source: the seconds that it wasted; infinite for one that served something else than was committed."""
+        """Seconds that each source wasted, by the source's `id`; infinite if it served something other
+        than the commitment.
+        """
 
     def is_here(self, committed: Committed, segment: int) -> bool:
         """Whether the solver's roots for this segment, and the state before it, are on this machine."""
@@ -71,17 +73,18 @@ class Replayer:
         return roots is not None and self._states.has(segment - 1, roots[segment - 1])
 
     def has_withheld(self, committed: Committed) -> bool:
-        """Whether the solver failed to serve something that it was asked for."""
+        """Whether something requested of a commitment was served by no source."""
         return committed in self._withheld
 
     def awaited(self, committed: Committed) -> float:
-        """Seconds since something of a commitment was first asked for; 0 if nothing was."""
+        """Seconds since something of a commitment was first requested; 0 if nothing was."""
         since = self._asked.get(committed)
         return 0.0 if since is None else time.monotonic() - since
 
     def ask(self, committed: Committed, segments: Sequence[int], seconds: float = math.inf) -> None:
-        """Ask the solver and jurors that voted yes for what these segments still need, the items with the fewest
-        failed requests first; nothing new is begun after `seconds`. Raises Unserved if something was not served.
+        """Request what these segments still need from the solver and from jurors that voted yes. Segments
+        with the fewest failed requests come first; no request begins after `seconds`. Raises Unserved if
+        something was not served.
         """
         begun = time.monotonic()
         self._asked.setdefault(committed, begun)
@@ -91,7 +94,7 @@ class Replayer:
             if asked and time.monotonic() - begun > seconds:
                 break
             if roots is None or not self._ask(segment - 1, roots):
-                self._withheld.add(committed)  # at once: a claim does not wait for the others
+                self._withheld.add(committed)  # at once, so that a claim does not wait for the rest
                 self._in_vain[segment] += 1
                 missing.append(segment - 1)
         if missing:
@@ -103,10 +106,11 @@ class Replayer:
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; asks nobody.
+        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with the data that are
+        here. Requests nothing.
 
-        None if it cannot be told yet: our own run from the start has advanced by a segment, call again. Raises
-        TwoReplays as `digest_own` does.
+        Returns None if it cannot be told yet: our own run from the start has advanced by one segment, so
+        call again. Raises TwoReplays as `digest_own` does.
         """
         roots = self._known(committed)
         if roots is None:
@@ -129,10 +133,11 @@ class Replayer:
     def digest_own(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, ...] | None:
-        """The same as `Equal.digests`, but of our own run, whatever was committed; asks nobody.
+        """The digests of a segment as in `Equal.digests`, but of our own run, whatever was committed.
+        Requests nothing.
 
-        None if that run has not reached the result yet: call again. Raises TwoReplays if the segment, replayed for
-        its digests, does not end as it did in that run.
+        Returns None if that run has not reached the result yet; call again. Raises TwoReplays if the
+        segment, replayed for its digests, ends in another state than in that run.
         """
         if not self._states.extend(committed.size - 1):
             return None
@@ -151,8 +156,8 @@ class Replayer:
         return digests
 
     def roots(self, committed: Committed) -> Sequence[bytes]:
-        """The roots r_0 … of a commitment that was found equal: from the solver, now or earlier, or from our own run,
-        which is then completed.
+        """The roots r_0 … of a commitment that was found equal: as served by a source now or earlier,
+        otherwise from our own run, which is then completed.
         """
         served = self._segment_roots(committed)
         if served is not None:
@@ -164,9 +169,9 @@ class Replayer:
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place
     ) -> Opening | None:
-        """Our own leaf at a place of a segment, under a salt, with its siblings; None where the state has no such
-        chunk. Replays the segment up to that state, and to its end where the roots of its states are not kept, or
-        differ from this replay's.
+        """Our own leaf at a place of a segment, under a salt, with its siblings; None if the state has no
+        such chunk. Replays the segment up to that state. If the roots of the segment's states are not
+        kept, or differ from this replay's, it replays the whole segment.
         """
         if place.step > self._segment_steps:
             return None
@@ -188,7 +193,7 @@ class Replayer:
         return open_chunk_of(tree, index, salted, place.tensor, roots, place.step)
 
     def state(self, committed: Committed, number: int) -> tuple[State, Sequence[bytes]] | None:
-        """Checkpoint `number` of a commitment, and the roots r_0 …, if both are on this machine."""
+        """Checkpoint `number` of a commitment, and the roots r_0 …; None unless both are on this machine."""
         roots = self._known(committed)
         kept = None if roots is None else self._states.kept(number, roots[number])
         return None if kept is None or roots is None else (kept, roots)
@@ -199,7 +204,7 @@ class Replayer:
         return self._states.own(segment - 1) if kept is None else kept
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
-        """Whether checkpoint `number` is here, or arrives on request."""
+        """Whether checkpoint `number` is here, or is received on request."""
         root = roots[number]
         if self._states.has(number, root):
             return True
@@ -212,7 +217,9 @@ class Replayer:
         return False
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
-        """The solver's checkpoint roots, if any source serves or once served those that were committed."""
+        """The solver's checkpoint roots, if a source serves the committed ones, or did so earlier;
+        otherwise None.
+        """
         known = self._known(committed)
         if known is not None:
             return known
@@ -231,11 +238,11 @@ class Replayer:
         return None
 
     def _note(self, provider: CheckpointProvider, seconds: float) -> None:
-        """Note that a source failed a request."""
+        """Note that a source failed a request, and the seconds that it wasted."""
         self._cost[id(provider)] = self._cost.get(id(provider), 0.0) + seconds
 
     def _known(self, committed: Committed) -> Sequence[bytes] | None:
-        """The checkpoint roots, if this process or an earlier one was served them."""
+        """The checkpoint roots, if this process or an earlier one has received them; otherwise None."""
         if committed not in self._revealed and committed not in self._read:
             self._read.add(committed)
             kept = self._states.commitment(committed.root)
@@ -244,15 +251,15 @@ class Replayer:
         return self._revealed.get(committed)
 
     def _providers(self) -> Iterator[CheckpointProvider]:
-        """The sources to ask, in order. Others are looked up only where the solver does not serve. A source that
-        served wrong data comes last but stays: a proxy may have changed them.
+        """The sources in the order to ask them. Others are looked up only if the solver does not serve. A
+        source that served wrong data comes last but stays, because a proxy may have changed the data.
         """
         solver = self._provider
         first = id(solver) not in self._cost
         if first:
             yield solver
         found = [other for other in self._others() if other is not solver]
-        SystemRandom().shuffle(found)  # accomplices of the solver may have voted first
+        SystemRandom().shuffle(found)  # the first voters may be accomplices of the solver
         found.sort(key=lambda other: self._cost.get(id(other), 0.0))
         if not first:
             found.append(solver)
@@ -271,7 +278,9 @@ class Replayer:
     def _replay(
         self, before: State, segment: int, digesters: Sequence[Digester]
     ) -> tuple[bytes, tuple[bytes, ...]]:
-        """Root of the segment's last state, and each digester's root over its states s_0 … s_C."""
+        """The root of the segment's last state, and each digester's root over the segment's states s_0 …
+        s_C.
+        """
         digested: list[list[bytes]] = [[] for _ in digesters]
 
         def digest(state: State) -> None:
@@ -291,10 +300,12 @@ class Replayer:
         return self._program.state_root(after), tuple(step_tree(roots).root for roots in digested)
 
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
-        """The result is hashed completely, even where other states are thinned."""
+        """The digests of the result. All of it is hashed, even if other states are thinned."""
         whole = [replace(digester, thinning=1) for digester in digesters]
         return tuple(self._salted_root(result, digester, 0) for digester in whole)
 
     def _salted_root(self, state: State, digester: Digester, step: int) -> bytes:
-        """Uses as many threads as the steps do: no step runs meanwhile."""
+        """The salted root of a state. Uses as many threads as the steps do, because no step runs
+        meanwhile.
+        """
         return self._program.salted_state_root(state, digester, step, torch.get_num_threads())

@@ -1,4 +1,4 @@
-"""What a verifier tells its operator: alerts and deadlines of its tasks, and what its accounts lack."""
+"""A verifier's reports to its operator: alerts and deadlines of its tasks, and what its accounts lack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verifier.seats import attestable, own_seats, waits_for_jury
 
 
 class Reports:
-    """For the loop's thread. `alerts` is None if nobody is told."""
+    """Used by the loop's thread. `alerts` is None if no alerts are configured."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -26,7 +26,9 @@ class Reports:
         """Tasks and seats whose time ended without an attestation."""
 
     def see(self, seen: Observation, alerts: Alerts | None) -> None:
-        """Raise new alerts of a task in which an own account has a part, or that the operator has named."""
+        """Raise new alerts about a task that the operator has named, or in which an own account has a seat
+        or a challenge.
+        """
         context, view = self._context, seen.view
         if alerts is None or not self._is_followed(seen):
             return
@@ -35,7 +37,7 @@ class Reports:
         )
 
     def say_what_is_late(self, seen: Observation, alerts: Alerts | None) -> None:
-        """Alert once for each own seat whose time is over."""
+        """Alert once for each own seat whose time ended without an attestation."""
         if seen.view.status is not TaskStatus.SUBMITTED:
             return
         for seat in own_seats(seen, self._context.clients):
@@ -44,7 +46,7 @@ class Reports:
             if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)
                 self._context.metrics.late.inc()
-                # Anyone who is silent in a seat is in no draw until `ensure_registered` is called again.
+                # An account that was silent in a seat is not drawn until `ensure_registered` is called again.
                 self._context.log.error(
                     "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
                 )
@@ -62,7 +64,7 @@ class Reports:
             alerts.forget(self._context.client.market.address, task)
 
     def due(self, observed: Sequence[Observation]) -> list[Deadline]:
-        """Deadlines of own accounts. Raises ChainError."""
+        """The deadlines of own accounts. Raises ChainError."""
         return [due for seen in observed for due in self._due(seen)]
 
     def _due(self, seen: Observation) -> Iterator[Deadline]:
@@ -87,7 +89,7 @@ class Reports:
 
 
 def bound(context: Context) -> Mapping[str, Bound]:
-    """For each account its stake in the vault, and the bonds of its open games. Raises ChainError."""
+    """Each account's stake in the vault, and the bonds of its open games. Raises ChainError."""
     client, rows = context.client, context.database.open_challenges()
     found = {}
     for account in context.clients:
@@ -99,7 +101,7 @@ def bound(context: Context) -> Mapping[str, Bound]:
 
 
 def lacking(context: Context, balances: Mapping[str, Balance]) -> str:
-    """What the accounts need and lack, in words: coin for a game, and their place in the draw. Raises ChainError."""
+    """What the accounts lack, in words: coin for a game, and their place in the draw. Raises ChainError."""
     due = context.client.game.coin_of_longest()
     missing = []
     for account, balance in balances.items():

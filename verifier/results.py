@@ -1,8 +1,8 @@
-"""The results that this verifier holds for its seats, and its items as a juror, on disk: canonical bytes, one file
-per tensor.
+"""The results that this verifier holds for its seats, and the items that it serves as a juror, on disk:
+canonical bytes, one file per tensor.
 
-They are separate from the files for replaying a task, which are deleted when the task is over; results are served for
-a time after settlement, items while the task lasts. Clients compare the root with the chain's.
+They are separate from the files for replaying a task, which are deleted when the task is over. Results are
+served for a time after settlement, items while the task lasts. Clients compare the root with the chain's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROOTS, _BUNDLE = "roots", "bundle"
 
 
 class Results:
-    """Under `folder`, by task, number of the checkpoint, and number of the tensor."""
+    """Results below `folder`, by task, checkpoint number and tensor number."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,13 +34,13 @@ class Results:
         remove(self._folder / str(task))
 
     def path(self, task: int, checkpoint: int, tensor: int) -> Path:
-        """Where a tensor is, if it is held."""
+        """The file of a tensor, which exists if the tensor is held."""
         return self._folder / str(task) / str(checkpoint) / str(tensor)
 
 
 class Items(Results):
-    """Items that jurors of this verifier serve (`protocol.dispute.juries`): states with the roots of all checkpoints,
-    and bundles, which hold constants. Bundles are in the folder `bundles`, by hash.
+    """Items that jurors of this verifier serve (`protocol.dispute.juries`): states with the roots of all
+    checkpoints, and bundles, which contain the constants. Bundles are in the folder `bundles`, by hash.
     """
 
     def __init__(self, folder: Path, bundles: Path) -> None:
@@ -50,18 +50,20 @@ class Items(Results):
     def hold_state(
         self, task: int, number: int, roots: Sequence[bytes], link: Callable[[Callable[[int], Path]], None]
     ) -> None:
-        """Keep a state, and r_0 … r_K; `link` puts each tensor at a given path. Raises OSError, CommitmentError."""
+        """Keep a state, and r_0 … r_K. `link` creates each tensor at the path that it is given. Raises
+        OSError, CommitmentError.
+        """
         link(partial(self.path, task, number))
-        write_atomically(
-            self._roots_path(task, number), b"".join(roots)
-        )  # the last: what is named is complete
+        write_atomically(self._roots_path(task, number), b"".join(roots))  # last: then all is here
 
     def hold_bundle(self, task: int, bundle: bytes) -> None:
-        """Serve a bundle of this machine, by its hash. Raises OSError."""
+        """Serve a bundle that is on this machine. Raises OSError."""
         write_atomically(self._folder / str(task) / _BUNDLE, bundle.hex().encode())
 
     def state(self, task: int, number: int, count: int) -> tuple[list[bytes], list[bytes]] | None:
-        """The `count` tensors of a state that is held, and the roots of all checkpoints; None for another."""
+        """The `count` tensors of a held state, and the roots of all checkpoints; None if the state is not
+        held.
+        """
         path = self._roots_path(task, number)
         if not path.is_file():
             return None
@@ -70,15 +72,17 @@ class Items(Results):
         return tensors, [roots[at : at + HASH_BYTES] for at in range(0, len(roots), HASH_BYTES)]
 
     def has_state(self, task: int, number: int) -> bool:
-        """Whether a state is held, with the roots."""
+        """Whether a state is held together with the roots."""
         return self._roots_path(task, number).is_file()
 
     def roots(self, task: int) -> Path | None:
-        """The file of the roots of a task's checkpoints, side by side, if a state of it is held."""
+        """The file with a task's checkpoint roots, concatenated; None if no state of the task is held."""
         return next(iter(sorted((self._folder / str(task)).glob(f"*/{_ROOTS}"))), None)
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
-        """A file of a served bundle. Both names may come from anyone; they cannot name anything outside."""
+        """A file of a served bundle; None if there is none. Both names are untrusted and cannot refer to
+        anything outside the bundle.
+        """
         if not any(path.read_text() == bundle for path in self._folder.glob(f"[0-9]*/{_BUNDLE}")):
             return None
         folder = (self._bundles / bundle).resolve()

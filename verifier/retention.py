@@ -1,8 +1,8 @@
-"""Deletes what the verifier keeps of finished tasks: results after `hold_days`, or earlier where the disk limit
-requires it; leftovers of killed processes at the start.
+"""Deletes data of finished tasks: results after `hold_days`, or earlier if the disk limit requires it; and
+at the start, leftovers of killed processes.
 
-What replays, games, juries and answers to looks need stays until a task is over for good (`VerifierNode._over`),
-however large it is.
+Data that replays, games, juries and answers to looks need stay until a task is over for good
+(`VerifierNode._over`), however large they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ MEASURED_SECONDS = 30.0
 
 
 class Disk:
-    """Bytes that a node's `folder` takes, against a `limit` if there is one. Callable from any thread."""
+    """The bytes that a node's `folder` takes, compared with a `limit` if there is one. Callable from any
+    thread.
+    """
 
     def __init__(self, folder: Path, limit: int | None) -> None:
         self._folder = folder
@@ -33,7 +35,7 @@ class Disk:
         self._measured: tuple[float, int] | None = None
 
     def room(self, spare: int) -> int:
-        """Bytes that may be used for others, besides what is spared. Raises OSError."""
+        """Bytes that may be used for others, after what is spared. Raises OSError."""
         free = room(self._folder, spare)
         return free if self._limit is None else min(free, self._limit - self.used())
 
@@ -43,14 +45,14 @@ class Disk:
         return self._limit is not None and self.used() > self._limit
 
     def used(self) -> int:
-        """Bytes in use, measured at most `MEASURED_SECONDS` ago, or since the last `changed`."""
+        """Bytes in use, measured at most `MEASURED_SECONDS` ago and not before the last `changed`."""
         with self._lock:
             if self._measured is None or time.monotonic() - self._measured[0] > MEASURED_SECONDS:
                 self._measured = time.monotonic(), used([self._folder])
             return self._measured[1]
 
     def changed(self) -> None:
-        """Something was deleted."""
+        """Measure again at the next use, because something was deleted."""
         with self._lock:
             self._measured = None
 
@@ -67,7 +69,7 @@ def tidy(folder: Path, database: Database) -> None:
 
 
 def release(context: Context, now: int) -> None:
-    """Release results that need not be held any more; `now` is the chain's."""
+    """Delete results that need not be held any more; `now` is the chain's time."""
     for task, why in _due(context, now):
         context.results.drop(task)
         context.database.let_go(task)
@@ -76,7 +78,9 @@ def release(context: Context, now: int) -> None:
 
 
 def _due(context: Context, now: int) -> Iterator[tuple[int, str]]:
-    """Tasks whose results are deleted, with the reason; each is deleted when the next one is asked for."""
+    """Tasks whose results are to be deleted, with the reason. The caller deletes each before requesting
+    the next.
+    """
     settings = context.settings
     for task in context.database.held_before(now):
         yield task, f"its time is over (hold_days = {settings.hold_days:g})"

@@ -1,8 +1,8 @@
-"""The salts of own seats (audit.md section 4) and of own challenges. They are derived from the account's key and
-the chain, so none is lost with a database.
+"""The salts of own seats (audit.md section 4) and of own challenges. They are derived from the account's
+key and the chain, so none is lost with a database.
 
-A seat's salt is worth half of its seat's lock to the party that learns it before looks are drawn: it never appears in
-a log, an error's text or a repr.
+Until looks are drawn, a party that learns a seat's salt can take half of the seat's lock. So a salt never
+appears in a log, an error's text or a repr.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from verifier.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Salted:
-    """An own seat with its salt. `hash`, which is public, identifies task, seat, account and the draw's seed."""
+    """A seat with the salt of its digest. `hash` is public and identifies task, seat, account and the
+    draw's seed.
+    """
 
     seat: Seat
     salt: bytes = field(repr=False)
     hash: bytes
 
     def digester(self, thinning: int) -> Digester:
-        """What hashes states for this seat."""
+        """The digester that hashes states for this seat."""
         return Digester(self.salt, thinning)
 
 
 def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
-    """The salt of a seat of the client's account, under the seed of the task's first draw."""
+    """An own seat with its salt, derived under the seed of the task's first draw."""
     chain, board = client.deployment.chain_id, client.audit.address
     salt = seat_salt(
         chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number)
@@ -49,8 +51,8 @@ def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> 
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
-    """The secret of an own seat or look. It is shown only to the chain, where the seat is looked at, or a juror opens
-    a chunk.
+    """The secret of an own seat or look. It is shown only to the chain, when the seat is looked at or a
+    juror opens a chunk.
     """
     return seat_secret(_key(client), client.deployment.chain_id, client.audit.address, task, seat)
 
@@ -58,8 +60,8 @@ def secret_of(client: Client, task: int, seat: int) -> bytes:
 def salt_of_challenge(
     client: Client, task: int, seat: int, segment: int | None, before: bytes = b""
 ) -> bytes:
-    """The salt of an own challenge of a segment (None if unknown); `before` is that of an earlier commitment, which
-    was not opened in time.
+    """The salt of an own challenge of a segment (None if unknown). `before` is the salt of an earlier
+    commitment that was not opened in time.
     """
     chain, commitments = client.deployment.chain_id, client.commitments.address
     named = SEGMENT_UNKNOWN if segment is None else segment
@@ -67,6 +69,6 @@ def salt_of_challenge(
 
 
 def _key(client: Client) -> bytes:
-    """The account's private key; these secrets are its only use besides signing."""
+    """The account's private key. Besides signing, it is used only to derive these secrets."""
     assert client.sender is not None, "who has a seat, or challenges, sends"
     return bytes(client.sender.account.key)

@@ -1,8 +1,9 @@
-"""What a seat costs an account whatever it replays: the least fee that its offer names by default. Pure.
+"""What a seat costs an account regardless of its replays; this is the least fee that its offer names by
+default. Pure.
 
-While an account has a seat no draw finds it. So a seat has a price: otherwise a solver could occupy all honest
-accounts with its own task for free (docs/security.md section 4). The price of replays, by operations, is the other
-floor.
+While an account has a seat, no draw finds it. So a seat has a price: otherwise a solver could occupy all
+honest accounts with its own task for free (docs/security.md section 4). The other lower limit is the price
+of replays, by operations.
 """
 
 from __future__ import annotations
@@ -19,30 +20,31 @@ from protocol.tasks.trust import capital_cost
 
 @dataclass(frozen=True, slots=True)
 class SeatFee:
-    """The least fee and its parts, in token units."""
+    """The least fee, as its parts in token units."""
 
     gas: int
-    """Gas of the attestation, the release, and the reveal of a seat that is looked at."""
+    """Cost of the gas for the attestation, the release, and the reveal of a seat that is looked at."""
     capital: int
     """Cost of the account's stake while the seat binds it."""
 
     @property
     def units(self) -> int:
-        """The sum of both parts."""
+        """The sum of both parts in token units."""
         return self.gas + self.capital
 
     def __str__(self) -> str:
-        """The sum, for people, in whole tokens."""
+        """The sum and parts in words, in whole tokens."""
         return f"{tokens(self.units)} (gas {amount(self.gas)}, capital {amount(self.capital)})"
 
 
 def seat_fee(
     stake: int, seconds: int, *, capital_rate: Fraction, gas_price: int, coin_price: Fraction
 ) -> SeatFee:
-    """The least fee of a seat that binds an account of `stake` token units for so long.
+    """The least fee of a seat that binds an account for `seconds` seconds, if the account's stake is
+    `stake` token units.
 
-    `capital_rate` is what a locked token costs a year, as a fraction; `gas_price` wei for one gas; `coin_price` tokens
-    for one of the chain's coin. Each part is rounded up.
+    `capital_rate` is the yearly cost of a locked token, as a fraction; `gas_price` is wei per gas;
+    `coin_price` is tokens for one of the chain's coin. Each part is rounded up.
     """
     gas = (GAS.seat + GAS.reveal) * gas_units(gas_price, coin_price)
     return SeatFee(ceil(gas), ceil(capital_cost(capital_rate, stake, seconds)))

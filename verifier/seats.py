@@ -1,4 +1,6 @@
-"""What a verifier owes in its seats, decided from what the chain says. Pure: no clock, chain or database in here."""
+"""What a verifier owes in its seats, decided from the state on the chain. Pure: no clock, chain or
+database.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +12,34 @@ from protocol.node.party.exits import Observation
 
 
 def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, ...]:
-    """A seat's segments, then the number that stands for the result (`findings.Committed`); for a look its one
-    segment. `size` is that of the task's segment tree.
+    """A seat's segments, followed by the number that stands for the result (`findings.Committed`); for a
+    look, its one segment. `size` is that of the task's segment tree.
     """
     return tuple(segments) if is_look(seat.number) else (*segments, size)
 
 
 def own_seats(seen: Observation, accounts: Container[str], *, attested: bool = False) -> list[Seat]:
-    """The seats and looks of these accounts that have not attested, or all. Includes those whose time is over and
-    that were not drawn again: a difference found too late to attest is still challenged.
+    """The seats and looks of these accounts that have not attested; with `attested`, all of them. Includes
+    those whose time is over and that were not drawn again, because a difference found too late to attest
+    is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and (attested or not seat.attested)]
 
 
 def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """Those that can still be attested."""
+    """The seats and looks of these accounts that can still attest."""
     in_time = seen.view.status is TaskStatus.SUBMITTED
     return [seat for seat in own_seats(seen, accounts) if in_time and seen.now <= seat.until]
 
 
 def waits_for_jury(seen: Observation, seat: Seat) -> bool:
-    """Whether the seat has claimed and awaits a jury: until the verdict it cannot attest."""
+    """Whether the seat has claimed and awaits a jury. Until the verdict it cannot attest."""
     return seen.audit is not None and seen.audit.claimant == seat.number + 1
 
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats and looks that bind these accounts although nothing is owed in them any more. An account that was
-    caught in one is suspended instead.
+    """The seats and looks that still bind these accounts although they owe nothing any more. An account
+    that was caught in one is suspended instead.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []
@@ -45,13 +48,13 @@ def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
 
 
 def open_segments(seen: Observation) -> range:
-    """The segments of a task while they may be challenged, which a whistleblower replays."""
+    """The segments of a task that may be challenged now; a whistleblower replays all of them."""
     view = seen.view
     may_be = view.status.can_be_challenged and seen.now <= view.challenge_until
     return range(1, view.size) if may_be else range(0)
 
 
 def due_by(seen: Observation, accounts: Container[str]) -> int:
-    """When the next own seat is to be attested; without one, when challenges end. Seconds since 1970."""
+    """When the next own seat must attest; if there is none, when challenges end. Seconds since 1970."""
     own = [seat.until for seat in attestable(seen, accounts)]
     return min(own, default=seen.view.challenge_until)

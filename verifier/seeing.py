@@ -1,5 +1,5 @@
-"""Notes, at each look, what the events of a task tell of its looks and juries. A node of the chain without events
-does not keep seats from their duties.
+"""Notes, at each look, the events of a task's looks and juries. If the chain's node does not provide
+events, seats still do their duties.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from verifier.jobs import Jobs
 
 
 def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Note new events. A juror that has something that was requested unsuccessfully is asked at once. Raises
+    """Note new events. If a juror has an item whose request failed, it is asked at once. Raises
     RpcUnavailable.
     """
     _see_looks(context, seen)
@@ -21,7 +21,7 @@ def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) ->
 
 
 def _see_looks(context: Context, seen: Observation) -> None:
-    """Without these events a seat still opens its digest."""
+    """Note the events of looks. Even without them, a seat reveals its digest."""
     try:
         context.looks.see(seen)
     except RpcUnavailable:
@@ -31,7 +31,7 @@ def _see_looks(context: Context, seen: Observation) -> None:
 
 
 def _see_juries(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Without these events the available segments are still attested."""
+    """Note the events of juries. Even without them, segments that are available are attested."""
     if seen.audit is None:
         return
     try:

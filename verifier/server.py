@@ -17,7 +17,7 @@ from verifier.errors import SaltRefused, TooManySalts
 from verifier.results import Items, Results
 
 MAX_BODY = 1_024
-"""Bytes of an offer: four times a long one."""
+"""Most bytes of an offer: four times the length of a long one."""
 Number = Annotated[int, PathParameter(ge=0, lt=1 << 63)]
 Digest = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,3}$")]
@@ -36,8 +36,8 @@ class OfferedSalt(BaseModel):
 
 
 def application(results: Results, items: Items, offer: Offer) -> FastAPI:
-    """GET /tasks/<task>/checkpoints/<n>/tensors/<number>, /tasks/<task>/segments and /bundles/<hash>/<file>, as a
-    solver serves them, and POST /salts.
+    """The app with GET /tasks/<task>/checkpoints/<n>/tensors/<number>, /tasks/<task>/segments and
+    /bundles/<hash>/<file>, as a solver serves them, and POST /salts.
     """
     api = FastAPI(title="Assay verifier", openapi_url=None, docs_url=None, redoc_url=None)
 
@@ -76,14 +76,14 @@ def _file(path: Path | None) -> FileResponse:
 
 
 async def _read(request: Request) -> OfferedSalt:
-    """The body, of which no more than `MAX_BODY` is ever in memory."""
+    """Read the body, of which no more than about `MAX_BODY` is ever in memory."""
     body = b""
     try:
         async for part in request.stream():
             body += part
             if len(body) > MAX_BODY:
                 raise HTTPException(413, f"an offer has at most {MAX_BODY} bytes")
-    except ClientDisconnect as error:  # nobody reads the answer, but what is not caught is logged as a defect
+    except ClientDisconnect as error:  # otherwise it would be logged as a defect
         raise HTTPException(400, "the body was cut short") from error
     try:
         return OfferedSalt.model_validate_json(body)

@@ -1,7 +1,8 @@
-"""Settings of `verifier watch`: flags over ASSAY_* over the [verifier] table of config.toml over these defaults.
+"""Settings of `verifier watch`: flags over ASSAY_* over the [verifier] table of config.toml over these
+defaults.
 
-Amounts are whole tokens; they become token units where they meet the chain. Importing this loads pydantic, so the
-command line does it only when it runs.
+Amounts are whole tokens; they are converted to token units when passed to the chain. Importing this loads
+pydantic, so the command line does it only when it runs.
 """
 
 from __future__ import annotations
@@ -21,45 +22,52 @@ from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
 
 MOST_LEVEL: Final = 15
-"""A stake is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
+"""Largest exponent of a stake, which is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
 MOST_FEE: Final = 2**112 - 1
-"""Most token units that an offer may ask (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
+"""Most token units that an offer may ask for (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 class VerifierSettings(NodeSettings):
-    """The operator's options. `url` is the public address of the HTTP service, if it differs from its own."""
+    """The operator's options. `url` is the public address of the HTTP service, if it differs from the
+    address it listens on.
+    """
 
     MONITOR_PORT: ClassVar[int] = 8713
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
-    """Further accounts that take seats, each one at a time, with a separate stake. Each challenges what is false in
-    its seats, with tokens for bonds and coin for its own games; `account` challenges what is found without a seat.
+    """Further accounts that take seats, each one at a time, with a separate stake. Each challenges
+    differences in its own seats, and needs tokens for bonds and coin for its games. `account` challenges
+    differences found without a seat.
     """
     stake: Tokens = Decimal(1000)
-    """Tokens that each account locks at most: rounded down to a power of two of the deployment's units. The chance to
-    be drawn grows with it. 0: not registered, as for a pure whistleblower.
+    """Most tokens that each account locks; rounded down to a power of two of the deployment's units. The
+    chance to be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """Refuse seats whose replays need more operations a second, within the attestation period and with looks within a
-    move time. If unset: what can be done in time with all accounts drawn, which is a third of `speed`, because the
-    machine does other work, divided by the number of accounts; a verifier that replays without seats keeps a share
-    for games.
+    """Refuse seats whose replays need more operations a second than this, within the attestation period
+    or, for looks, within a move time. If unset: the speed at which all accounts finish in time if all are
+    drawn. This is a third of `speed`, because the machine does other work, divided by the number of
+    accounts. A verifier that also replays without seats keeps another share.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
-    """Refuse seats of a task whose states are larger."""
+    """Refuse seats of a task whose states are larger than this."""
     lock: Tokens | None = None
-    """Refuse seats that bind more tokens of the stake; if unset, a seat may bind all."""
+    """Refuse seats that bind more tokens of the stake than this; if unset, a seat may bind the whole
+    stake.
+    """
     cost_per_hour: Tokens = Decimal(1)
-    """Cost of the machine while it replays, with its power: seats that pay less are refused."""
+    """Cost of the machine per hour of replaying, including its power. Seats that pay less are refused."""
     seat_fee: Tokens | None = None
-    """Refuse seats that pay fewer tokens, however little must be replayed. If unset, `verifier.seat_fee` computes it
-    from gas at its present price and the capital of the account's stake for `period_days`; 0 on a development chain.
+    """Refuse seats that pay fewer tokens than this, however little must be replayed. If unset,
+    `verifier.seat_fee` computes it from gas at its present price and the capital of the account's stake
+    for `period_days`; 0 on a development chain.
     """
     period_days: Annotated[float, Field(gt=0, le=10**4)] = 10
-    """Refuse seats whose task's terms bind the account longer: the challenge period, and with looks four attestation
-    periods more. With the recommended terms of docs/economics.md that is 7 days on an L2, 9 on an L1.
+    """Refuse seats whose task's terms bind the account longer than this: the challenge period, and with
+    looks four attestation periods more. With the recommended terms of docs/economics.md that is 7 days on
+    an L2, 9 on an L1.
     """
     capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
     """Yearly cost of a locked token, as a fraction."""
@@ -67,21 +75,22 @@ class VerifierSettings(NodeSettings):
     """Tokens for one of the chain's coin, in which gas is paid."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
-    """Port where results of seats are served; 0: any free port."""
+    """Port of the service for results and salts; 0: any free port."""
     url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server: their connections are those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
-    """Games with open trees side by side, each in memory; the earliest deadline goes first."""
+    """Games with open trees side by side. Each takes memory; the earliest deadline goes first."""
     replays: Annotated[int, Field(ge=1, le=64)] = 2
-    """Segments replayed side by side, each in memory."""
+    """Segments replayed side by side. Each takes memory."""
     fetches: Annotated[int, Field(ge=1, le=256)] = 8
-    """Tasks whose bundle or checkpoints are fetched side by side; fetched parts are in memory."""
+    """Tasks whose bundle or checkpoints are fetched side by side. Fetched parts are in memory."""
     spare_gib: Annotated[float, Field(ge=0, le=10**6)] = 20
-    """Disk to spare, at most a tenth of it: with less free, nothing is kept for claimants except what a juror's vote
-    requires. With less than a tenth of `spare_gib` free, no bundle is fetched.
+    """Disk to keep free, at most a tenth of the disk. If less is free, nothing is kept for claimants
+    except the items that jurors' votes require. If less than a tenth of `spare_gib` is free, no bundle is
+    fetched.
     """
 
     @property
@@ -90,7 +99,9 @@ class VerifierSettings(NodeSettings):
         return int(self.spare_gib * 2**30)
 
     def level(self, unit: int) -> int:
-        """k: the stake pays for 2^k units of that many token units. Raises SettingsError if it pays for none."""
+        """The largest k for which the stake pays for 2^k units of `unit` token units each. Raises
+        SettingsError if it pays for none.
+        """
         units = int(self.stake * TOKEN) // unit
         if not units:
             raise SettingsError(
@@ -103,23 +114,27 @@ class VerifierSettings(NodeSettings):
 
     @property
     def period(self) -> int:
-        """`period_days` in whole seconds, at most what an offer holds."""
+        """`period_days` in whole seconds, limited to the largest value that an offer can hold."""
         return min(int(self.period_days * 86_400), 2**32 - 1)
 
     def least_seat_fee(self, stake: int, gas_price: int) -> SeatFee:
-        """The cost of a seat with these settings, for a stake of that many token units, at that many wei per gas."""
+        """The cost of a seat with these settings, for an account with a stake of that many token units, at
+        that many wei per gas.
+        """
         rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
-        """Operations a second that an account's seats may need so that this many accounts finish in time."""
+        """Operations a second that the seats of one account may need so that that many accounts finish in
+        time.
+        """
         if self.seat_speed is not None:
             return self.seat_speed
         return most_operations(seats, accounts + self.whistleblow, Rates(self.speed))
 
     def offer(self, stake: int, least_fee: int, speed: float) -> Offer:
-        """The seats that are accepted for a stake of that many token units: none that pays less than `least_fee` of
-        them, or needs more than `speed` operations a second.
+        """The offer of an account with a stake of that many token units. It refuses seats that pay less
+        than `least_fee` token units, or need more than `speed` operations a second.
         """
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(

@@ -1,10 +1,12 @@
-"""What a solver serves over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
+"""A client of a solver's HTTP service, as `protocol.dispute.provider.Provider` and for checkpoints (the
+solver's routes).
 
-Nothing is trusted and no answer can do harm. Its length is known in advance and nothing beyond it is read. Redirects,
-encodings and addresses outside `Reach` are refused. The whole exchange, headers included, ends after `patience`
-seconds plus what `LEAST_RATE` allows for its bytes, for one value or for all tensors of a checkpoint. A solver that
-stays silent or answers badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded
-on-chain. Roots are compared by the callers.
+Answers are not trusted and can do no harm. An answer's length is known in advance, and nothing beyond it
+is read. Redirects, encodings and addresses outside `Reach` are refused. The whole exchange, headers
+included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for one
+value and for all tensors of a checkpoint together. A solver that stays silent or answers badly `TRIES`
+times in a row is not asked again for a while. Data that it withholds are demanded on-chain. The callers
+compare roots.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ REST_SECONDS = 60.0
 
 
 class CheckpointProvider(Provider, Protocol):
-    """`Provider`, and the states at the ends of segments."""
+    """A `Provider` that also provides the states at the ends of segments."""
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
         """Canonical bytes of the tensors of checkpoint `number` (0 … K), each of its expected length."""
@@ -42,16 +44,14 @@ class CheckpointProvider(Provider, Protocol):
 
 @dataclass(frozen=True)
 class Shapes:
-    """The expected sizes of a task's answers, from its program and terms alone."""
+    """The expected sizes of a task's answers, which follow from its program and terms."""
 
     program: StepProgram
     segments: int
     segment_steps: int
 
     def frame(self, path: tuple[int, ...]) -> Program:
-        """The program that runs in the frame at `path`. Only paths that the game uses are asked for, so there
-        is one.
-        """
+        """The program that runs in the frame at `path`, which must be a path that the game uses."""
         program = self.program.program
         for n in path:
             program = program.callee(n)
@@ -59,7 +59,9 @@ class Shapes:
 
 
 class SolverClient:
-    """What one solver serves of one task; nothing without an address. Callable from any thread."""
+    """Requests one task's data from one solver. Without an address it returns nothing. Callable from any
+    thread.
+    """
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class SolverClient:
         self._log = logs.get("verifier.solver_client").bind(task=task)
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """State roots r_0, r_1, … of the latest commitment: at most K + 1."""
+        """State roots r_0, r_1, … of the latest commitment, at most K + 1."""
         return self._roots("segments", self._shapes.segments + 1, shorter=True)
 
     def step_roots(self, segment: int) -> Sequence[bytes] | None:
@@ -117,7 +119,7 @@ class SolverClient:
         return [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
 
     def _get(self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False) -> bytes | None:
-        """Exactly `due` bytes (`shorter`: up to `due`), or None."""
+        """An answer of exactly `due` bytes (`shorter`: at most `due`); None if there is none."""
         found = self._ask([(where, due)], path, shorter)
         return None if found is None else found[0]
 
@@ -128,7 +130,9 @@ class SolverClient:
         shorter: bool = False,
         longest: float = math.inf,
     ) -> list[bytes] | None:
-        """The answers, each of its expected bytes (`shorter`: at most), all within one time limit; otherwise None."""
+        """The answers, each of exactly its expected bytes (`shorter`: at most), all within one time limit;
+        otherwise None.
+        """
         if self._base is None or self._resting():
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
@@ -160,7 +164,7 @@ class SolverClient:
         with self._lock:
             self._failures += 1
             if self._failures >= TRIES:
-                # At least as long as it held up the caller: a trickling server does not get all of its time.
+                # At least as long as it delayed the caller: a slow server cannot take all of its time.
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 
@@ -172,15 +176,16 @@ async def _fetch(
     shorter: bool,
     permit: Permit | None,
 ) -> list[bytes]:
-    """The bodies at some addresses, each of its number of bytes (`shorter`: at most).
+    """The bodies at some addresses, each of exactly its number of bytes (`shorter`: at most).
 
-    The time limit covers connecting, headers and bodies, and is shared: at no time may the bytes received fall behind
-    `LEAST_RATE` by more than `patience`, and everything must arrive within `longest` seconds.
+    All share one time limit, which covers connecting, headers and bodies. The bytes received may never
+    fall behind `LEAST_RATE` by more than `patience` seconds, and everything must arrive within `longest`
+    seconds.
     """
     begun = asyncio.get_running_loop().time()
     end = begun + patience
     found = []
-    # A client each time: asyncio.run ends its loop, and connections belong to a loop.
+    # A new client each time: connections belong to a loop, and asyncio.run ends its loop.
     async with asyncio.timeout_at(end) as limit, HttpClient(permit=permit) as client:
         for address, due in questions:
             end += due / LEAST_RATE

@@ -1,8 +1,10 @@
-"""States of one task at the ends of segments: our own, run from the initial state on, and the solver's, as served.
+"""The states of one task at the ends of segments: our own, run from the initial state, and the solver's,
+as served.
 
-A served state is accepted only if it has the committed root. Both kinds are kept on disk while the task lasts,
-because a solver that served a checkpoint once may refuse it when challenged. Roots are kept too: the solver's, and
-those of replays under a salt, with which an accusation is answered without replaying the whole segment again.
+A served state is accepted only if it has the committed root. Both kinds are kept on disk while the task
+lasts, because a solver that served a checkpoint once may refuse it when challenged. Two kinds of roots are
+kept too: the solver's, and those of replays under a salt. With the latter, an accusation is answered
+without replaying the whole segment again.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from verifier.solver_client import CheckpointProvider
 
 
 class States:
-    """Checkpoint 0 is the initial state. Callable from any thread without waiting for another: if two threads obtain
-    the same checkpoint, it is kept under one name.
+    """The kept states of one task. Checkpoint 0 is the initial state. Callable from any thread without
+    waiting for another: if two threads obtain the same checkpoint, it is stored once.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class States:
         return [row.root for row in self._database.states(self._task, own=True)]
 
     def extend(self, last: int) -> bool:
-        """Advance our own run towards checkpoint `last` by one segment at most; whether it has arrived."""
+        """Advance our own run towards checkpoint `last`, by one segment at most. Returns whether it has
+        reached the checkpoint.
+        """
         rows = self._database.states(self._task, own=True)
         if not rows:
             rows = [self._keep(0, True, self._initial())]
@@ -59,27 +63,29 @@ class States:
         return len(rows) > last
 
     def own(self, number: int) -> State:
-        """Checkpoint `number` of our own run."""
+        """Checkpoint `number` of our own run, which is extended if needed."""
         while not self.extend(number):
             pass
         return self._load(self._database.states(self._task, own=True)[number])
 
     def commitment(self, root: bytes) -> Sequence[bytes]:
-        """The solver's roots r_0, r_1, … under the root of its segment tree, as kept; none where they are not."""
+        """The kept roots r_0, r_1, … under the root of the solver's segment tree; empty if they are not
+        kept.
+        """
         roots = self._database.commitment(self._task, root)
         return roots if roots and segment_tree(roots).root == root else ()
 
     def keep_commitment(self, root: bytes, roots: Sequence[bytes]) -> None:
-        """Keep them while the task lasts."""
+        """Keep the roots under the root of the solver's segment tree while the task lasts."""
         self._database.put_commitment(self._task, root, roots)
 
     def steps(self, segment: int, salt: bytes) -> Sequence[bytes]:
-        """Roots s_0 … s_C of a segment's states under a salt, as kept; none where they are not."""
+        """The kept roots s_0 … s_C of a segment's states under a salt; empty if they are not kept."""
         roots = self._database.steps(self._task, salt_hash(salt), segment)
         return roots if len(roots) == self._segment_steps + 1 else ()
 
     def keep_steps(self, segment: int, salt: bytes, roots: Sequence[bytes]) -> None:
-        """Keep them while the task lasts."""
+        """Keep the roots of a segment's states under a salt while the task lasts."""
         self._database.put_steps(self._task, salt_hash(salt), segment, roots)
 
     def tensors(self, number: int, root: bytes) -> Sequence[bytes]:
@@ -89,37 +95,37 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Give each tensor of a checkpoint on disk a second name, which outlives the task's states."""
+        """Link each tensor of a checkpoint on disk to a second path, which outlives the task's states."""
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"
         for tensor, stored in enumerate(stored_tensors(self._store, row.manifest, root)):
             self._store.link(stored.blob, place(tensor))
 
     def has(self, number: int, root: bytes) -> bool:
-        """Whether `kept` gives the checkpoint with this root."""
+        """Whether `kept` would return the checkpoint with this root."""
         return number == 0 or self._database.state(self._task, number, root) is not None
 
     def kept(self, number: int, root: bytes) -> State | None:
-        """The checkpoint with this root, if it is on disk; the initial state always is."""
+        """The checkpoint with this root; None if it is not on disk. The initial state always is."""
         if number == 0:
             self.extend(0)
         row = self._database.state(self._task, number, root)
         return None if row is None else self._load(row)
 
     def served(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
-        """The checkpoint with this root, kept or requested; None if the solver does not provide it."""
+        """The checkpoint with this root, from disk or on request; None if the solver does not serve it."""
         state = self.kept(number, root)
         return self.ask(number, root, provider) if state is None else state
 
     def ask(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
-        """Request the checkpoint with this root, and keep it; None if the solver does not provide it."""
+        """Request the checkpoint with this root, and keep it; None if the solver does not serve it."""
         tensors = provider.checkpoint(number)
         return None if tensors is None else self.take(number, root, tensors)
 
     def take(self, number: int, root: bytes, tensors: Sequence[bytes]) -> State | None:
-        """Keep the checkpoint with this root; None if these tensors have another root."""
+        """Keep the state of these tensors and return it; None if it does not have this root."""
         state = self._program.state_of(tensors)
-        # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
+        # Hash the tensors, not the received bytes: non-canonical bytes (another NaN) must be refused.
         if self._program.state_root(state) != root:
             return None
         self._keep(number, False, state)
@@ -138,6 +144,6 @@ class States:
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
         except CommitmentError:
-            # Damaged: the next try makes it again. The others stay, for a solver may not serve them again.
+            # Damaged: the next attempt obtains it again. Others stay: a solver may not serve them again.
             self._database.drop_state(self._task, row)
             raise

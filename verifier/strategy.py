@@ -1,6 +1,8 @@
-"""The choices in a verifier's behaviour: what replays the steps, whom it asks, which move it makes.
+"""The replaceable parts of a verifier's behaviour: who replays the steps, whom it asks, which move it
+makes.
 
-The defaults are honest. Parties outside this package that behave otherwise give the same node another strategy.
+The defaults are honest. Parties outside this package that behave otherwise pass another strategy to the
+same node.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ if TYPE_CHECKING:
     from protocol.program.step import StepProgram
 
 ProviderFactory: TypeAlias = "Callable[[Address | None, int, StepProgram, Terms, Reach], CheckpointProvider]"
-"""Makes the provider from the address that the solver announced (None: none that can be opened), the task, its
-program and its terms, and the addresses that are allowed.
+"""Makes a provider from the announced address (None if there is no usable one), the task, its program and
+terms, and the allowed addresses.
 """
 Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
 def honest_executor(work: Work) -> Executor:
-    """The committed program. Code that computes is imported only when there is a task."""
+    """An executor of the committed program. Code that computes is imported only when there is a task."""
     from protocol.execution import replay
 
     return replay.honest_executor(work)
 
 
 def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-    """The move that our own run gives."""
+    """The move that follows from our own run."""
     from protocol.dispute import challenger
 
     return challenger.next_move(game, run, revealed, provider)
@@ -47,8 +49,9 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's time: no game asks for
-    30. A checkpoint may take `FETCH_SHARE` of the time to attest, however large it is.
+    """A client of a solver's, or a juror's, HTTP service. A question may take a sixtieth of the
+    challenger's time, because no game needs as many as 30 questions. A checkpoint may take `FETCH_SHARE`
+    of the time to attest, however large it is.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)
@@ -58,7 +61,7 @@ def over_http(
 
 @dataclass(frozen=True)
 class Strategy:
-    """The collaborators of a node."""
+    """A verifier's behaviour."""
 
     executor: ExecutorFactory = honest_executor
     provider: ProviderFactory = over_http

@@ -1,5 +1,5 @@
-"""What the events of open tasks tell, kept by task. Valid only as long as the chain confirms it: a re-organisation
-may undo it.
+"""Facts from the events of open tasks, kept by task. A re-organisation may undo them, so they count only
+if the chain confirms them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from protocol.chain.events import Follower, first_block
 
 
 class Told(Protocol):
-    """What is known of one task."""
+    """The known facts of one task."""
 
     @property
     def follower(self) -> Follower:
-        """Returns the task's further events."""
+        """Follows the task's events."""
 
 
 Known = TypeVar("Known", bound=Told)
 
 
 class TaskEvents(Generic[Known]):
-    """By task, from its first draw on. One thread, the loop's, notes events; `_lock` protects that and every read,
-    and is never held during a query to the chain.
+    """The known facts of open tasks, from the first draw on. Only the loop's thread notes events. `_lock`
+    protects writes and reads, and is never held during a query to the chain.
     """
 
     def __init__(self, client: Client) -> None:
@@ -42,7 +42,9 @@ class TaskEvents(Generic[Known]):
     def _known(
         self, task: int, drawn_at: int, new: Callable[[Follower], Known], *contracts: BoundContract
     ) -> Known:
-        """What is known of a task, at first nothing: `new` follows its events in these contracts. Raises ChainError."""
+        """The known facts of a task. At first there are none, and `new` makes them with a follower of the
+        task's events in these contracts. Raises ChainError.
+        """
         if task not in self._tasks:
             connection = self._client.connection
             first = first_block(connection, self._client.deployment.block, drawn_at)

@@ -7,9 +7,10 @@
     data.text(["a.txt", "b.txt"], length=256)     # {"x": u8 [n, 256]}
     data.padded(rows), data.packed(rows, 256)     # rows of unequal lengths, with a mask, or with segments and positions
 
-`protocol.capture.capture` and `assay.train` take what they return. Nothing is unpickled. Every reader raises
-`assay.errors.DataError` for what it does not read. Parquet and datasets that Hugging Face's library saved need pyarrow,
-images need Pillow: `pip install 'assay[data]'`; without them these raise `assay.errors.PackageMissing`.
+`protocol.capture.capture` and `assay.train` take the returned dicts. Nothing is unpickled. Every reader
+raises `assay.errors.DataError` for data that it cannot read. Parquet and saved Hugging Face datasets need
+pyarrow, images need Pillow: `pip install 'assay[data]'`. If the package is missing, the reader raises
+`assay.errors.PackageMissing`.
 """
 
 from __future__ import annotations

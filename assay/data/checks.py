@@ -1,4 +1,6 @@
-"""What all readers refuse: missing names, types that are not numbers, unequal lengths, too much data."""
+"""Checks that all readers share. They refuse missing names, non-numeric types, unequal lengths, and too much
+data.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
 
 MOST: Final = 1 << 34
-"""Most bytes that a reader unpacks by default: 16 GiB. Mapped data does not count."""
+"""Default limit on the bytes that a reader unpacks: 16 GiB. Mapped data does not count."""
 NUMBERS: Final = "biuf"
 """Kinds of numpy types that are read: bool, int, unsigned int, float."""
 
@@ -27,7 +29,7 @@ def require_path(path: Path, expected: str) -> None:
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is not a file, and a file without bytes."""
+    """Refuse a path that is not a file, or that is an empty file."""
     require_path(path, "a file")
     if not path.is_file():
         got = "a folder" if path.is_dir() else "neither a file nor a folder"
@@ -39,7 +41,7 @@ def require_file(path: Path) -> None:
 
 
 def chosen(path: Path, names: Iterable[str], wanted: Sequence[str] | None) -> list[str]:
-    """Names of a file's arrays to read: all, or the wanted ones, in their order."""
+    """The names of the arrays to read from a file: all of them, or the wanted ones in the order wanted."""
     there = list(names)
     if not there:
         raise DataError(
@@ -73,7 +75,9 @@ def require_numbers(path: Path, name: str, dtype: np.dtype[Any]) -> None:
 
 
 def require_bools(path: Path, name: str, array: Array) -> None:
-    """Refuse bytes other than 0 and 1 as bools: numpy counts them as True, and a root covers their bits."""
+    """Refuse bools stored as bytes other than 0 and 1: numpy treats them as True, but a root covers the exact
+    bytes.
+    """
     if array.size and int(array.view(np.uint8).max()) > 1:
         raise DataError(
             f"data {path}, array {name!r}",
@@ -98,7 +102,7 @@ def require_room(path: Path, declared: int, most: int, remedy: str = SMALLER) ->
 
 
 def whole(path: Path, arrays: Mapping[str, Array]) -> Arrays:
-    """The arrays, if each has rows with elements and all have equally many."""
+    """Return the arrays if each is non-empty and all have the same number of rows. Raises DataError."""
     first = next(iter(arrays))
     for name, array in arrays.items():
         what = f"data {path}, array {name!r}"
@@ -120,7 +124,7 @@ def whole(path: Path, arrays: Mapping[str, Array]) -> Arrays:
 
 
 def require_count(name: str, value: Any) -> int:
-    """A number of elements, from 1 on."""
+    """Return a number of elements, if it is a whole number of at least 1. Raises DataError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise DataError(
             name, expected="a whole number from 1 on", got=repr(value), remedy=f"give another {name}="
@@ -129,7 +133,7 @@ def require_count(name: str, value: Any) -> int:
 
 
 def package(name: str, distribution: str, what: str) -> Any:
-    """An optional package. Raises PackageMissing."""
+    """Import an optional package. Raises PackageMissing."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -142,7 +146,7 @@ def package(name: str, distribution: str, what: str) -> Any:
 
 
 def unreadable(path: Path, what: str, error: BaseException) -> DataError:
-    """Converts an error of the library that reads a format."""
+    """The DataError for an error that the library of a file format raised."""
     said = str(error)[:200].replace("\n", " ")
     return DataError(
         f"data {path}", expected=what, got=f"{type(error).__name__}: {said}", remedy="write the file again"

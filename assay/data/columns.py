@@ -1,4 +1,4 @@
-"""Columns of Arrow as numpy arrays: numbers, bools, and lists of one length, nested or not."""
+"""Arrow columns as numpy arrays: numbers, bools, and lists of equal length, nested or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
-    """Refuse columns of anything but numbers, all in one error."""
+    """Refuse all non-numeric columns, in one error."""
     types = {name: schema.field(name).type for name in names}
     wrong = {name: kind for name, kind in types.items() if not _is_number(kind)}
     if wrong:
@@ -31,7 +31,9 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The chunks of a column, every row of which must have the shape of `first`. Raises DataError."""
+    """The chunks of a column as arrays. Every row must have the shape and type of `first`, if given. Raises
+    DataError.
+    """
     row = 0
     for chunk in column.chunks:
         if not len(chunk):
@@ -52,15 +54,15 @@ def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator
 
 
 class _Column:
-    """A chunk of a column that begins at a row of a file."""
+    """One chunk of a column. `start` is the row of the file at which it begins, used in errors."""
 
     def __init__(self, path: Path, name: str, start: int) -> None:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """An Arrow array as a numpy array, in a column whose rows have `each` elements."""
+        """An Arrow array as a numpy array. Each row of the column has `each` of its elements."""
         arrow = package("pyarrow", "pyarrow", "columns")
-        shape = getattr(values.type, "shape", None)  # of Arrow's own tensors
+        shape = getattr(values.type, "shape", None)  # only Arrow's tensor types have a shape
         if isinstance(values.type, arrow.BaseExtensionType):
             values = values.storage
         self._require_no_nulls(values, each)
@@ -73,7 +75,7 @@ class _Column:
         return inner.reshape(len(values), *(shape or [size]), *inner.shape[1:])
 
     def _length(self, lists: Any, each: int) -> int:
-        """Of every list."""
+        """The common length of the lists. Raises DataError if they differ or are empty."""
         compute = package("pyarrow.compute", "pyarrow", "columns")
         lengths = compute.list_value_length(lists).to_numpy(zero_copy_only=False)
         other = np.flatnonzero(lengths != lengths[0])

@@ -1,4 +1,6 @@
-"""A folder of class folders of images, in the order of torchvision's `ImageFolder`, by Pillow."""
+"""Reads a folder of images, one subfolder per class, with Pillow. The order is that of torchvision's
+`ImageFolder`.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +15,24 @@ from assay.data.checks import MOST, Arrays, package, require_count, require_path
 from assay.errors import DataError
 
 SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
-"""Of `ImageFolder`; other files are left out."""
+"""The suffixes that `ImageFolder` reads; files with other suffixes are ignored."""
 FORMATS: Final = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")
 WIDE: Final = ("I", "F")
-"""Prefixes of Pillow's modes for pixels of more than 8 bits, which u8 would clip."""
+"""Prefixes of Pillow's modes with more than 8 bits per channel, which u8 would clip."""
 
 
 def images(
     folder: str | os.PathLike[str], size: tuple[int, int] | None = None, *, most: int = MOST
 ) -> Arrays:
-    """`x` u8 [n, 3, height, width], red, green and blue as torch's convolutions take them; `y` int64 [n], the class.
+    """Read a folder of images into `x` u8 [n, 3, height, width], with channels red, green and blue, and `y`
+    int64 [n], the class.
 
-    Classes are the folders in `folder`, numbered in the order of their names; the images of a class are all that lie in
-    it or below, in the order of their folders and names. All images are of one size, or `size`, (height, width), to
-    which those of another are resized (bilinear). `x` has at most `most` bytes. Transparency is left out.
+    Classes are the folders in `folder`, numbered in the order of their names. A class contains all images in
+    or below its folder, in the order of their folders and names. All images must have one size. If `size`
+    (height, width) is given, others are resized to it (bilinear). `x` has at most `most` bytes. Transparency
+    is dropped.
 
-    Raises DataError, and PackageMissing where Pillow is not installed.
+    Raises DataError, and PackageMissing if Pillow is not installed.
     """
     place = Path(folder)
     require_path(place, "a folder with a folder for each class")
@@ -44,7 +48,7 @@ def images(
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """All images with the numbers of their classes."""
+    """All image files with their class numbers."""
     if not folder.is_dir():
         got, remedy = "a file", "name the folder; one file of arrays is read by assay.data.read"
         raise DataError(f"images {folder}", expected="a folder of folders", got=got, remedy=remedy)
@@ -72,7 +76,7 @@ def _require_size(size: Any) -> tuple[int, int]:
 
 
 def _size_of(file: Path) -> tuple[int, int]:
-    """Height and width, by the file's header."""
+    """Height and width, from the file's header."""
     image = package("PIL.Image", "Pillow", "images")
     try:
         with image.open(file, formats=FORMATS) as opened:
@@ -82,7 +86,7 @@ def _size_of(file: Path) -> tuple[int, int]:
 
 
 def _pixels(file: Path, size: tuple[int, int], *, resized: bool, first: Path) -> np.ndarray[Any, Any]:
-    """[3, height, width]."""
+    """The pixels of an image, [3, height, width]."""
     image = package("PIL.Image", "Pillow", "images")
     try:
         with image.open(file, formats=FORMATS) as opened:

@@ -1,6 +1,8 @@
-"""`.npy` and `.npz`: mapped where the file holds the bytes as memory does, otherwise read. Nothing is unpickled.
+"""Readers of `.npy` and `.npz`. Arrays are mapped if the file stores them as memory does, and otherwise read.
+Nothing is unpickled.
 
-Headers are read by numpy. The size in a header is compared with the file's before memory is allocated.
+numpy parses the headers. The size that a header declares is compared with the file's size before memory is
+allocated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from assay.data.checks import Array, Arrays, chosen, require_bools, require_numb
 from assay.errors import DataError
 
 NAME: Final = "x"
-"""Name of the array in an `.npy` file."""
+"""The name given to the array of an `.npy` file."""
 LOCAL_HEADER: Final = 30
 """Bytes of a member's header in a zip archive; the last four are the lengths of the name and of the extra field, which
 follow it (APPNOTE 4.3.7)."""
@@ -37,11 +39,13 @@ DAMAGED: Final = (
     ),
     *(OSError, SyntaxError),
 )
-"""Errors of zipfile and numpy for files of another format, or that are cut, encrypted or packed in an unknown way."""
+"""Errors that zipfile and numpy raise for files that have another format, are truncated or encrypted, or use
+an unknown compression.
+"""
 
 
 def read_npy(path: Path, wanted: Sequence[str] | None) -> Arrays:
-    """The mapped array of a file. Raises DataError."""
+    """Map the array of an `.npy` file. Raises DataError."""
     chosen(path, [NAME], wanted)
     try:
         with path.open("rb") as file:
@@ -54,7 +58,7 @@ def read_npy(path: Path, wanted: Sequence[str] | None) -> Arrays:
 
 
 def read_npz(path: Path, wanted: Sequence[str] | None, most: int) -> Arrays:
-    """The arrays of an archive, at most `most` bytes of them unpacked. Raises DataError."""
+    """Read the arrays of an `.npz` archive, unpacking at most `most` bytes. Raises DataError."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -83,7 +87,7 @@ def mapped(
     begin: int,
     order: Literal["C", "F"] = "C",
 ) -> Array:
-    """An array whose bytes begin at an offset of a file: mapped read-only, or copied where it is not aligned."""
+    """Map an array at an offset of a file read-only, or copy it if it is not aligned."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     array = np.memmap(path, dtype, "r", begin, shape, order)
@@ -113,7 +117,7 @@ def _member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name:
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype[Any]]:
-    """Shape, order and type from a header. Raises ValueError."""
+    """Read the shape, memory order and type from a header. Raises ValueError."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of the format, which is for records")
@@ -137,7 +141,7 @@ def _require_as_declared(
 
 
 def _place(path: Path, member: zipfile.ZipInfo) -> int:
-    """Where a member's bytes begin in an archive."""
+    """The offset at which a member's bytes begin in an archive."""
     with path.open("rb") as file:
         file.seek(member.header_offset)
         header = file.read(LOCAL_HEADER)

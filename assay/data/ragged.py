@@ -12,14 +12,16 @@ from assay.data.checks import NUMBERS, Array, Arrays, require_count
 from assay.errors import DataError
 
 NONE: Final = np.iinfo(np.int64).max
-"""No row has exactly this much room."""
+"""Marks in `_first_fit` that no row has this much room."""
 
 
 def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:
-    """`x` [n, length, …]: the rows, each followed by `fill`; `mask` bool [n, length]: True where the row itself is.
+    """Pad rows to one length.
 
-    A row is a list, array or tensor of numbers, with one element or more; rows of vectors keep their further axes.
-    `length` is the longest row's if unsaid. The type is the rows' own. Raises DataError, also for a row that is longer.
+    Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True for
+    a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
+    vectors keep their further axes. `length` defaults to that of the longest row. The type is that of the
+    rows. Raises DataError, also for a row that is longer.
     """
     arrays = _arrays(rows)
     if length is None:
@@ -35,17 +37,19 @@ def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> A
 
 
 def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
-    """`x` [m, length, …]: several sequences in a row, one after the other, then `fill`; `segment` and `position`, int32
-    [m, length].
+    """Pack several sequences into each row.
 
-    `segment` counts the sequences of a row from 1, and is 0 where `fill` is. `position` counts the elements of each
-    sequence from 0. Attention stays inside of a sequence with the mask `segment[:, :, None] == segment[:, None, :]`
-    (and, to look back alone, `position[:, :, None] >= position[:, None, :]`), under which every element attends to
-    itself at least; the loss counts where `segment > 0`. For the next token, the target of an element is the one after
-    it, and counts where both are of the same segment.
+    Returns `x` [m, length, …], where each row holds sequences one after the other, then `fill`; `segment` and
+    `position`, int32 [m, length]. `segment` counts the sequences of a row from 1, and is 0 for `fill`.
+    `position` counts the elements of each sequence from 0.
 
-    Sequences are placed in their order, each into the first row that has room (first fit), so the same rows are
-    always packed alike. None is cut. Raises DataError, also for a row that is longer than `length`.
+    The mask `segment[:, :, None] == segment[:, None, :]` keeps attention inside a sequence; for causal
+    attention add `position[:, :, None] >= position[:, None, :]`. Every element then attends at least to
+    itself. The loss counts where `segment > 0`. For next-token prediction, the target of an element is the
+    next element, and counts where both have the same segment.
+
+    Sequences are placed in their order, each into the first row that has room (first fit), so the result is
+    deterministic. None is cut. Raises DataError, also for a sequence that is longer than `length`.
     """
     arrays = _arrays(rows)
     _require_fits(arrays, require_count("length", length))
@@ -62,8 +66,8 @@ def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
 
 
 def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], int]:
-    """The row and the first element of each sequence, and the number of rows. `first[room]` is the first of the rows
-    that have exactly `room` elements left, which are kept in a heap.
+    """The row and the offset of each sequence, and the number of rows. `first[room]` is the first of the rows
+    with exactly `room` elements left; these rows are kept in a heap.
     """
     first = np.full(most + 1, NONE)
     heaps: dict[int, list[int]] = {}
@@ -85,7 +89,7 @@ def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], in
 
 
 def _arrays(rows: Iterable[Any]) -> list[Array]:
-    """Rows of numbers of one kind, with equal further axes."""
+    """The rows as arrays. All must have one kind of number and equal further axes."""
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(
             "rows", expected="rows of numbers", got=type(rows).__name__, remedy="pass a list of lists"
@@ -128,7 +132,7 @@ def _kind(array: Array) -> str:
 
 
 def _filled(shape: tuple[int, ...], arrays: list[Array], fill: float) -> Array:
-    """An array of `fill` in a type that holds all rows."""
+    """An array filled with `fill`, in a type that holds all rows."""
     dtype = np.result_type(*{array.dtype for array in arrays})
     if dtype.kind == "f" and arrays[0].dtype.kind != "f":
         remedy = "give all rows one type"

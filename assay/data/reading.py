@@ -1,4 +1,4 @@
-"""`read`: chooses the reader of a path, by its suffix, or by the content of the folder."""
+"""`read`: chooses the reader for a path by its suffix, or by the content of a folder."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ READABLE: Final = (
 
 
 def read(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, most: int = MOST) -> Arrays:
-    """Arrays by name, one row for each example, of a file or folder; `columns` chooses some of them.
+    """Read the arrays of a file or folder by name, with one row per example. `columns` selects some of them.
 
-    `.npy` is one array, called `x`. `.npy`, `.safetensors` and arrays of `.npz` that are stored without compression
-    are mapped for reading alone, so they may be larger than memory (in an `.npz` only where they lie aligned).
-    Columns of numbers and bools, and of lists of one length, come out of `.parquet`, of a folder of such files in the
-    order of their names, and out of a folder that `save_to_disk` of Hugging Face's `datasets` wrote.
+    `.npy` gives one array, named `x`. `.npy`, `.safetensors` and uncompressed arrays of `.npz` are mapped
+    read-only, so they may be larger than memory (in an `.npz` only if they are aligned). From a `.parquet`
+    file, columns of numbers, bools, and lists of one length are read. So are those of a folder of such files,
+    in the order of their names, and of a folder written by `save_to_disk` of Hugging Face's `datasets`.
 
-    At most `most` bytes are unpacked, by the sizes that the file declares, which are checked before reading. Raises
-    DataError, and PackageMissing where pyarrow is not installed.
+    At most `most` bytes are unpacked; the sizes that the file declares are checked before reading. Raises
+    DataError, and PackageMissing if pyarrow is not installed.
     """
     place = Path(path)
     require_count("most", most)

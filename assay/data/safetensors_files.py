@@ -1,4 +1,4 @@
-"""`.safetensors`: the library checks the file, numpy maps each tensor in it."""
+"""Reader of `.safetensors`: the library checks the file, and numpy maps each tensor in it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ TYPES: Final = {
     "F32": "<f4",
     "F64": "<f8",
 }
-"""Types of the format that numpy has."""
+"""The format's types that numpy supports, with numpy's names."""
 
 
 def read_safetensors(path: Path, wanted: Sequence[str] | None) -> Arrays:
-    """The mapped tensors of a file. Raises DataError."""
+    """Map the tensors of a file. Raises DataError."""
     from safetensors import SafetensorError, safe_open
 
     try:

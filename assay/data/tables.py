@@ -1,6 +1,7 @@
-"""Parquet files, and datasets that Hugging Face's `datasets` saved to disk, by pyarrow.
+"""Readers of Parquet files, and of datasets that Hugging Face's `datasets` saved to disk, with pyarrow.
 
-A saved dataset is a folder with `state.json`, which names its files: Arrow streams, mapped while they are read.
+A saved dataset is a folder with `state.json`, which names its Arrow stream files. These are mapped while they
+are read.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from assay.errors import DataError
 
 STATE: Final = "state.json"
 DICT: Final = "dataset_dict.json"
-"""In a folder of several datasets, each in its own folder."""
+"""The file that marks a folder of several datasets, each in its own subfolder."""
 WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
-"""Bytes in memory of an element of a Parquet column; 8 for other numeric types."""
+"""Bytes per element in memory, by the type of the Parquet column; 8 for other numeric types."""
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
-    """The columns of files that have the same ones, one file after the other. Raises DataError, PackageMissing."""
+    """Read the columns of Parquet files and concatenate the files in order. All must have the same columns.
+    Raises DataError, PackageMissing.
+    """
     arrow = package("pyarrow", "pyarrow", "Parquet files")
     parquet = package("pyarrow.parquet", "pyarrow", "Parquet files")
     names: list[str] | None = None
@@ -43,7 +46,7 @@ def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int)
 
 
 def read_saved(folder: Path, wanted: Sequence[str] | None) -> Arrays:
-    """The columns of a saved dataset. Raises DataError, PackageMissing."""
+    """Read the columns of a saved dataset. Raises DataError, PackageMissing."""
     arrow = package("pyarrow", "pyarrow", "datasets of Hugging Face")
     parts = []
     names: list[str] | None = None
@@ -59,14 +62,14 @@ def read_saved(folder: Path, wanted: Sequence[str] | None) -> Arrays:
 
 
 def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
-    """Columns that are read, all of numbers."""
+    """The names of the columns to read. Refuses columns that are not numeric."""
     names = chosen(path, schema.names, wanted)
     require_number_types(path, schema, names)
     return names
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Bytes of the columns in memory, as declared by a Parquet file."""
+    """Bytes that the columns take in memory, as a Parquet file declares them."""
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)
@@ -87,7 +90,7 @@ def _tables(files: Sequence[Path], names: Sequence[str]) -> Iterator[tuple[Path,
 
 
 def _joined(tables: Iterator[tuple[Path, Any]]) -> Arrays:
-    """The columns of tables, one table after the other: their own arrays, [rows, …]."""
+    """The columns of all tables, concatenated into new arrays [rows, …]."""
     parts: dict[str, list[np.ndarray[Any, Any]]] = {}
     for path, table in tables:
         for name in table.column_names:
@@ -97,7 +100,7 @@ def _joined(tables: Iterator[tuple[Path, Any]]) -> Arrays:
 
 
 def _saved_files(folder: Path) -> list[Path]:
-    """Files that the state of a saved dataset names, in its order."""
+    """The data files that the state of a saved dataset names, in its order."""
     path = folder / STATE
     try:
         state = json.loads(path.read_text())

@@ -21,12 +21,12 @@ def text(
     length: int,
     tokenizer: Callable[[str], Any] | None = None,
 ) -> Arrays:
-    """`x` [n, length]: the tokens of the files, end to end in the order given. An incomplete last row is left out,
-    and the log (`assay.data`, a warning) says how long it is.
+    """Cut the tokens of text files, concatenated in the order given, into rows: `x` [n, length]. An
+    incomplete last row is dropped, and a warning in the log `assay.data` says how long it was.
 
-    By default a token is a byte (u8), and one file is mapped, not read. Otherwise `tokenizer` makes integers from 0
-    to 2^31 - 1 of a file's text in UTF-8, and `x` is int32; of Hugging Face's pass `tokenizer.encode`. Raises
-    DataError.
+    By default a token is a byte (u8), and a single file is mapped, not read. Otherwise `tokenizer` turns a
+    file's UTF-8 text into integers from 0 to 2^31 - 1, and `x` is int32. For a Hugging Face tokenizer, pass
+    `tokenizer.encode`. Raises DataError.
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     require_count("length", length)

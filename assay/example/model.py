@@ -16,13 +16,13 @@ from protocol.capture import CapturedStep, capture
 
 POINTS = 2_000
 HELD_OUT = 500
-"""Points that no step sees."""
+"""Points that are kept out of training."""
 BATCH = 64
 
 
 def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The training step of `steps` steps: `assay` calls this with the values of the task file. `resume` is the state
-    that `start` in the task file names, to continue from.
+    """The training step for `steps` steps. `assay` calls this with the values of the task file. `resume` is
+    the state to continue from, if the task file has a `start`.
     """
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)
@@ -38,22 +38,22 @@ def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedSte
 
 
 def make_model() -> nn.Module:
-    """Two coordinates in, one number for each spiral out; the same initial weights every time."""
+    """A network from two coordinates to one number per spiral, with the same initial weights every time."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(2, 64), nn.GELU(), nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 2))
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of a batch, and metrics for your eyes."""
+    """The loss of a batch, and metrics to watch."""
     logits = model(batch["points"])
     labels = batch["labels"]
     return F.cross_entropy(logits, labels), {"accuracy": (logits.argmax(1) == labels).float().mean()}
 
 
 def data() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Training and held-out data: points f32 [N, 2], labels int64 [N]. Put your own here: tensors or numpy arrays by
-    name, or for training alone a map-style dataset of items of one shape.
+    """Training and held-out data: points f32 [N, 2], labels int64 [N]. Put your own here: tensors or numpy
+    arrays by name. Training data may also be a map-style dataset of items of one shape.
     """
     generator = torch.Generator().manual_seed(1)
     count = POINTS + HELD_OUT
@@ -70,7 +70,7 @@ def data() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
-    """What `assay result` prints about the trained state: accuracy on points that no step saw."""
+    """The evaluation that `assay result` prints: the accuracy on points that no step saw."""
     model = make_model()
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     _, held_out = data()

@@ -1,5 +1,6 @@
-"""`assay.train`: a training posted from Python, and the handle of its task. `assay` exports what is here, lazily.
+"""`assay.train`: posts a training from Python and returns the handle of its task. `assay` exports the names
+lazily.
 
-`posting` captures and posts, `handle` is what is then done with the task, `callbacks` are told of its metrics,
-`display` shows it, in a notebook too, `loading` brings its result back into a model.
+`posting` captures and posts; `handle` is used on the task afterwards; `callbacks` are called with its
+metrics; `display` shows its progress, in a notebook too; `loading` loads its result into a model.
 """

@@ -1,5 +1,5 @@
-"""How a task is shown while its handle waits: lines at a terminal as `assay watch` prints them; in a notebook one
-output that is rewritten.
+"""How a task is shown while its handle waits: at a terminal as lines like those of `assay watch`, in a
+notebook as one output that is rewritten.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from assay.watching.progress import Listener, Progress
 from protocol.node.output import Output
 
 SHOWN: Final = 12
-"""Lines of a notebook's output, beside the last one."""
+"""Number of lines in a notebook's output, besides the last one."""
 
 
 class Page:
-    """The output of a notebook's cell: the last lines of what happened, and under them how far the task has come."""
+    """The output of a notebook cell: the latest events, and below them the task's progress."""
 
     refreshes: bool = True
 
@@ -30,19 +30,19 @@ class Page:
         self._last = ""
 
     def line(self, kind: str, text: str, time: int | None = None, **_data: Any) -> None:  # noqa: ARG002
-        """One thing that happened."""
+        """Add an event."""
         self._lines.append(text if time is None else f"{clock(time)}  {text}")
         self._write()
 
     def points(self, points: Sequence[Point]) -> None:
-        """Metrics appear in the curve instead."""
+        """Does nothing: metrics appear in the curve instead."""
 
     def progress(self, progress: Progress) -> None:
-        """How far the task has come."""
+        """Show the task's progress."""
         self.state(progress.words)
 
     def state(self, text: str) -> None:
-        """What is waited for now."""
+        """Show what the task waits for now."""
         if text != self._last:
             self._last = text
             self._write()
@@ -52,7 +52,7 @@ class Page:
 
 
 def notebook_page() -> Page | None:
-    """A page in the running cell, by IPython; None outside of a notebook's kernel."""
+    """A page in the running cell, by IPython; None outside a notebook's kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
@@ -66,8 +66,8 @@ def notebook_page() -> Page | None:
 
 
 class Relay:
-    """Receives all events of a task, and passes them to the display while the handle waits. Events in between are
-    kept for the next time.
+    """Receives all events of a task, and passes them to the display while the handle waits. Other events are
+    kept until the handle waits again.
     """
 
     def __init__(self) -> None:
@@ -79,11 +79,11 @@ class Relay:
 
     @property
     def refreshes(self) -> bool:
-        """In the form that the display wants."""
+        """Whether the display wants the progress each second."""
         return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
 
     def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
-        """The handle begins to wait."""
+        """The handle begins to wait: show the kept events."""
         self._shown, self._on_progress, self._waits = shown, on_progress, True
         kept, self._kept = self._kept, []
         for kind, text, time, data in kept:
@@ -98,14 +98,14 @@ class Relay:
         self._waits = False
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """One thing that happened."""
+        """Pass on an event."""
         if not self._waits:
             self._kept.append((kind, text, time, data))
         elif self._shown is not None:
             self._shown.line(kind, text, time, **data)
 
     def points(self, points: Sequence[Point]) -> None:
-        """Metrics that were checked."""
+        """Pass on checked metrics."""
         self.told.take(points)
         if self._waits:
             if self._shown is not None:
@@ -113,18 +113,18 @@ class Relay:
             self.told.tell()
 
     def progress(self, progress: Progress) -> None:
-        """How far it has come."""
+        """Pass on the task's progress."""
         if self._shown is not None:
             self._shown.progress(progress)
         if self._on_progress is not None:
             self._on_progress(progress)
 
     def state(self, text: str) -> None:
-        """What is waited for now."""
+        """Pass on what the task waits for now."""
         if self._shown is not None:
             self._shown.state(text)
 
 
 def display_of(output: Output) -> Listener:
-    """A notebook's page, otherwise lines."""
+    """A notebook's page if there is one, otherwise a printer of lines."""
     return notebook_page() or Printer(output)

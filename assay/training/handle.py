@@ -1,5 +1,5 @@
-"""The handle of a posted task: wait for it, look at its losses, take its result and proof. The task is on the chain
-and continues without the handle; `attach` makes another one.
+"""The handle of a posted task: wait for it, look at its losses, take its result and proof. The task is on the
+chain and continues without the handle; `attach` makes another handle for it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """A task. Reads the chain without an account; only `cancel` opens one. `price` is None for `attach`, which computes
-    it at today's prices. Callbacks are called by `wait`.
+    """The handle of a task. It reads the chain without an account; only `cancel` opens one. `price` is None
+    for `attach`, and is then computed at today's prices. `wait` calls the callbacks.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Handle:
 
     @property
     def metrics(self) -> dict[int, dict[str, float]]:
-        """By step, the metrics of all segments committed and served so far, each checked against the committed state;
-        of a segment's last batch. Raises ChainError.
+        """The metrics, by step, of the last batch of each segment that is committed and served so far. Each
+        is checked against the committed state. Raises ChainError.
         """
         return {point.step: dict(point.values) for point in self._points()}
 
     @property
     def loss(self) -> dict[int, float]:
-        """By step, the loss alone; where the state keeps none, its first metric. Raises ChainError."""
+        """The loss by step; the first metric if the state keeps no loss. Raises ChainError."""
         points = self._points()
         name = shown_metric(points[-1]) if points else None
         return {} if name is None else {point.step: point.values[name] for point in points}
@@ -97,11 +97,12 @@ class Handle:
         on_progress: Callable[[Progress], object] | None = None,
         on_metrics: Callback | None = None,
     ) -> str:
-        """Wait until the task is over for good, and its result is here if it was settled; at most `timeout` seconds.
-        Returns the status. `on_progress` is told the progress each second, `on_metrics` the metrics of all steps from
-        the first on, like `callbacks` of `train`.
+        """Wait until the task is over for good and, if it was settled, until its result is here; at most
+        `timeout` seconds. Returns the status. `on_progress` is called each second with the progress;
+        `on_metrics` is called with the metrics of all steps from the first on, like `callbacks` of `train`.
 
-        Ctrl-C does not affect the task. Raises ResultError, BundleError where nobody serves the result; ChainError.
+        Ctrl-C does not affect the task. Raises ChainError, and ResultError or BundleError if nobody serves
+        the result.
         """
         if on_metrics is not None:
             self._relay.told.add(on_metrics)
@@ -129,9 +130,9 @@ class Handle:
         return self._final
 
     def load_into(self, model: nn.Module) -> Result:
-        """Copy the result's parameters and buffers into a model that is made as the captured one was. Raises
-        LoadError, and leaves the model unchanged, where names, shapes or types differ; also raises what `result`
-        raises.
+        """Copy the result's parameters and buffers into a model that was built like the captured one. Raises
+        LoadError, and leaves the model unchanged, if names, shapes or types differ; also raises the errors of
+        `result`.
         """
         from assay.training.loading import load_result
 
@@ -143,12 +144,15 @@ class Handle:
 
     @property
     def proof(self) -> Proof:
-        """What the chain says of the result, for others to check (`assay verify`). Raises as `result`."""
+        """What the chain says about the result, for others to check (`assay verify`). Raises the errors of
+        `result`.
+        """
         return proof_files.proof_of(self._client, self._context.home, self.result())
 
     def save(self, folder: Path | str, embed: bool = False) -> Path:
-        """Write `state.safetensors`, `proof.json` and, where the state keeps a history, `metrics.csv`, as `assay
-        result` does; the folder. `embed` puts the proof into the state's metadata too. Raises as `result`.
+        """Write `state.safetensors`, `proof.json` and, if the state keeps a history, `metrics.csv`, as `assay
+        result` does. Returns the folder. `embed` also puts the proof into the state's metadata. Raises the
+        errors of `result`.
         """
         folder = Path(folder)
         require_writable(folder)
@@ -157,8 +161,8 @@ class Handle:
         return folder
 
     def cancel(self) -> int:
-        """Take the task back, as long as nobody has bid; the token units that are free again. Raises NotCancelled,
-        ChainError.
+        """Cancel the task, if nobody has bid yet, and return the token units that this frees. Raises
+        NotCancelled, ChainError.
         """
         with self._context.client(account=True) as client:
             return cancelling.cancel(client, self.task)
@@ -180,7 +184,7 @@ class Handle:
 
     @property
     def _bundle(self) -> Bundle:
-        """The task's bundle, which is here if the task was posted here or its result fetched."""
+        """The task's bundle. It is on this machine if the task was posted here or its result was fetched."""
         return cached_bundle(self._context.home.bundles, self.terms, self._limits)
 
     @cached_property
@@ -200,8 +204,8 @@ def attach(
     quiet: bool = False,
     **settings: Any,
 ) -> Handle:
-    """The handle of any posted task. `home` and `settings` are as for `train`. Raises SettingsError, ChainError:
-    Reverted (UnknownTask) where there is no such task.
+    """The handle of any posted task. `home` and `settings` are as for `train`. Raises SettingsError and
+    ChainError; the latter is Reverted (UnknownTask) if there is no such task.
     """
     context = context_of("attach", None if home is None else Path(home), False, **settings)
     context.output = output_of("attach", quiet)

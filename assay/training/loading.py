@@ -1,4 +1,6 @@
-"""Loading a result into a model: its parameters and buffers by name, including those that training did not change."""
+"""Loads a result into a model: its parameters and buffers by name, including those that training did not
+change.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from protocol.capture import load_into
 from protocol.program.step import HISTORY, METRIC
 
 OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
-"""Scalars of an optimiser's group in a state."""
+"""Names of the scalars in a state that belong to an optimiser's parameter group."""
 
 
 def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those tensors of a state, in the order of capture, that belong to the model: not an optimiser's, whose names
-    are a parameter's name and a word, and not step, key and metrics.
+    """The tensors of a state that belong to the model, in the order of capture. Left out are step, key,
+    metrics, and an optimiser's tensors, whose names are a parameter's name and a word.
     """
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
@@ -30,15 +32,15 @@ def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _above(name: str) -> Iterator[str]:
-    """All prefixes of a name that end before a point."""
+    """All prefixes of a name that end before a dot."""
     while name:
         name = name.rpartition(".")[0]
         yield name
 
 
 def load_result(model: nn.Module, result: Result, constants: Mapping[str, Tensor]) -> None:
-    """Copy a result into a model that is made as the captured one was; `constants` are those of its task, of which the
-    model may have some. Raises LoadError, and changes nothing, where names, shapes or types differ.
+    """Copy a result into a model that was built like the captured one. `constants` are the task's; the model
+    may have some of them. Raises LoadError, and changes nothing, if names, shapes or types differ.
     """
     names = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
     plain = {name.replace("_orig_mod.", "").removeprefix("module.") for name in names}

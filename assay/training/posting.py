@@ -1,4 +1,4 @@
-"""`assay.train`: what `assay submit` does, for a model that is in memory."""
+"""`assay.train`: does what `assay submit` does, for a model in memory."""
 
 from __future__ import annotations
 
@@ -61,25 +61,27 @@ def train(
     quiet: bool = False,
     **settings: Any,
 ) -> Handle:
-    """Have strangers train a model: capture its training step, print the price, post it as a task. All parties read
-    its data and weights.
+    """Have strangers train a model: capture its training step, print the price, post it as a task. All
+    parties can read its data and weights.
 
-    Model, objective, optimiser, data and the options up to `preflight` are as those of `protocol.capture.capture`.
-    The task has `steps` steps in that many `segments`, each of which ends with a committed checkpoint; they must
-    divide the steps. `seed` is the key of all random numbers, 0 if unsaid. `terms` are those of a task file, whole
-    tokens and seconds by name; what is left out is derived. With `start`, a result, its handle or the folder it was
-    written to, training goes on from its weights and the optimiser's state; the seed is then the next one.
+    Model, objective, optimiser, data and the options up to `preflight` are those of
+    `protocol.capture.capture`. The task has `steps` steps in `segments` segments, each of which ends with a
+    committed checkpoint; `segments` must divide `steps`. `seed` is the key of all random numbers, by default
+    0. `terms` are those of a task file by name, in whole tokens and seconds; any that are left out are
+    derived. `start` is a result, its handle, or the folder it was written to: training continues from its
+    weights and the optimiser's state, by default with the next seed.
 
-    Nothing is paid without consent: with `yes` the task is posted, otherwise `ask`, such as `assay.prompt`, is given
-    the `Price` and decides. Without either nothing is sent, and NotConfirmed has the price. The bundle must be served
-    meanwhile (`assay serve`).
+    Nothing is paid without consent. With `yes` the task is posted. Otherwise `ask`, such as `assay.prompt`,
+    gets the `Price` and decides. Without either, nothing is sent, and NotConfirmed carries the price. The
+    bundle must be served meanwhile (`assay serve`).
 
-    `callbacks` are told the metrics of each step that was checked, while the handle waits. `home` is the home folder,
-    which this process then keeps; `quiet` says nothing; `settings` are those of `assay config show`: rpc, account,
-    password_file, deployment, bundles_url and others, before those of environment and file.
+    `callbacks` are called with the checked metrics of each step while the handle waits. `home` is the home
+    folder, which this process then keeps using. `quiet` suppresses output. `settings` are those of `assay
+    config show`: rpc, account, password_file, deployment, bundles_url and others. They take precedence over
+    environment and file.
 
     The model is left unchanged. Raises PlanError, StartError, CaptureError, SettingsError, NotConfirmed,
-    NoRecommendation, and all else that `assay submit` ends with.
+    NoRecommendation, and all other errors of `assay submit`.
     """
     plan = _plan(name, steps, segments, seed, terms)
     begun = _start(start)
@@ -127,7 +129,7 @@ def train(
 
 
 def _plan(name: str, steps: int, segments: int, seed: int | None, terms: Mapping[str, Any] | None) -> Plan:
-    """The plan of these arguments. Raises PlanError for what is not valid for a task."""
+    """The plan that these arguments describe. Raises PlanError if an argument is not valid for a task."""
     for what, count in (("steps", steps), ("segments", segments)):
         if type(count) is not int or count < 1:
             raise PlanError(what, expected="a whole number from 1 on", got=repr(count), remedy="correct it")

@@ -1,4 +1,4 @@
-"""The output of code that runs inside somebody's Python: prose on stdout, or nothing."""
+"""The output of code that is called from a user's Python: prose on stdout, or nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from protocol.node.output import Output
 
 
 class Silent(Output):
-    """Says nothing."""
+    """An output that prints nothing."""
 
     def say(self, text: str) -> None:
-        """Nothing."""
+        """Print nothing."""
 
 
 def output_of(what: str, quiet: bool) -> Output:
-    """The output of a call."""
+    """The output for a call: silent if `quiet`."""
     return Silent(what, as_json=False) if quiet else Output(what, as_json=False)

@@ -1,5 +1,6 @@
-"""`assay watch`: what happens to one task, in words, from its post to its end.
+"""`assay watch`: follows one task from its post to its end, and says in words what happens to it.
 
-Pure: `words`, `waiting`, `happened`, `curve`. Edges: `following` reads the chain, `metrics` and `fetching` ask servers,
-`untaken` asks what a solver would refuse, `printing` prints; `progress` says who is told. `command` is the loop.
+Pure: `words`, `waiting`, `happened`, `curve`. With I/O: `following` reads the chain, `metrics` asks servers,
+`untaken` finds what a solver would refuse, `printing` prints. `beside` runs work in threads, `losses` keeps
+checked metrics, and `progress` defines who is told. `command` is the loop.
 """

@@ -1,6 +1,7 @@
-"""Work beside the loop, on strangers' servers: one piece of each kind at a time, in threads that keep no process alive.
+"""Work beside the loop that waits for strangers' servers: one piece of each kind at a time, in daemon
+threads.
 
-What failed is begun again after a rest, which doubles each time.
+Failed work may begin again after a pause, which doubles with each failure.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from threading import Thread
 from typing import Any, Final
 
 REST, LONGEST_REST = 2.0, 300.0
-"""Seconds before a second try, and at most."""
+"""Seconds of the first pause after a failure, and of the longest one."""
 _NEVER: Final = float("-inf")
 
 
@@ -34,27 +35,27 @@ class _Kind:
 
 
 class Beside:
-    """Pieces of work by their kinds. Used by one thread."""
+    """Runs pieces of work, one of each kind at a time. Used by one thread."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Outcome] = SimpleQueue()
         self._kinds: dict[str, _Kind] = {}
 
     def failures(self, kind: str) -> int:
-        """How often it failed since it last succeeded."""
+        """How often work of this kind failed since it last succeeded."""
         return self._of(kind).failures
 
     def may_begin(self, kind: str) -> bool:
-        """Whether none of this kind is running, or paused after a failure."""
+        """Whether no work of this kind is running, or pausing after a failure."""
         found = self._of(kind)
         return not found.running and time.monotonic() >= found.rests_until
 
     def hurry(self, kind: str) -> None:
-        """There is news: end the pause."""
+        """End the pause of this kind, because there is news."""
         self._of(kind).rests_until = _NEVER
 
     def begin(self, kind: str, work: Callable[[], Any]) -> None:
-        """Begin it in a thread."""
+        """Begin work of this kind in a thread."""
         self._of(kind).running = True
 
         def run() -> None:
@@ -67,7 +68,7 @@ class Beside:
         Thread(target=run, name=f"watch-{kind}", daemon=True).start()
 
     def wait(self, seconds: float) -> Outcome | None:
-        """The next end of a piece of work within some seconds."""
+        """The next outcome, if there is one within that many seconds; otherwise None."""
         try:
             outcome = self._queue.get(timeout=max(0.0, seconds))
         except Empty:

@@ -1,4 +1,4 @@
-"""Receivers of a training's metrics: each step once, in order, and only checked values."""
+"""Callbacks that receive a training's metrics: each step once, in order, and only checked values."""
 
 from __future__ import annotations
 
@@ -11,39 +11,41 @@ from assay.watching.curve import Point
 
 
 class Callback(Protocol):
-    """Called with a step, counted from 1, and the metrics of its batch by name. Any function of these two will do."""
+    """Called with a step, counted from 1, and the metrics of its batch by name. Any function with these
+    parameters will do.
+    """
 
     def __call__(self, step: int, metrics: Mapping[str, float], /) -> object: ...
 
 
 class Told:
-    """Passes points on to callbacks. Each gets all of them, from the first on, each once; a step is repeated only
-    where a re-organisation of the chain has replaced its state.
+    """Passes points on to callbacks. Each callback gets all points from the first on, once each. A step is
+    repeated only if a re-organisation of the chain replaced its state.
     """
 
     def __init__(self) -> None:
         self._points: list[Point] = []
         self._known: set[tuple[int, bytes]] = set()
         self._next: dict[int, int] = {}
-        """How many of the points a callback has had, by its identity."""
+        """The number of points that each callback has received, by the callback's `id`."""
         self._callbacks: list[Callback] = []
 
     def add(self, callback: Callback) -> None:
-        """Add a callback, which is also told what came before."""
+        """Add a callback, which will also get all earlier points."""
         if id(callback) not in self._next:
             self._next[id(callback)] = 0
             self._callbacks.append(callback)
 
     def take(self, points: Sequence[Point]) -> None:
-        """Metrics that were checked."""
+        """Add checked metrics."""
         for point in points:
             if (point.segment, point.root) not in self._known:
                 self._known.add((point.segment, point.root))
                 self._points.append(point)
 
     def tell(self) -> None:
-        """Call every callback with its missing points. Errors of a callback are raised; the others are told the next
-        time, and none twice.
+        """Call every callback with the points that it has not received. An error of a callback is raised; the
+        other callbacks are called the next time. No point is passed to a callback twice.
         """
         for callback in self._callbacks:
             while (number := self._next[id(callback)]) < len(self._points):
@@ -53,7 +55,7 @@ class Told:
 
 
 class TensorBoard:
-    """A callback that writes event files for TensorBoard into a folder, by torch. Raises PackageMissing."""
+    """A callback that writes TensorBoard event files into a folder, using torch. Raises PackageMissing."""
 
     def __init__(self, folder: Path | str) -> None:
         try:

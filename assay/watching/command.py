@@ -1,4 +1,6 @@
-"""`assay watch`: the loop. It asks the chain, starts work beside it, and prints the outcome of either."""
+"""`assay watch`: the loop. It looks at the chain, starts work beside itself, and reports the outcomes of
+both.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,24 @@ from protocol.tasks.bundles import BundleError, Limits
 CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
 """Kinds of work beside the loop."""
 LONGEST_WAIT: Final = 60.0
-"""Seconds between two looks at the chain, at most."""
+"""Most seconds between two looks at the chain."""
 LEAST_PACE: Final = 0.5
-"""Seconds between two looks, at least."""
+"""Least seconds between two looks at the chain."""
 LAST_TRIES: Final = 4
-"""For the result of a settled task, before the command gives up."""
+"""Failed attempts to fetch the result of a settled task after which the command gives up."""
 ENDS: Final = {
     TaskStatus.SETTLED: ExitCode.FINE,
     TaskStatus.SLASHED: ExitCode.FRAUD,
     TaskStatus.REFUNDED: ExitCode.HOPELESS,
     TaskStatus.VOID: ExitCode.HOPELESS,
 }
-"""The command's outcome: only a settled task has a result."""
+"""The command's exit code, by the task's final status: only a settled task has a result."""
 
 
 class Watch:
-    """Watches one task. `folder` is where the result goes, None if it is only checked; `file` the task's own, for its
-    evaluation. `pace` seconds pass between two looks while things happen, otherwise the time of a block.
+    """Watches one task. The result is written to `folder`, or only checked if that is None; `file` is the
+    task's file, for its evaluation. While things happen, `pace` seconds pass between two looks, by default a
+    block's time.
     """
 
     def __init__(
@@ -69,14 +72,18 @@ class Watch:
         self._losses = Losses(client, home, limits, self._following.terms)
         self._beside = Beside()
         self._is_first = True
-        """Whether nothing was told yet: earlier events have no deadline any more."""
+        """Whether nothing has been reported yet. The events of the first look are reported without what comes
+        next.
+        """
         self._seen_at = 0, 0.0
-        """The newest block's time, and when that was seen."""
+        """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()
-        """Whether it was asked why nobody bids, during bidding (False) and afterwards (True)."""
+        """Whether the reasons why nobody bids were looked up, while bidding ran (False) and after its end
+        (True).
+        """
         self._untaken: list[str] = []
         self._refused = ""
-        """Why metrics were not shown the last time."""
+        """The last error because of which metrics were not shown."""
         self._result: Result | None = None
         self._failure: Exception | None = None
         self._may_have_ended = False
@@ -85,16 +92,16 @@ class Watch:
         self._wait = self._pace
 
     def run(self) -> ExitCode:
-        """Run until the task is over for good, and its result is here if it was settled. Raises ResultError,
-        BundleError where nobody serves that; ChainError.
+        """Run until the task is over for good and, if it was settled, until its result is here. Raises
+        ChainError, and ResultError or BundleError if nobody serves the result.
         """
         code = self.run_until(math.inf)
         assert code is not None, "it is over by then"
         return code
 
     def run_until(self, until: float) -> ExitCode | None:
-        """The same, but not beyond `until`, by `time.monotonic`: None where the task is not over by then. One look is
-        made at least; what was told once is not told again.
+        """Like `run`, but only until `until`, by `time.monotonic`. Returns None if the task is not over by
+        then. At least one look is made. Nothing is reported twice.
         """
         lost = 0
         while True:
@@ -117,7 +124,7 @@ class Watch:
             self._pass_time(until)
 
     def read_points(self) -> Sequence[Point]:
-        """The metrics of all segments that are committed now and served, each checked, in the order of their steps.
+        """The checked metrics of all segments that are committed and served now, in the order of their steps.
         Raises ChainError.
         """
         self._look()
@@ -132,7 +139,7 @@ class Watch:
 
     @property
     def result(self) -> Result | None:
-        """The task's result, once it was fetched; None before."""
+        """The task's result; None until it is fetched."""
         return self._result
 
     # ------------------------------------------------------------------ the chain
@@ -144,7 +151,7 @@ class Watch:
         return standing
 
     def _look(self) -> None:
-        """Ask the chain, tell what is new, and see whether the task is over. Raises ChainError."""
+        """Look at the chain, report what is new, and check whether the task is over. Raises ChainError."""
         news = self._following.look()
         if news is not None:
             self._tell(news)
@@ -162,7 +169,7 @@ class Watch:
         for number, line in enumerate(news.lines, 1):
             last = (
                 number == len(news.lines) and not first
-            )  # what came in one look is followed by what comes next
+            )  # only a look's last line also says what comes next
             self._listener.line(
                 "event",
                 f"{line.text} · {words}" if last else line.text,
@@ -202,10 +209,10 @@ class Watch:
             self._result = None
             self._listener.line("void", "void: the result that was fetched")
 
-    # ------------------------------------------------------------------ work beside
+    # ------------------------------------------------------------------ work beside the loop
 
     def _begin_work(self) -> None:
-        """Start the work that the task's state needs."""
+        """Start the work that the task's state requires."""
         view = self._standing.view
         if view.status is TaskStatus.BIDDING and view.bidder == NOBODY:
             over = self._seen_at[0] > view.bids_until
@@ -224,7 +231,9 @@ class Watch:
         return may
 
     def _pass_time(self, until: float) -> None:
-        """Wait for the next look; meanwhile report finished work and start more."""
+        """Wait for the next look, or for a piece of work to end, whose outcome is then reported. Meanwhile
+        show the progress.
+        """
         deadline = min(until, time.monotonic() + self._wait)
         while (left := deadline - time.monotonic()) > 0:
             self._show_progress()
@@ -290,14 +299,14 @@ class Watch:
     # ------------------------------------------------------------------ the end
 
     def _look_for_end(self) -> None:
-        """Whether the task is over in a block that is final. Raises ChainError."""
+        """Note whether the task is over in a block that is final. Raises ChainError."""
         is_over = self._standing.view.status.is_over
         self._is_final = is_over and self._client.is_over_for_good(self._task)
         if is_over and not self._is_final:
             self._listener.state("the end is not final yet: the chain might still be re-organised")
 
     def _ended(self) -> ExitCode | None:
-        """What to end with, once the task is over for good and nothing more is to be fetched."""
+        """The exit code once the task is over for good and nothing more needs to be fetched; None before."""
         if not self._is_final:
             return None
         standing = self._standing
@@ -338,7 +347,7 @@ def watch(
     file: Path | None,
     callbacks: Sequence[Callback] = (),
 ) -> ExitCode:
-    """Watch a task. Ctrl-C stops watching. Raises as `Watch.run`, and what `callbacks` raise."""
+    """Watch a task. Ctrl-C stops watching. Raises the errors of `Watch.run` and of `callbacks`."""
     printer = Printer(output, callbacks=callbacks)
     try:
         return Watch(client, home, limits, output, printer, task, folder, file).run()

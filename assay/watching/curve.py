@@ -1,4 +1,4 @@
-"""The loss of a task's segments as a line of blocks. Pure; which values are shown is the caller's to check."""
+"""The loss of a task's segments as a line of blocks. Pure: the caller checks the values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Final
 LOSS: Final = "loss"
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 MOST_POINTS: Final = 512
-"""Segments of a task whose states are opened: of longer tasks each n-th and the last."""
+"""Limit on the segments whose states are read. Of a task with more segments, every n-th and the last are
+read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The metrics in the state after a segment, that is of its last step's batch. `root` is the state's, which is in
-    the committed segment tree.
+    """The metrics of a segment's last batch, from the state after the segment. `root` is that state's root,
+    which is in the committed segment tree.
     """
 
     segment: int
@@ -27,20 +29,22 @@ class Point:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The point in words."""
         values = ", ".join(f"{name} {value:.6g}" for name, value in self.values.items())
         return f"segment {self.segment}, step {self.step}: {values}"
 
 
 def wanted(checkpoints: int, segments: int) -> list[int]:
-    """Numbers of the checkpoints, of those that are committed (1 … `checkpoints`), whose metrics are shown."""
+    """The numbers of the checkpoints whose metrics are shown, out of the committed ones (1 …
+    `checkpoints`).
+    """
     stride = -(-segments // MOST_POINTS)
     return [i for i in range(1, checkpoints + 1) if i % stride == 0 or i == segments]
 
 
 def sparkline(values: Sequence[float], width: int = 40) -> str:
-    """Values from the least to the greatest as eight heights; "×" for one that is not finite. Of more than `width`
-    values each place shows the mean of some neighbours.
+    """The values as blocks of eight heights from the least to the greatest; "×" stands for a value that is
+    not finite. If there are more than `width` values, each block shows the mean of a few neighbours.
     """
     if not values:
         return ""
@@ -66,5 +70,7 @@ def _finite(values: Sequence[float]) -> bool:
 
 
 def shown_metric(point: Point) -> str | None:
-    """The metric that a curve shows: the loss, otherwise the first; None where the state keeps none."""
+    """The name of the metric that a curve shows: the loss, otherwise the first metric; None if the state
+    keeps none.
+    """
     return LOSS if LOSS in point.values else next(iter(point.values), None)

@@ -1,7 +1,7 @@
-"""One task on the chain: its events, each once, and its state, with few questions.
+"""Follows one task on the chain, with few requests: its state, and each of its events once.
 
-A look at a block that was seen asks only for the chain's head. A new block costs its events; the contracts are read
-again only after an event of the task, or a re-organisation.
+A look without a new block requests only the chain's head. A new block also costs a request for its events.
+The contracts are read again only after an event of the task, or a re-organisation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Standing:
-    """The task's state in a block of second `read_at`. A pending draw has its round at `round_time`."""
+    """The task's state in the block with time `read_at`. If a draw is pending, its round is published at
+    `round_time`.
+    """
 
     view: TaskView
     report: TaskStatusReport
@@ -37,7 +39,7 @@ class Standing:
     round_time: int | None
 
     def waits(self, now: int) -> tuple[str, int | None]:
-        """What comes next at second `now`, in words, and the seconds until then."""
+        """What comes next after second `now`, in words, and the seconds until then."""
         report = self.report
         found = deadlines(report, self.read_at, self.round_time)
         return waiting(found, report.status, report.awaited_round is not None, now)
@@ -45,7 +47,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Line:
-    """An event of the task in words. `time` is its block's."""
+    """An event of the task in words. `time` is the time of its block."""
 
     event: Event
     text: str
@@ -54,8 +56,8 @@ class Line:
 
 @dataclass(frozen=True)
 class News:
-    """What a new block brought: void lines, and new ones. `rewound` is the block after which a re-organisation has
-    voided what it did not repeat; None without one.
+    """What a new block brought: lines that became void, and new lines. If the chain was re-organised,
+    `rewound` is the last block that both branches share; otherwise it is None.
     """
 
     block: Block
@@ -65,8 +67,8 @@ class News:
 
 
 class Following:
-    """Follows a task from its post on. `terms` and `standing` are those of the newest look. Raises ChainError:
-    Reverted (UnknownTask) where there is no such task.
+    """Follows a task from its post on. `terms` and `standing` are from the latest look. Raises ChainError:
+    Reverted (UnknownTask) if there is no such task.
     """
 
     def __init__(self, client: Client, home: Home, task: int) -> None:
@@ -83,15 +85,17 @@ class Following:
         self._words = Words(self)
         self._happened = Happened()
         self._pending: list[Event] = []
-        """Events not told by any look yet, so that a failed look is repeated."""
+        """Events that no successful look has reported yet; the next look includes them."""
         self._rewound: int | None = None
-        """Where the chain was re-organised since the last look that succeeded."""
+        """The lowest block to which the chain was rewound since the last successful look; None without a
+        re-organisation.
+        """
         self._seen = ""
         self.standing: Standing | None = None
 
     def look(self) -> News | None:
-        """What is new; None if the chain has no new block since the last look. Raises ChainError: then the next look
-        tells what this one has not.
+        """What is new; None if the chain has no new block since the last look. Raises ChainError; the next
+        look then reports what this one missed.
         """
         with self._client.connection.view() as block:
             if block.hash == self._seen:
@@ -104,7 +108,7 @@ class Following:
                 before, void = before.rewound(rewound, events)
                 events = own(self.task, self._pending, before.games)
             new = before.new(events)
-            # The words of an event may need those that were mined with it.
+            # The words of an event may depend on other events of the same block.
             self._happened = before.followed_by([Told(event) for event in new])
             try:
                 if self.standing is None or new or rewound is not None:
@@ -135,7 +139,7 @@ class Following:
         return Line(event, text, time)
 
     def _read(self, block: Block) -> Standing:
-        """The task's state; inside of a view."""
+        """Read the task's state. Must be called inside a view."""
         client = self._client
         games = {game: self.calls(game) for game in self._happened.games}
         report = report_of(client, self.task, games, block.time)
@@ -147,10 +151,10 @@ class Following:
             None if awaited is None else client.deployment.beacon.time_of(awaited),
         )
 
-    # ------------------------------------------------------------------ what the words need
+    # ------------------------------------------------------------------ facts that the words need
 
     def who(self, address: str) -> str:
-        """The submitter, the solver, or a short form of the address."""
+        """The account in words: the submitter, the solver, or a short form of the address."""
         view = None if self.standing is None else self.standing.view
         short = f"{address[:8]}…{address[-4:]}"
         if view is not None and address == view.submitter:
@@ -164,11 +168,11 @@ class Following:
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, _task: int) -> int:
-        """q of the task's terms."""
+        """The segments per seat in the task's terms, q."""
         return self.terms.segments_per_verifier
 
     def names(self, _event: Event) -> Names | None:
-        """Names from the task's program, if its bundle is in the home folder."""
+        """Names from the task's program; None if its bundle is not in the home folder."""
         return self._names
 
     @cached_property
@@ -178,7 +182,7 @@ class Following:
             return None
         try:
             return Names(load_bundle(folder).step.program)
-        except BundleError:  # names are for people: without them there are numbers
+        except BundleError:  # names only help people: without them, numbers are shown
             return None
 
     def calls(self, game: int) -> tuple[int, ...]:
@@ -186,5 +190,5 @@ class Following:
         return tuple(int(event.arguments["n"]) for event in self._happened.of_game("CallSelected", game))
 
     def is_split(self, game: int) -> bool:
-        """Whether a game went down to blocks of one sum."""
+        """Whether a game descended to the blocks of a single sum."""
         return bool(self._happened.of_game("Split", game))

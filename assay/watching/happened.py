@@ -1,4 +1,4 @@
-"""The events of a task that were told, and which of them a re-organisation of the chain has made void. Pure."""
+"""The reported events of a task, and which of them a re-organisation of the chain has made void. Pure."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event with its line; empty for one that has none."""
+    """A reported event and its line; the line is empty for events without words."""
 
     event: Event
     text: str = ""
 
     @property
     def key(self) -> Key:
-        """Identifies it wherever its transaction is mined."""
+        """Identifies the event even if its transaction is mined again in another block."""
         event = self.event
         return event.contract, event.name, event.log.transaction, repr(sorted(event.arguments.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What was told so far, in the chain's order."""
+    """The events reported so far, in the chain's order."""
 
     told: tuple[Told, ...] = ()
 
     def rewound(self, block: int, again: Sequence[Event]) -> tuple[Happened, list[Told]]:
-        """Split after a block: events that still stand because they happened again (the same event by the same
-        transaction, in `again`), and void ones.
+        """Split the events after a re-organisation to a block into those that still stand and void ones. An
+        event after that block still stands if the same transaction emitted it again (in `again`).
         """
         repeated = {Told(event).key: event for event in again}
         kept, void = [], []
@@ -46,12 +46,12 @@ class Happened:
         return Happened(tuple(kept)), void
 
     def new(self, events: Sequence[Event]) -> list[Event]:
-        """Those that were not told yet."""
+        """The events that were not reported yet."""
         known = {each.key for each in self.told}
         return [event for event in events if Told(event).key not in known]
 
     def of_game(self, name: str, game: int) -> list[Event]:
-        """The events of a name in a game."""
+        """The events of a game with this name."""
         events = (each.event for each in self.told)
         return [event for event in events if event.name == name and event.arguments["game"] == game]
 
@@ -61,7 +61,7 @@ class Happened:
         return [int(each.event.arguments["game"]) for each in self.told if each.event.name == OPENING]
 
     def followed_by(self, more: Sequence[Told]) -> Happened:
-        """With more that was told after it."""
+        """These events, followed by `more`."""
         return Happened((*self.told, *more))
 
 
@@ -70,7 +70,9 @@ OPENING = "Challenged"
 
 
 def own(task: int, events: Sequence[Event], games: Sequence[int]) -> list[Event]:
-    """The events of a task, and of its games: those that were opened before, and among the events."""
+    """The events of a task and of its games. `games` are those opened earlier; games opened in `events` count
+    too.
+    """
     known, found = set(games), []
     for event in events:
         if event.arguments.get("task") == task:

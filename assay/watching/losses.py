@@ -1,4 +1,6 @@
-"""The metrics of a task's committed segments, as far as its solver serves them and they match its commitment."""
+"""Reads the metrics of a task's committed segments, if the solver serves them and they match the
+commitment.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Metrics that were read after that many re-organisations."""
+    """The metrics that were read, and the number of re-organisations before the reading began."""
 
     rewinds: int
     points: Sequence[Point]
 
 
 class Losses:
-    """Of one task. Only checked values are kept here, and none of an abandoned branch of the chain."""
+    """The checked metrics of one task. Metrics of an abandoned branch of the chain are dropped."""
 
     def __init__(self, client: Client, home: Home, limits: Limits, terms: Terms) -> None:
         self._client, self._home, self._limits, self._terms = client, home, limits, terms
@@ -34,14 +36,14 @@ class Losses:
         self._rewinds = 0
 
     def missing(self, view: TaskView) -> list[int]:
-        """Committed checkpoints whose metrics are to be shown and are missing here."""
+        """Committed checkpoints whose metrics should be shown but are not here yet."""
         if self._tensors == {}:
             return []
         return [i for i in wanted(view.size - 1, self._terms.segments) if i not in self._points]
 
     def reading(self, view: TaskView, checkpoints: Sequence[int]) -> Callable[[], Read]:
-        """What reads the metrics of some checkpoints from the solver's server, in any thread, one at a time. Raises
-        MetricsError, BundleError, ChainError.
+        """A function that reads the metrics of some checkpoints from the solver's server. It may run in any
+        thread, but only one at a time. Raises MetricsError, BundleError, ChainError.
         """
         rewinds = self._rewinds
         return lambda: Read(rewinds, self._read(view, checkpoints))
@@ -59,24 +61,28 @@ class Losses:
         return read_points(base, committed, self._terms, self._tensors, checkpoints, self._limits)
 
     def keep(self, read: Read) -> Sequence[Point]:
-        """Add what was read and checked, except from another branch of the chain. Returns what is new here."""
+        """Add metrics that were read and checked, unless the chain was re-organised since. Returns the new
+        ones.
+        """
         read_now = read.points if read.rewinds == self._rewinds else ()
         kept = [point for point in read_now if point.segment not in self._points]
         self._points |= {point.segment: point for point in kept}
         return kept
 
     def rewind(self) -> None:
-        """The chain was re-organised: what was read may have been of another branch, so all of it is read again."""
+        """The chain was re-organised: drop all metrics, which may belong to an abandoned branch, so that they
+        are read again.
+        """
         self._points = {}
         self._rewinds += 1
 
     @property
     def points(self) -> Sequence[Point]:
-        """All that is here, in the order of the steps."""
+        """All metrics that are here, in the order of the steps."""
         return [self._points[i] for i in sorted(self._points)]
 
     def curve(self, width: int = 40) -> str:
-        """All that is here in one line; empty where there is nothing."""
+        """One line that shows all metrics that are here; empty if there are none."""
         points = self.points
         name = shown_metric(points[-1]) if points else None
         if name is None:

@@ -1,8 +1,8 @@
-"""Metrics from the states that a solver has committed to, read from its server and checked.
+"""Reads metrics from a solver's server, and checks them against the states that the solver committed to.
 
-A server is not trusted: the roots of its checkpoints must make the segment tree on the chain, the roots of a
-checkpoint's tensors must make its state's root, and a metric's bytes must have their tensor's root. The bundle's
-manifest, whose hash is in the terms, says which tensors hold metrics.
+A server is not trusted. The roots of its checkpoints must make the segment tree on the chain, the roots of a
+checkpoint's tensors must make its state's root, and a metric's bytes must have their tensor's root. The
+bundle's manifest, whose hash is in the terms, says which tensors hold metrics.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from protocol.tasks.task import Terms
 ANSWER_SECONDS: Final = 10.0
 """Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
 ENTRY_BYTES: Final = 1_024
-"""Of a tensor in the JSON of a checkpoint, at most: its name has 200, its root 64, eight lengths 80."""
+"""Most bytes of a tensor's entry in a checkpoint's JSON: its name has 200, its root 64, eight lengths 80."""
 _F32: Final = struct.Struct("<f")
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What the chain has of a run: the segment tree over its first `size` checkpoints."""
+    """A run's commitment on the chain: the segment tree over its first `size` checkpoints."""
 
     root: bytes
     size: int
 
 
 def metric_tensors(manifest: Manifest) -> dict[str, int]:
-    """The state's scalars that hold metrics: their numbers by the metrics' names."""
+    """The numbers of the state's scalar tensors that hold metrics, by the metrics' names."""
     return {
         entry.name.removeprefix(METRIC): number
         for number, entry in enumerate(manifest.state)
@@ -54,8 +54,8 @@ def metric_tensors(manifest: Manifest) -> dict[str, int]:
 
 
 def read_manifest(home: Home, terms: Terms, served: Sequence[str | Address], limits: Limits) -> Manifest:
-    """The manifest of a task's bundle, from the home folder, otherwise from its address in the terms or from a
-    `served` copy. Raises MetricsError.
+    """The manifest of a task's bundle: from the home folder, otherwise from its address in the terms,
+    otherwise from a `served` copy. Raises MetricsError.
     """
     kept = home.bundles / terms.bundle_hash.hex() / MANIFEST
     if kept.is_file() and sha256(data := kept.read_bytes()).digest() == terms.bundle_hash:
@@ -85,8 +85,8 @@ def read_points(
     checkpoints: Sequence[int],
     limits: Limits,
 ) -> list[Point]:
-    """The metrics of some checkpoints from the server of a task at `base`. Raises MetricsError for what is not served,
-    or is not what was committed; BundleError where the address must not be asked.
+    """Read the metrics of some checkpoints from a task's server at `base`. Raises MetricsError if they are
+    not served or do not match the commitment, and BundleError if the address may not be asked.
     """
     size = committed.size * HASH_BYTES + len(checkpoints) * terms.state_tensors * ENTRY_BYTES
     seconds = ANSWER_SECONDS + size / LEAST_RATE
@@ -101,7 +101,7 @@ def points_of(
     tensors: Mapping[str, int],
     checkpoints: Sequence[int],
 ) -> list[Point]:
-    """The same of a source that is open. Raises MetricsError, BundleError."""
+    """Like `read_points`, from a source that is already open. Raises MetricsError, BundleError."""
     roots = _roots(source, committed, terms.segments)
     return [_point(source, number, roots[number], terms, tensors) for number in checkpoints]
 
@@ -142,7 +142,7 @@ def _point(source: Source, number: int, root: bytes, terms: Terms, tensors: Mapp
 
 
 def _tensor_roots(said: bytes) -> Iterator[bytes]:
-    """Roots of a checkpoint's tensors, out of a solver's JSON. Raises MetricsError for any other form."""
+    """The roots of a checkpoint's tensors, from a solver's JSON. Raises MetricsError if that is malformed."""
     try:
         for entry in json.loads(said)["tensors"]:
             root = bytes.fromhex(str(entry["root"]).removeprefix("0x"))

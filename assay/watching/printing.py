@@ -1,5 +1,5 @@
-"""What `assay watch` prints: lines for people, one line of JSON each for programs, and on a terminal a last line that
-is rewritten while nothing happens.
+"""The output of `assay watch`: lines for people, or lines of JSON for programs. On a terminal, the last line
+shows the progress and is rewritten.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _DAY: Final = 86_400
 
 
 class Printer:
-    """Prints to a command's output. `terminal`: whether a person looks on; without it nothing is rewritten. Metrics
-    go to `callbacks` too.
+    """Prints to a command's output. `terminal` says whether the output is a terminal; elsewhere nothing is
+    rewritten. Metrics also go to `callbacks`.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Printer:
         self._shown = ""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """One thing that happened, at the chain's `time`; programs get `kind` and `data` too."""
+        """Print an event, at the chain's `time`. Programs also get `kind` and `data`."""
         self._clear()
         self._output.say(text if time is None else f"{clock(time)}  {text}")
         told: Mapping[str, Any] = {"kind": kind, "time": time, "text": text.strip(), **data}
@@ -44,11 +44,11 @@ class Printer:
 
     @property
     def refreshes(self) -> bool:
-        """Whether a line is rewritten."""
+        """Whether the last line is rewritten."""
         return self.terminal
 
     def points(self, points: Sequence[Point]) -> None:
-        """Metrics that were checked. A terminal shows their curve instead."""
+        """Print checked metrics. A terminal shows their curve instead."""
         for point in () if self.terminal else points:
             self.line(
                 "metrics",
@@ -63,18 +63,18 @@ class Printer:
         self._told.tell()
 
     def progress(self, progress: Progress) -> None:
-        """How far the task has come, at the end of what a terminal shows."""
+        """Show the task's progress in the last line of a terminal."""
         self.state(progress.words)
 
     def state(self, text: str) -> None:
-        """What the task waits for now, at the end of what a terminal shows."""
+        """Show what the task waits for now in the last line of a terminal."""
         if self.terminal and text != self._shown:
             self._stream.write(_CLEAR + text)
             self._stream.flush()
             self._shown = text
 
     def end(self) -> None:
-        """Leave only complete lines behind."""
+        """Remove the line that is rewritten, so that only complete lines remain."""
         self._clear()
 
     def _clear(self) -> None:
@@ -85,6 +85,6 @@ class Printer:
 
 
 def clock(time: int) -> str:
-    """A second of the chain's time as this machine's local time, with the date if it is another day."""
+    """A second of the chain's time as local time, with the date if it is a day or more away."""
     at, now = datetime.fromtimestamp(time), datetime.now()
     return at.strftime("%H:%M:%S" if abs((now - at).total_seconds()) < _DAY else "%Y-%m-%d %H:%M:%S")

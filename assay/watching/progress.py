@@ -1,4 +1,4 @@
-"""A task's progress, and who is told of it while it is watched."""
+"""A task's progress, and the interface of a listener that is told of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from assay.watching.curve import Point
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A task's progress. `next` says what it waits for, `seconds_left` how long at most, None where no time runs;
-    `curve` is the loss as a line of blocks, empty where none was read.
+    """A task's progress. `next` says what it waits for, and `seconds_left` for how long at most, None if
+    there is no deadline. `curve` is the loss as a line of blocks, empty if none was read.
     """
 
     task: int
@@ -25,27 +25,27 @@ class Progress:
 
     @property
     def words(self) -> str:
-        """For people, in one line."""
+        """The progress in one line of words."""
         done = f"{self.checkpoints} of {self.segments} segments"
         parts = [f"task {self.task}: {self.status}", done, self.curve, self.next]
         return " · ".join(part for part in parts if part)
 
 
 class Listener(Protocol):
-    """Is told what happens to a task."""
+    """Receives reports of what happens to a task."""
 
     @property
     def refreshes(self) -> bool:
         """Whether it wants the progress each second."""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
-        """One thing that happened, at the chain's `time`; programs get `kind` and `data` too."""
+        """Report an event, at the chain's `time`. Programs also get `kind` and `data`."""
 
     def points(self, points: Sequence[Point]) -> None:
-        """Metrics that were checked, in the order of their steps."""
+        """Report checked metrics, in the order of their steps."""
 
     def progress(self, progress: Progress) -> None:
-        """How far it has come now."""
+        """Report the task's progress."""
 
     def state(self, text: str) -> None:
-        """What is waited for now."""
+        """Report what the task waits for now."""

@@ -1,6 +1,7 @@
-"""Why no solver bids on a task, as far as its submitter can tell: what a solver with default settings would refuse.
+"""Finds out why no solver bids on a task, as far as its submitter can tell: what a solver with default
+settings would refuse.
 
-Solvers decide with their own figures, and tell nobody. The rule is theirs (`protocol.tasks.offers`).
+Actual solvers use their own figures, which nobody else knows, and the same rule (`protocol.tasks.offers`).
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from protocol.tasks.offers import Refusal, decide
 from protocol.tasks.task import Terms
 
 SERVED_SECONDS: Final = 10.0
-"""For the bundle's server to answer."""
+"""Seconds for the bundle's server to answer."""
 NONE: Final = (
     "a solver with default settings would bid: none may be running, or each has other work, or other figures"
 )
 
 
 def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
-    """What a solver with default settings and no other work would refuse now; `[NONE]` where it would bid. A bundle
-    on `this_machine` counts as served where the parties of a development chain share it. Raises ChainError.
+    """The reasons for which a solver with default settings and no other work would refuse the task now;
+    `[NONE]` if it would bid. With `this_machine`, a bundle served on this machine counts as served, as on a
+    development chain. Raises ChainError.
     """
     connection, parameters = client.connection, client.deployment.parameters
     gas = gas_units(Fraction(connection.gas_price), COIN_PRICE)
@@ -44,7 +46,7 @@ def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
 
 
 def _unserved(terms: Terms, this_machine: bool) -> str | None:
-    """The fault of the bundle's address for a stranger who allows no other; None if it is served."""
+    """The reason why a stranger cannot fetch the bundle from its address; None if it can be fetched."""
     limits = replace(Limits(this_machine=this_machine), seconds=SERVED_SECONDS)
     try:
         with closing(open_source(terms.bundle, limits)) as source:

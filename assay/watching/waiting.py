@@ -1,4 +1,6 @@
-"""What a task waits for next, and until when. Pure: a report and the chain's time go in, words come out."""
+"""What a task waits for next, and until when. Pure: takes a report and the chain's time, and returns
+words.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,20 @@ _OVER: Final = {
     "submitted": "nothing is awaited: anyone may settle the task",
     "unpaid": "anyone may close the task",
 }
-"""What can be done when no time runs any more."""
+"""What can be done once no deadline is left, by status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Something that happens, or is due, by second `until` of the chain's time."""
+    """Something that happens or is due by second `until` of the chain's time."""
 
     what: str
     until: int
 
 
 def deadlines(report: TaskStatusReport, read_at: int, round_time: int | None) -> Iterator[Deadline]:
-    """Everything that a task waits for. Its `report` was read at second `read_at`; a pending draw has its round at
-    `round_time`.
+    """Everything that a task waits for. `report` was read at second `read_at`; the round of a pending draw is
+    published at `round_time`.
     """
     status, left = report.status, report.seconds_left
     if left is not None:
@@ -60,7 +62,9 @@ def deadlines(report: TaskStatusReport, read_at: int, round_time: int | None) ->
 
 
 def waiting(found: Iterator[Deadline], status: str, awaits_draw: bool, now: int) -> tuple[str, int | None]:
-    """In words what comes next at second `now`, and the seconds until then, None where no time runs."""
+    """What comes next after second `now`, in words, and the seconds until then; None if there is no
+    deadline.
+    """
     ahead = sorted((each for each in found if each.until >= now), key=lambda each: each.until)
     if ahead:
         left = ahead[0].until - now

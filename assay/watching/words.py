@@ -1,6 +1,6 @@
-"""One plain line for each event of the contracts.
+"""Turns each event of the contracts into one plain line.
 
-Pure: what an event does not say by itself, such as the name of an account, comes from `Told`.
+Pure: facts that the event does not contain, such as an account's name, come from `Told`.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ ENDINGS = {
     Verdict.DROPPED: "its challenger accuses a seat instead",
 }
 JURY_LEVEL = 5
-"""Of the draw of a jury; 0 is that of seats, 1 to 4 that of looks."""
+"""The level of a jury's draw; 0 is that of seats, 1 to 4 are those of looks."""
 
 
 class Told(Protocol):
-    """What is known besides the event."""
+    """Facts that the words need besides the event."""
 
     def who(self, address: str) -> str:
-        """An account, for people."""
+        """An account in words."""
 
     def segments(self, task: int, seat: int) -> Sequence[int]:
-        """Those of a seat or look."""
+        """The segments of a seat or look."""
 
     def segments_per_seat(self, task: int) -> int:
-        """q of the task's terms."""
+        """The segments per seat in the task's terms, q."""
 
     def names(self, event: Event) -> Names | None:
-        """Of the program that the game of an event is about; None where it is not here."""
+        """Names from the program of the event's game; None if the program is not here."""
 
     def calls(self, game: int) -> tuple[int, ...]:
-        """The call instructions that a game went down through."""
+        """The call instructions that a game descended into."""
 
     def is_split(self, game: int) -> bool:
-        """Whether the game came down to blocks of one sum."""
+        """Whether a game descended to the blocks of a single sum."""
 
 
 class Words:
@@ -126,7 +126,7 @@ class Words:
         }
 
     def line(self, event: Event) -> str | None:
-        """What an event means; None for one that only bookkeeping needs."""
+        """The line for an event; None for events that only matter for bookkeeping."""
         text = self._texts.get(event.name)
         return None if text is None else text(event)
 
@@ -142,7 +142,7 @@ class Words:
         return f"a draw of {what} is asked for, by round {told['round']} of the beacon"
 
     def _looked_at(self, event: Event) -> int:
-        """The seat of the first level of looks; higher ones look at looks."""
+        """What a look examines: a seat on the first level, otherwise a look of the level below."""
         look = Look.of(event.arguments["look"])
         return look.looked_at(self._told.segments_per_seat(event.arguments["task"]))
 

@@ -187,7 +187,7 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Number of parallel parts: each captures and compares on the CPU, and four fill the device's queue."""
+    """Number of parallel parts. Each also uses the CPU, to capture and compare; four are enough to fill the device."""
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
@@ -212,7 +212,7 @@ def _command(part: Part, limit: float, dry: bool) -> list[str]:
 def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
     found = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // beside))}
     if part.tests:
-        found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # so that installed plugins make no difference
+        found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # ignore installed plugins
     if dry and part.name.startswith("self_tests:") and launch.present():
         found[launch.INTERPRETED] = "1"
     return found

@@ -107,7 +107,7 @@ def registers() -> list[dict[str, object]]:
 
 
 class _Placed:
-    """Functions that first move their operands to the device: self-tests make them on the CPU."""
+    """Moves operands to the device before each function runs, because self-tests make operands on the CPU."""
 
     def __init__(self, functions: CudaFused, device: torch.device) -> None:
         self._functions, self._device = functions, device

@@ -52,7 +52,7 @@ PROFILED, LONGEST = 3, 40
 PRECISIONS = {"highest": "float32 (highest)", "high": "TF32", "bf16": "bf16 autocast"}
 LARGE = "86M"
 SIZES = {**SHAPES_OF_CPUS, LARGE: gpt.Shape(12, 12, 768, 1024, dropout=0.0)}
-"""The last has the blocks of GPT-2 small, because Python limits the plain steps of smaller models."""
+"""The last has the blocks of GPT-2 small. With smaller models, Python's overhead limits the speed of plain steps."""
 SIZE = "11M"
 GOALS = {SIZE: "0.35x"}
 """Goal for the ratio of an exact step to a plain float32 (`highest`) step on an H200."""
@@ -278,7 +278,7 @@ def _precision(name: str) -> Iterator[None]:
 
 
 def done(device: torch.device, action: Action) -> Action:
-    """The action, followed by waiting until the device is done."""
+    """An action that runs `action` and then waits until the device is done."""
 
     def run() -> None:
         action()

@@ -1,7 +1,7 @@
 """Studies how well lanes train: held-out loss compared with one lane alone and all-reduce, for many exchange
 rules.
 
-`make lanes-study` runs what is missing and writes docs/lanes.json and docs/lanes.md, which says what is left;
-with `--page` it only writes the page. Lanes run their programs (`protocol.lanes`). Other exchange rules, for
-comparison, are plain torch.
+`make lanes-study` runs the missing trainings and writes docs/lanes.json and docs/lanes.md, which lists those
+that remain. With `--page` it only writes the page. Lanes run their programs (`protocol.lanes`). Other exchange
+rules, for comparison, are plain torch.
 """

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
-    """Run what is missing in `kept` and write it after each run, so that a stopped study can resume."""
+    """Run the trainings that `kept` lacks, and write it after each, so that a stopped study can resume."""
     wanted = [run for run in missing(kept) if size in (None, run.size)]
     print(f"{len(kept['runs'])} runs played, {len(wanted)} to play", flush=True)
     # Torch's threads do not survive a fork.

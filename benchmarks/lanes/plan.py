@@ -27,10 +27,10 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 @dataclass(frozen=True)
 class Run:
-    """One training. `rule` says what is exchanged every `inner` steps.
+    """One training. `rule` names what is exchanged after every `inner` steps.
 
-    `lanes`: one of `block` numbers, by the programs; `mean` and `nesterov`: float32 differences; `alone`:
-    nothing; `all-reduce`: the gradients of every step.
+    `lanes`: one number in `block`, by the lanes' programs; `mean` and `nesterov`: float32 differences;
+    `alone`: nothing; `all-reduce`: the gradients of every step.
     """
 
     size: str
@@ -104,7 +104,7 @@ def _screen() -> Iterator[Run]:
 
 
 def _rates() -> Iterator[Run]:
-    """An outer rate above 1, because the mean of a few differences may be too short a step."""
+    """A run with an outer rate above 1, because the mean of a few differences may be too short a step."""
     yield Run("0.1M", "lanes", width=4, inner=5, rate=1.5)
 
 
@@ -124,13 +124,13 @@ def _confirmed(seed: int) -> Iterator[Run]:
 
 
 def _digits() -> Iterator[Run]:
-    """Another kind of model and optimiser, with one seed."""
+    """Runs with another kind of model and optimiser, with one seed."""
     yield Run(DIGITS, "alone", steps=DIGITS_STEPS)
     yield Run(DIGITS, "lanes", width=4, inner=5, block=8, steps=DIGITS_STEPS)
 
 
 def _large() -> Iterator[Run]:
-    """A larger model, with one seed."""
+    """Runs with a larger model, with one seed."""
     yield Run("5M", "alone")
     yield Run("5M", "lanes", width=4, inner=5, block=8)
 

@@ -38,7 +38,7 @@ BEYOND = 10_000.0
 
 @dataclass(frozen=True)
 class Case:
-    """Mbit/s down and up of every lane, None for unlimited links; lane `slow` has a quarter of the speed."""
+    """The lanes' link rates `down` and `up` in Mbit/s, None for unlimited; lane `slow` has a quarter of the speed."""
 
     name: str
     down: Sequence[float] | None = None

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 PIECE = 1 << 11
 """Bytes forwarded at a time: as small as packets, because each piece waits for earlier ones on both links."""
 ON_LINK, UNDER_WAY = 4, 1_024
-"""The most pieces of a connection that wait for a link, and that have passed the links but not arrived."""
+"""Most pieces of a connection that wait for a link, and most that have passed the links but not yet arrived."""
 BURST = 0.005
 """Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
 

@@ -33,7 +33,7 @@ def errors(got: Tensor, true: Tensor) -> Errors:
 
 
 def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
-    """P V where one key, the sink, has value 0 and all others have about 2^-16 of its probability."""
+    """Errors of P V if one key, the sink, has value 0 and all others have about 2^-16 of its probability."""
     g = torch.Generator().manual_seed(0)
     tail = torch.softmax(torch.randn(32, keys - 1, generator=g) * 0.3, dim=-1) * (1 - SINK)
     p = torch.cat([torch.full((32, 1), SINK), tail], dim=1)

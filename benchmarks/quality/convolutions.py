@@ -53,8 +53,8 @@ BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and batches whose gradients are compared."""
 MATTERS = 1e-3
-"""Tensors below this share of the whole gradient's norm count only in the whole. If a normalisation follows a
-scale, the scale's true gradient is 0, and its float32 gradient is noise."""
+"""Tensors below this share of the whole gradient's norm count only in the errors of the whole gradient. For
+example, if a normalisation follows a scale, the scale's true gradient is 0 and its float32 gradient is noise."""
 
 
 @dataclass(frozen=True)

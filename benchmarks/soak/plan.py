@@ -36,7 +36,7 @@ TERMS: Final[dict[str, Any]] = {
     "seat_lock": 15 * TOKEN,
     "bond": 20 * TOKEN,
 }
-"""Three seats, half of which are looked at. No period is waited for: the clock is moved."""
+"""Three seats, each with a look chance of one half. Periods cost no waiting, because the clock is moved."""
 
 
 @dataclass(frozen=True)

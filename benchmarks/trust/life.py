@@ -69,7 +69,7 @@ class Life:
         return Lived(task, len(self._audit.looks(task)), first, last)
 
     def _train(self, task: int) -> None:
-        """Bidding, then training over the whole period: one quarter of the steps per quarter of the time."""
+        """Play the bidding, then the training over its whole period: a quarter of the steps per quarter of the time."""
         market = self._market
 
         def view() -> TaskView:
@@ -91,14 +91,14 @@ class Life:
         return self._tasks.task(task).size > segments
 
     def _seats(self, task: int) -> None:
-        """The first draw, and the seats' replays, which take half of the attest period."""
+        """Play the first draw and the seats' replays, which take half of the attest period."""
         self._draw(task)
         until(lambda: self._audit.audit(task).drawn_at > 0, "the draw of the seats")
         self._attest(self._audit.audit(task).drawn_at)
         until(lambda: all(seat.attested for seat in self._audit.seats(task)), "all seats' attestations")
 
     def _level(self, task: int) -> None:
-        """One draw of looks, and the looks that it picks."""
+        """Play one draw of looks, and the looks that it picks."""
         self._market.replaying.let(0)
         self._draw(task)
         until(lambda: not self._audit.audit(task).pending, "a draw of looks")

@@ -42,8 +42,8 @@ SUBMITTER: Final = "dev:0"
 SOLVER: Final = "dev:1"
 VERIFIERS: Final = tuple(f"dev:{index}" for index in range(10, 20))
 IDLE: Final = tuple(f"dev:{index}" for index in range(20, 45))
-"""Registered with one unit, too little for a seat of these tasks. They are needed because the market requires
-V + J registrations. They could be drawn into a jury, but no jury is called.
+"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the market
+requires V + J registrations. They could be drawn into a jury, but no jury is called.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0

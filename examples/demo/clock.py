@@ -25,7 +25,7 @@ further apart.
 
 
 class Clock:
-    """Reads what each story waits for; prints by `say` how far the clock is moved."""
+    """Moves the clock to the deadlines that the stories wait for, and prints each move with `say`."""
 
     def __init__(self, stage: Stage, ledger: Ledger, say: Callable[[str], None]) -> None:
         self._stage = stage

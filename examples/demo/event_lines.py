@@ -65,7 +65,7 @@ class EventLines:
             if task is not None and text is not None:
                 yield Line(act.time, task, text + (_cost(act) if event.name in PRICED else ""))
 
-    # ------------------------------------------------------------------ what the words need
+    # ------------------------------------------------------------------ data for the lines
 
     def who(self, address: str) -> str:
         """The name of an account, or its address if it has none."""

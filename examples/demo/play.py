@@ -117,7 +117,7 @@ class _Play:
         self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
-        """Start late parties, and note what is not on the chain: metrics, and why a run was refused."""
+        """Start late parties, and record data that is not on the chain: metrics, and why a run was refused."""
         task, name = self._task(story), self._stage.process(story)
         if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
@@ -150,7 +150,7 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """What the honest seat gets back in the accomplice's story, once it has everything; None before."""
+        """The amounts that the honest seat got back in the accomplice's story; None until it has all of them."""
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:

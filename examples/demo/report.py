@@ -67,9 +67,9 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """The bond that an account without a conviction had in a task, how it was returned, and what it was paid.
+    """For an account whose challenge convicted nobody: its bond, the outcome of the challenge, and its pay.
 
-    None until all of this has happened.
+    None until the account has been paid.
     """
 
     def own(name: str, party: str = "challenger") -> list[Event]:

@@ -54,7 +54,7 @@ SILENT_TERMS = {
 """The silent verifier takes no seat with a larger lock than this one."""
 
 SEAT_TERMS = {
-    # One seat with every segment. Only its verifier covers the lock, and takes no lower fee.
+    # One seat with every segment. Only its verifier has a stake that covers the lock, and accepts no lower fee.
     "verifiers": 1,
     "segments_per_verifier": 8,
     "audit_fee": 3 * TOKEN,
@@ -73,7 +73,7 @@ neither takes a seat.
 """
 
 STAMPED_TERMS = {
-    # One seat, and one look at it. Only their two accounts cover the lock, and take no lower fee.
+    # One seat, and one look at it. Only these two accounts have stakes that cover the lock, and accept no lower fee.
     "verifiers": 1,
     "segments_per_verifier": 1,
     "audit_fee": 5 * TOKEN,
@@ -82,7 +82,7 @@ STAMPED_TERMS = {
 }
 
 WITHHELD_TERMS = {
-    # Two seats and a jury. Only their accounts cover the lock, and take no lower fee.
+    # Two seats and a jury. Only their accounts have stakes that cover the lock, and accept no lower fee.
     "verifiers": 2,
     "segments_per_verifier": 4,
     "audit_fee": 6 * TOKEN,

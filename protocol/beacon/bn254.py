@@ -1,17 +1,18 @@
-"""BLS signatures on BN254 as drand's `bls-bn254-unchained-on-g1` makes them, and what their checking contract is
-given.
+"""BLS signatures on BN254 by drand's scheme `bls-bn254-unchained-on-g1`, and hints for the contract that
+checks them.
 
-A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A signature
-is secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order: x1, x0, y1, y0,
-where x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
+A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A
+signature is secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order:
+x1, x0, y1, y0, where x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
 
-Mapping to the curve needs inverses and square roots. They are expensive for the EVM to find and cheap to check, so a
-caller hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
+Mapping to the curve needs inverses and square roots. They are expensive for the EVM to compute but cheap to
+check, so the caller passes them as `hints`. They are unique; contracts/src/libraries/SvdW.sol explains why.
 
-Signatures are checked by the contract (`word` of contracts/src/DrandBeacon.sol), whose chain has precompiled
-pairings.
+Nothing here checks signatures: the contract does (`word` of contracts/src/DrandBeacon.sol), with its chain's
+pairing precompile.
 
-Anyone who can time it learns the secret: only development chains' beacons sign with this.
+Signing is not constant-time, so its timing reveals the secret: only beacons of development chains sign with
+this.
 """
 
 from __future__ import annotations
@@ -48,17 +49,21 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """The values that turn one mapping to the curve into multiplications, for field element u; all below P.
+    """The inverse and roots with which one mapping of a field element u to the curve needs only
+    multiplications.
 
-    The roots have the parity of u. They are unique, and so are the hints of a message.
+    All are below P. The roots have the parity of u, so they are unique, and so are the hints of a message.
     """
 
     inverse: int
-    """inv0(1 - 16 u^4), 0 of 0."""
+    """inv0(1 - 16 u^4): the inverse modulo P, and 0 for 0."""
     root: int
-    """The square root of g(x1) if it has one, else of -g(x1): as P = 3 mod 4, exactly one of the two does."""
+    """The square root of g(x1) if it has one, else of -g(x1). Because P = 3 mod 4, exactly one of them has a
+    root.
+    """
     other: int
-    """0 if g(x1) is a square, otherwise the square root of g(x2) or g(x3): then exactly one of the two has one."""
+    """0 if g(x1) is a square, else the square root of g(x2) or g(x3). Then exactly one of these has a root.
+    """
 
 
 Hints = tuple[MapHints, MapHints]
@@ -78,7 +83,7 @@ def word(signature: bytes) -> bytes:
 
 
 def public_key(secret: int) -> bytes:
-    """Return the key of a secret from 1 to ORDER - 1."""
+    """Return the public key of a secret from 1 to ORDER - 1."""
     x, y = curve.normalize(curve.multiply(curve.G2, _checked_secret(secret)))
     return b"".join(int(part).to_bytes(32, "big") for part in (*reversed(x.coeffs), *reversed(y.coeffs)))
 
@@ -90,7 +95,9 @@ def sign(secret: int, message: bytes) -> bytes:
 
 
 def expand_message(message: bytes, length: int, dst: bytes) -> bytes:
-    """RFC 9380's expand_message_xmd (section 5.3.1) with keccak256: `length` uniform bytes, at most 8,160."""
+    """Expand a message to `length` uniform bytes, at most 8,160: RFC 9380's expand_message_xmd with
+    keccak256.
+    """
     suffix = dst + bytes([len(dst)])
     first = keccak(bytes(KECCAK_BLOCK) + message + length.to_bytes(2, "big") + b"\0" + suffix)
     blocks = [keccak(first + b"\1" + suffix)]
@@ -101,20 +108,20 @@ def expand_message(message: bytes, length: int, dst: bytes) -> bytes:
 
 
 def hash_to_field(message: bytes) -> tuple[int, int]:
-    """Return the two field elements of a message: 48 bytes each, reduced (section 5.2)."""
+    """Return the two field elements of a message, each reduced from 48 bytes (RFC 9380, section 5.2)."""
     uniform = expand_message(message, 96, DST)
     return int.from_bytes(uniform[:48], "big") % P, int.from_bytes(uniform[48:], "big") % P
 
 
 def hash_to_point(message: bytes) -> Point:
-    """Return the point of G1 that a message hashes to (section 3; the cofactor is 1)."""
+    """Return the point of G1 to which a message hashes (RFC 9380, section 3; the cofactor is 1)."""
     first, second = (_projective(map_to_point(u)) for u in hash_to_field(message))
     x, y = curve.normalize(curve.add(first, second))
     return Point(int(x), int(y))
 
 
 def map_to_point(u: int) -> Point:
-    """Map a field element to the curve, Shallue and van de Woestijne's way (section 6.6.1)."""
+    """Map a field element to the curve by Shallue and van de Woestijne's method (RFC 9380, section 6.6.1)."""
     x1, x2, x3 = candidates(u)
     hint = map_hints(u)
     if hint.root**2 % P == _g(x1):
@@ -123,7 +130,7 @@ def map_to_point(u: int) -> Point:
 
 
 def candidates(u: int) -> tuple[int, int, int]:
-    """Return x1, x2, x3 of a field element: the first of which g is a square is the point's x."""
+    """Return x1, x2, x3 of a field element. The point's x is the first of them whose g is a square."""
     square = _C1 * u * u
     inverse = _inv0(u)
     slope = u * (1 - square) * inverse * _C3
@@ -132,7 +139,7 @@ def candidates(u: int) -> tuple[int, int, int]:
 
 
 def hints(message: bytes) -> Hints:
-    """Return what DrandBeacon asks for to check a signature of this message."""
+    """Return the hints that DrandBeacon needs to check a signature of this message."""
     first, second = hash_to_field(message)
     return map_hints(first), map_hints(second)
 
@@ -160,7 +167,7 @@ def _inv0(u: int) -> int:
 
 
 def _root(square: int, u: int) -> int | None:
-    """The square root with the parity of u, or None: P = 3 mod 4."""
+    """The square root with the parity of u, or None if there is none. Uses P = 3 mod 4."""
     root = pow(square, (P + 1) // 4, P)
     if root * root % P != square % P:
         return None

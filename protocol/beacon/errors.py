@@ -12,15 +12,15 @@ class BeaconError(AssayError):
 
 
 class NetworkError(BeaconError):
-    """No network of that name, or a table that does not have the form of networks.toml."""
+    """No network has that name, or a table does not have the form of networks.toml."""
 
 
 class NoSuchRound(BeaconError):
-    """A time before the network's first round, or a number that no round has."""
+    """The time is before the network's first round, or no round has that number."""
 
 
 class NoRelay(BeaconError):
-    """No relay has given a valid signature of the round. `failures` names each relay, and what was wrong."""
+    """No relay has given a valid signature of the round. `failures` has each relay with its fault."""
 
     exit_code = ExitCode.RETRY
 

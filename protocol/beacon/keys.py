@@ -1,5 +1,5 @@
-"""The signing key of the beacon that `assay beacon` runs: it follows from the key of an account, which the account's
-file keeps.
+"""The signing key of the beacon that `assay beacon` runs. It is derived from an account's key, so the
+account's key file is enough.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ _TAG: Final = b"assay beacon 1"
 
 
 def secret_of(account_key: bytes) -> int:
-    """The secret scalar of the account with this private key of 32 bytes: HMAC-SHA-512 modulo the group's order, whose
-    254 bits the 512 cover evenly. Nobody learns the account's key from it.
+    """The secret scalar for the account with this private key of 32 bytes: HMAC-SHA-512 reduced to the range
+    1 to ORDER - 1. The hash has 512 bits and the order 254, so the result is close to uniform. It does not
+    reveal the account's key.
     """
     return int.from_bytes(hmac.digest(account_key, _TAG, sha512), "big") % (ORDER - 1) + 1

@@ -1,4 +1,4 @@
-"""The beacon networks that the package knows (`networks.toml`), and those in files of the operator's own."""
+"""The beacon networks that the package knows (`networks.toml`), and those in an operator's own files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _an_address(text: str) -> str:
 
 
 Relay = Annotated[str, AfterValidator(_an_address)]
-"""Address of an HTTP server in drand's form, http or https."""
+"""Address of an HTTP server with drand's API, http or https."""
 
 
 class _Entry(Network):
@@ -35,12 +35,12 @@ class _Entry(Network):
 
 
 def load_network(source: str) -> Network:
-    """The network of a name in the table, or in a TOML file, its table [network]. Raises NetworkError."""
+    """The network with a name in the table, or the table [network] of a TOML file. Raises NetworkError."""
     return Network.model_validate(_entry(source).model_dump(exclude={"relays"}))
 
 
 def default_relays(network: Network) -> tuple[str, ...]:
-    """The relays that the table names for a network; none for an unknown one."""
+    """The relays that the table names for a network; none if the network is unknown."""
     for name in _read(TABLE):
         entry = _entry(name)
         if entry.chain_hash == network.chain_hash:
@@ -94,5 +94,5 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 DEVELOPMENT: Final = load_network("development")
-"""Whether its key is that of dev:0, which everybody has."""
+"""The network of development chains. Its key is derived from that of dev:0, which everybody has."""
 EVMNET: Final = load_network("evmnet")

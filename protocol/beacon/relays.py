@@ -1,8 +1,8 @@
-"""Reading a round from a beacon's relays: all are asked at once, the first valid signature wins.
+"""Reading a round from a beacon's relays. All are asked at once, and the first valid signature is used.
 
-Relays are not trusted: an answer counts only if the network's key has signed the requested round, which the beacon's
-contract checks (`is_signed`, decision 144). A relay that lies, stalls, trickles or answers with another round costs
-at most `patience`.
+Relays are not trusted: an answer counts only if the beacon's contract confirms that the network's key has
+signed the requested round (`is_signed`, decision 144). A relay that lies, stalls, trickles or answers with
+another round costs at most `patience` seconds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from protocol.node.http_client import BadAnswer, HttpClient
 PATIENCE: Final = 10.0
 """Seconds for the whole exchange with a relay."""
 MAX_ANSWER: Final = 1 << 12
-"""Bytes; drand's answers have 260."""
+"""Most bytes of an answer; drand's have 260."""
 
 
 IsSigned = Callable[[int, bytes], bool]
-"""Whether these 64 bytes are the network's signature of a round."""
+"""Whether 64 bytes are the network's signature of a round, by its number."""
 
 
 class _Answer(BaseModel):
-    """The part of a relay's answer that is read; the word that it also gives follows from the signature."""
+    """The fields of a relay's answer that are read. The round's word is left out, because it follows from the
+    signature.
+    """
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -55,8 +57,8 @@ class Relays:
         self._patience = patience
 
     def signature(self, number: int) -> bytes:
-        """The signature of a round, 64 bytes, checked. Raises NoRelay, which says what was wrong with each relay's
-        answer, NoSuchRound for a number that no round has, and what `is_signed` raises.
+        """The checked signature of a round, 64 bytes. Raises NoRelay, which tells what was wrong with each
+        relay's answer, NoSuchRound if no round has that number, and what `is_signed` raises.
         """
         self.network.time_of(number)
         return loops.run(self._first_valid(number))
@@ -77,7 +79,7 @@ class Relays:
         raise NoRelay(number, failures)
 
     async def _valid(self, relay: Address, number: int) -> tuple[Address, bytes | str]:
-        """A relay's valid signature, or what is wrong with its answer."""
+        """A relay's valid signature, or the fault of its answer in words."""
         data = bytearray()
         try:
             async with asyncio.timeout(self._patience), HttpClient() as client:
@@ -93,7 +95,7 @@ class Relays:
         if answer.round != number:
             return relay, f"round {answer.round}"
         signature = bytes.fromhex(answer.signature)
-        # In a thread: the chain is asked meanwhile, and the others' answers are to be read, and not to time out.
+        # In a thread, because this asks the chain, and meanwhile the other answers must be read in time.
         if not await asyncio.to_thread(self._is_signed, number, signature):
             return relay, "a signature that is not the network's"
         return relay, signature

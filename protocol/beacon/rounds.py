@@ -14,12 +14,12 @@ from protocol.beacon.errors import NoSuchRound
 
 SCHEME: Final = "bls-bn254-unchained-on-g1"
 LAST_ROUND: Final = 2**64 - 1
-"""A round's number is a u64 in the signed message."""
+"""The signed message has the round's number as a u64."""
 
 
 class Network(BaseModel):
-    """One beacon network. `public_key` is hex of 128 bytes, a point of G2 as x1, x0, y1, y0; `genesis_seed` hex of 32
-    bytes, of use in the chain hash alone.
+    """One beacon network. `public_key` is hex of 128 bytes, a point of G2 as x1, x0, y1, y0; `genesis_seed`
+    is hex of 32 bytes, used only in the chain hash.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -38,8 +38,8 @@ class Network(BaseModel):
 
     @property
     def chain_hash(self) -> str:
-        """Hex of 32 bytes that names the network in addresses: drand's `Info.Hash`, SHA-256 of period (u32), genesis
-        time (i64), key, seed and name, numbers big-endian.
+        """The hash that names the network in URLs, as hex of 32 bytes: drand's `Info.Hash`, the SHA-256 of
+        period (u32), genesis time (i64), key, seed and name, with big-endian numbers.
         """
         numbers = self.period.to_bytes(4, "big") + self.genesis_time.to_bytes(8, "big")
         rest = self.key + bytes.fromhex(self.genesis_seed) + self.beacon_id.encode()
@@ -57,7 +57,7 @@ class Network(BaseModel):
         return (time - self.genesis_time) // self.period + 1
 
     def time_of(self, number: int) -> int:
-        """When a round is published. Raises NoSuchRound for a number that no round has."""
+        """The time when a round is published. Raises NoSuchRound if no round has that number."""
         if not 1 <= number <= LAST_ROUND:
             raise NoSuchRound(
                 f"round of beacon {self.beacon_id}",

@@ -1,7 +1,8 @@
-"""A beacon network's HTTP server: paths, answers and statuses of drand's relays (github.com/drand/http-relay).
+"""A beacon network's HTTP server, with the paths, answers and statuses of drand's relays
+(github.com/drand/http-relay).
 
-It signs a round that is requested and due by `now`, and keeps only a few signatures. Version 2's answers omit the
-word, which is the signature's hash.
+It signs a round when it is requested, if it is due, and caches a few thousand signatures. Answers of version
+2 omit the round's word, which is the signature's hash.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.errors import AssayError
 
 KEPT: Final = 4_096
-"""Number of signatures kept, because all parties ask for the same rounds. 64 bytes each, 8 ms to make."""
+"""Number of cached signatures, because all parties ask for the same rounds. Each has 64 bytes and takes 8 ms
+to make.
+"""
 NEWEST: Final = 0
 """drand's number for the newest round."""
 
@@ -27,11 +30,12 @@ Number = Annotated[str, PathParameter(pattern=r"^([0-9]{1,20}|latest)$")]
 
 
 def application(network: Network, secret: int, now: Callable[[], int]) -> FastAPI:
-    """Serve the rounds that `secret` signs. `now` is the network's time in seconds; it may raise AssayError, which is
-    answered with 503.
+    """An app that serves the rounds that `secret` signs. `now` is the network's time in seconds; if it raises
+    AssayError, the answer is 503.
 
-    GET /info, /public/<round or latest>, /chains, the same below /<chain hash>, and version 2 below
-    /v2/chains/<chain hash>: info, rounds/<round or latest>. A later round: 425, another network: 400.
+    Version 1: GET /chains, and /info and /public/<round or latest>, also below /<chain hash>. Version 2: GET
+    /v2/chains, and info and rounds/<round or latest> below /v2/chains/<chain hash>. The answer is 425 for a
+    future round, and 400 for another network.
     """
     api = FastAPI(title="Assay beacon", openapi_url=None, docs_url=None, redoc_url=None)
     known = network.chain_hash
@@ -91,7 +95,7 @@ def application(network: Network, secret: int, now: Callable[[], int]) -> FastAP
 
 
 def _info(network: Network) -> dict[str, Any]:
-    """Version 1's description of a network."""
+    """The description of a network in version 1."""
     return {
         "public_key": network.public_key,
         "period": network.period,
@@ -109,7 +113,7 @@ def _require_same(chain: str, known: str) -> None:
 
 
 def _newest(network: Network, now: Callable[[], int]) -> int:
-    """Number of the newest round; 0 before the first."""
+    """Number of the newest round; 0 before the first round."""
     try:
         time = now()
     except AssayError as error:

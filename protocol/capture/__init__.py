@@ -1,22 +1,22 @@
 """`capture`: turns a submitter's own torch code into a program that anyone can run without that code.
 
-The code runs once, on fake tensors. Every operation it performs is lowered to library functions and primitives;
-otherwise the capture fails with one error that lists everything that cannot be lowered. Each stage imports only those
-above it:
+The code runs once, on fake tensors. Every operation it performs is lowered to library functions and
+primitives; otherwise the capture fails with one error that lists everything that cannot be lowered. Each
+stage imports only those above it:
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations
-    expansion    operations without a rule, written by those that have one
-    analysis     the role of every contraction in the graph, and so its bits
+    expansion    operations without a rule, rewritten as operations that have one
+    analysis     the role of every contraction, which sets its bits; the ranges of integers
     lowering     the graph as instructions, by one rule per operation (`lowering.ops`)
     optimisers   the update of the parameters as instructions, learning rates as tables; phases of a step
     assembly     batch draw, micro-batches, lowered graph and update as one step program
     result       the step program with all the tensors that it runs on
     preflight    the step traced again, and compared with torch on a few batches
 
-`pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions. All share
-`errors`, `types` (torch's types and a program's) and `streams` (of random numbers). The module `checks` of a stage
-holds what the stage refuses, with the message and the remedy that the submitter reads.
+`pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions.
+All share `errors`, `types` (torch's types and a program's) and `streams` (of random numbers). The module
+`checks` of each stage holds its refusals, with the messages and remedies that the submitter reads.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ from protocol.errors import AssayError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do instead.
+    """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do
+    instead.
 
-    If the problem is an exception, its `cause`, then `traceback` tells the place: the submitter's own frames, as Python
-    prints them.
+    If an exception is the `cause`, `traceback` shows where it was raised: the submitter's own frames, as
+    Python prints them.
     """
 
     what: str
@@ -64,7 +65,7 @@ class Problems:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Keep the problems of a `CaptureError` raised inside, and continue."""
+        """Add the problems of a `CaptureError` raised in the `with` block, and continue."""
         try:
             yield
         except CaptureError as error:

@@ -70,32 +70,34 @@ def capture(
     """Capture one training step of `model`.
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
-    (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32
-    scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program; integers arrive as int64,
-    halves as f32. Rows are drawn with replacement. With `replacement=False` they are drawn as by a `DataLoader` with
-    `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that do not fill a batch. `optimizer`
-    is any `torch.optim.Optimizer` over the model's parameters (`optimisers`); its rates, or those of `scheduler`,
-    become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
-    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with `clip_norm`, the norm before
-    clipping is the metric `grad_norm`. `bits` replaces rows of the contraction table, by role (`analysis.roles`), as in
-    {"vocabulary": (13, 13)}. Buffers that the step writes are part of the state; frozen parameters, parameters that the
-    loss does not reach and other buffers become constants.
+    (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a
+    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program;
+    integers arrive as int64, half-precision floats as f32. Rows are drawn with replacement. With
+    `replacement=False` they are drawn as by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in
+    a new order, dropping the rows that do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over
+    the model's parameters (`optimisers`); its rates, or those of `scheduler`, become a table of `steps`
+    entries. `clip_norm` and `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and
+    `clip_grad_value_` do, in this order; with `clip_norm`, the norm before clipping is the metric
+    `grad_norm`. `bits` replaces rows of the contraction table, by role (`analysis.roles`), as in
+    {"vocabulary": (13, 13)}. Buffers that the step writes are part of the state; frozen parameters,
+    parameters that the loss does not reach and other buffers become constants.
 
-    With `micro_batches` the batch is divided into that many equal parts, each a unit with its own forward and backward
-    pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow the units in order
-    (`assembly.micro_batches`). This needs memory for the activations of one unit only, and up to that many processes
-    can share a step.
+    With `micro_batches` the batch is divided into that many equal parts, each a unit with its own forward and
+    backward pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow
+    the units in order (`assembly.micro_batches`). This needs memory for the activations of one unit only, and
+    up to that many processes can share a step.
 
-    The state has loss and metrics of the last step; with `history` also those of that many of the last steps, which
-    `step_program.history(state)` returns as a table.
+    The state has the loss and metrics of the last step. With `history`, it also has those of the last
+    `history` steps; `step_program.history(state)` returns them as a table.
 
-    `resume` is the final state of an earlier task with the same model and kind of optimiser: training continues from
-    its parameters, written buffers and optimiser state. Steps and rates count from 0 again, so `scheduler` gives the
-    rates from here on; the task needs another seed, or it draws the same batches.
+    `resume` is the final state of an earlier task with the same model and kind of optimiser: training
+    continues from its parameters, written buffers and optimiser state. Steps and rates count from 0 again, so
+    `scheduler` gives the rates of the new task. The new task needs another seed, otherwise it draws the same
+    batches.
 
-    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`); without it, a step that
-    varies is captured in its first form. Model and objective are left unchanged. Raises one `CaptureError` with every
-    reason.
+    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`). Without it, a
+    step that varies is captured as it was first traced. Model and objective are left unchanged. Raises one
+    `CaptureError` with every reason.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
     told = _Options(
@@ -119,12 +121,12 @@ def capture_phases(
     resume: State | None = None,
     preflight: bool = True,
 ) -> CapturedStep:
-    """Capture a training step that updates parts of `model` one after the other, such as a discriminator and then a
-    generator, or a head and, from a certain step on, the rest.
+    """Capture a training step that updates parts of `model` one after the other: for example a discriminator
+    and then a generator, or first only a head and, from a certain step on, also the rest.
 
-    In each step the `phases` run one after the other, all on the same rows, and each sees the changes made by those
-    before it. A phase that does not act in a step is still computed, since a program has no branches, but changes
-    nothing. The preflight compares each phase separately. Everything else is as in `capture`.
+    In each step the `phases` run one after the other, all on the same rows, and each sees the changes made by
+    earlier phases. A phase that does not act in a step is still computed, since a program has no branches,
+    but changes nothing. The preflight compares each phase separately. Everything else is as in `capture`.
     """
     require_counts(steps=steps)
     require_phases(phases, steps)
@@ -139,7 +141,7 @@ def capture_phases(
 
 @dataclass(frozen=True)
 class _Options:
-    """The options, besides model, phases and dataset."""
+    """The options of `capture`, except model, phases and dataset."""
 
     drawing: Drawing
     steps: int
@@ -151,7 +153,9 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Data:
-    """The committed dataset and an example of a batch, None if counts are refused; and whether the model is refused."""
+    """The committed dataset, an example batch (None if counts or dataset are refused), and whether the model
+    is refused.
+    """
 
     committed: Mapping[str, Tensor]
     batch: Mapping[str, Tensor] | None
@@ -206,7 +210,7 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
 
 
 def _examined(model: nn.Module, dataset: Any, told: _Options, problems: Problems) -> _Data:
-    """The data; adds to `problems` everything refused in counts, data and model."""
+    """Examine counts, dataset and model. Adds everything refused to `problems`."""
     drawing = told.drawing
     with problems.collected():
         require_counts(batch_size=drawing.batch_size, steps=told.steps, micro_batches=drawing.micro_batches)
@@ -237,7 +241,7 @@ def _all_traced(
     kept: Sequence[PythonState],
     problems: Problems,
 ) -> list[TracedStep | None]:
-    """The traced graph of each phase, in operations that have rules; None if it cannot be traced."""
+    """The traced graph of each phase, expanded into operations that have rules; None if tracing failed."""
     found: list[TracedStep | None] = []
     for phase, before in zip(phases, kept, strict=True):
         step = None
@@ -275,7 +279,7 @@ def _updates(
     told: _Options,
     problems: Problems,
 ) -> tuple[list[Update | None], list[list[Tensor]]]:
-    """The update of each phase, None if it is refused, and its tables of rates."""
+    """The update of each phase (None if it is refused), and the tables of learning rates of each phase."""
     updates: list[Update | None] = []
     tables: list[list[Tensor]] = []
     steps_refused = not (type(told.steps) is int and 1 <= told.steps < 2**31)
@@ -300,8 +304,8 @@ def _updates(
 
 
 def _training(model: nn.Module, phase: Phase) -> AbstractContextManager[None]:
-    """A phase trains the parameters its optimiser holds; the single unnamed phase of `capture` must hold all trainable
-    ones.
+    """A context in which only the parameters of the phase's optimiser are trainable. It freezes nothing for
+    the unnamed phase of `capture`, whose optimiser must hold all trainable parameters.
     """
     return training_only(model, phase.optimizer) if phase.name else nullcontext()
 
@@ -346,7 +350,9 @@ def _traced_again(
     before: PythonState,
     taken: Collection[str],
 ) -> list[Problem]:
-    """Reasons why the step may vary: another trace, with other learning rates, differs, or Python's values change."""
+    """Trace the step again, with other learning rates. Returns a problem for each Python value that the step
+    changes, or else for the first difference between the traces.
+    """
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
     try:
@@ -367,9 +373,7 @@ def _traced(
     problems: Problems,
     taken: Collection[str],
 ) -> TracedStep | None:
-    """The traced step. If tracing fails, adds to `problems` the reason, and the operations without a rule met until
-    then.
-    """
+    """The traced step. If tracing fails, adds the reason and the operations without a rule to `problems`."""
     assert data.batch is not None
     try:
         return trace_step(model, objective, data.batch, model_refused=data.model_refused, taken=taken)

@@ -26,7 +26,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Coverage:
-    """One ATen operation of the submitter's step: what it became, and how often."""
+    """One ATen operation of the submitter's step: what it was lowered to, and how often."""
 
     operation: str
     became: str
@@ -35,8 +35,9 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Report:
-    """Results of the preflight: the largest relative errors over all batches compared, relative to torch's float32, or
-    to its float64 if that was requested; NaN if a tensor is not finite.
+    """Results of the preflight: the largest relative errors over all compared batches; NaN if a tensor is not
+    finite. The reference is torch's float32, or its float64 for batches on which the step is too far from
+    float32.
 
     `notes` are for the submitter, such as tensors whose difference is explained by precision.
     """
@@ -49,11 +50,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """The original objects that a step was captured from, in their earlier state, to train it by torch too
-    (`preflight.following`).
+    """The submitter's objects that a step was captured from, in the state they had then.
+    `preflight.following` trains them in torch.
 
-    `draws` describes for each phase how its random numbers are drawn, by the name of their node in its `traced` graph.
-    A step that is `resumed` starts from another task's state, not from the model's.
+    `draws` describes for each phase how its random numbers are drawn, by the name of their node in its
+    `traced` graph. A step that is `resumed` starts from another task's state, not from the model's.
     """
 
     model: nn.Module
@@ -79,7 +80,7 @@ class CapturedStep:
     notes: tuple[str, ...] = ()
     """Notes for the submitter: parameters that no step changes, differences that precision explains."""
     preflight: Report | None = None
-    """How close the step came to torch; None if it was not compared."""
+    """How close the step is to torch; None if it was not compared."""
     origin: Origin | None = field(default=None, repr=False, compare=False)
     """The submitter's own objects, only on the submitter's machine; None unless `capture` made the step."""
 
@@ -103,8 +104,8 @@ class CapturedStep:
         return Interpreter(kernels(self.step_program.program, self.hints), fuse=fusions)
 
     def initial_state(self, seed: int) -> dict[str, Tensor]:
-        """The state before the first step: the captured model's weights, a zero optimiser state, and `seed`, 64 bits,
-        as the key of all random numbers. Raises `ValueError` for a seed of more bits.
+        """The state before the first step: a copy of `initial`, with `seed` as the key of all random numbers.
+        Raises `ValueError` unless the seed is an unsigned integer of 64 bits.
         """
         if not 0 <= seed < 2**64:
             raise ValueError(f"expected a seed of 64 bits, got {seed}")
@@ -131,12 +132,14 @@ class LoadError(AssayError):
 
 
 def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str, ...]:
-    """Copy the parameters and buffers of a trained state into a model, by their names in the model that was captured.
+    """Copy the parameters and buffers of a trained state into a model, by their names in the model that was
+    captured.
 
-    `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns the names of
-    parameters that the state lacks because training did not change them: frozen ones, and those that the loss did not
-    reach. Raises `LoadError` if a tensor has another shape, or if the state has nothing of the model; with `strict`
-    also if the state lacks a parameter, has a tensor that the model lacks, or has one that would be rounded.
+    `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns
+    the names of parameters that the state lacks because training did not change them: frozen ones, and those
+    that the loss did not reach. Raises `LoadError` if a tensor has another shape, or if the state has no
+    parameter of the model. With `strict`, also raises it if the state lacks a parameter, has a tensor that
+    the model lacks, or has a tensor that would be rounded.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
@@ -200,7 +203,7 @@ def _unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _in_model(name: str, own: Mapping[str, Tensor]) -> str:
-    """The name, in a model without wrappers, of a tensor from a model that may have them."""
+    """A tensor's name in a model without wrappers (`own`), from its name in a model with wrappers."""
     name = _plain(name)
     while name not in own and name.startswith("module."):
         name = name.removeprefix("module.")

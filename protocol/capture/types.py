@@ -1,7 +1,7 @@
-"""The one table of which program type holds a torch type, the limits that follow from it, and conversions.
+"""The only table from torch types to program types, the limits that follow from it, and conversions.
 
-A program has five of the types below (`protocol.numerics.types`). torch insists on int64 for labels and indices; a
-program holds them as i32, and `fits` tells whether it can.
+Tensors of models and datasets have four of a program's types (`protocol.numerics.types`). torch insists on
+int64 for labels and indices; a program holds them as i32, and `fits` tells whether they fit.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def fits(t: Tensor) -> bool:
 
 
 def stored_as(dtype: torch.dtype) -> torch.dtype:
-    """The torch type in which a tensor's elements are committed, by its type."""
+    """The torch type in which the elements of a tensor of type `dtype` are committed."""
     return torch.int32 if dtype is torch.int64 else dtype
 
 

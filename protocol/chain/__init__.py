@@ -1,8 +1,9 @@
-"""The typed client of the contracts: a development chain, deployment, accounts, reading, sending, following events.
+"""The typed client of the contracts: a development chain, deployment, accounts, reading, sending, following
+events.
 
-Edge code: everything that talks to a chain is here, and nothing that decides a move (that is `protocol.dispute`).
-Import the modules themselves, because web3 takes most of a second to load. `client.connect` is the entry point;
-`devnet`, `deploy`, `accounts`, `events` and `game_view` are further ones; `errors` holds what they raise.
+Edge code: all code that talks to a chain is here. Moves are decided elsewhere (`protocol.dispute`). Import
+its modules one by one, because web3 takes most of a second to load. The main entry point is `client.connect`;
+others are `devnet`, `deploy`, `accounts`, `events` and `game_view`. `errors` has the errors that they raise.
 """
 
 from protocol.chain.late_keyfiles import put_off

@@ -1,7 +1,7 @@
 """Compiled contracts: their ABI and code, and encoding by function name.
 
-They are data of this package, `contracts/*.json`: scripts/contract_data.py writes them after forge, and the wheel holds
-them. Encoding and decoding are eth-abi's; nothing here talks to a chain.
+The data are the package's `contracts/*.json`, which scripts/contract_data.py writes from forge's artifacts
+and the wheel includes. eth-abi encodes and decodes; nothing here talks to a chain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from protocol.chain.errors import ArtifactMissing
 from protocol.chain.values import decode_values
 
 DATA: Final = Path(__file__).parent / "contracts"
-"""Where the package's contract data is."""
+"""Folder of the package's contract data."""
 
 
 Places = tuple[tuple[tuple[int, int], ...], ...]
@@ -43,7 +43,7 @@ class Contract:
     runtime: bytes = b""
     """The code on a chain, with zeros for the immutables."""
     immutables: Places = ()
-    """Start and length in `runtime` of each place of each immutable."""
+    """For each immutable, the start and length in `runtime` of every place where it is inserted."""
 
     @cached_property
     def _functions(self) -> dict[str, ABIFunction]:
@@ -59,13 +59,13 @@ class Contract:
         return {event_abi_to_log_topic(entry): entry for entry in self.abi if entry["type"] == "event"}
 
     def encode(self, function: str, arguments: Sequence[Any]) -> bytes:
-        """Call data. Raises eth-abi's EncodingError when the arguments do not fit."""
+        """The call data of a function. Raises eth-abi's EncodingError if the arguments do not fit."""
         entry = self._functions[function]
         return function_abi_to_4byte_selector(entry) + encode(get_abi_input_types(entry), list(arguments))
 
     def arguments(self, data: bytes) -> dict[str, Any]:
-        """The arguments in call data of a function, by its parameters' names. Raises eth-abi's DecodingError,
-        KeyError.
+        """The arguments in call data, by parameter name. Raises eth-abi's DecodingError, and KeyError for an
+        unknown function.
         """
         entry = self._selectors[data[:4]]
         values = decode_values(get_abi_input_types(entry), data[4:])

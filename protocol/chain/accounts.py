@@ -1,7 +1,8 @@
-"""Accounts: encrypted key files under the home folder (`keystores`), and the development keys of a development chain.
+"""Accounts: encrypted key files under the home folder (`keystores`), and the development keys of a
+development chain.
 
 A key is never an argument, an environment variable or a plain file. `dev:<index>` names a key of the
-well-known mnemonic and is refused on any chain but 31337, for everybody has these keys.
+well-known mnemonic and is refused on any chain but 31337, because everybody has these keys.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 DEVELOPMENT_CHAIN: Final = 31337
 DEVELOPMENT_ACCOUNTS: Final = 53
 MNEMONIC: Final = "test test test test test test test test test test test junk"
-"""Of anvil and hardhat alike; published, so worth nothing on any other chain."""
+"""The default mnemonic of anvil and hardhat. It is public, so never use it on another chain."""
 
 _DEVELOPMENT = re.compile(r"dev:(\d{1,3})")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An account under the home folder. `address` is None where its key file is damaged."""
+    """An account under the home folder. `address` is None if its key file is damaged or names none."""
 
     name: str
     address: str | None
@@ -135,8 +136,8 @@ def save_account(name: str, account: LocalAccount, password: str) -> None:
 
 
 def export_account(name: str, file: Path, password: PasswordSource, new: PasswordSource | None) -> str:
-    """Write an account's key file to a new file, under a `new` password if one is wanted; its address. Raises
-    AccountError, also where there is a file.
+    """Write an account's key to a new key file, under the password from `new` if given, otherwise under its
+    present password. Returns the address. Raises AccountError, also if the file exists.
     """
     if file.exists() or file.is_symlink():
         raise _not_overwritten(file)
@@ -157,8 +158,8 @@ def export_account(name: str, file: Path, password: PasswordSource, new: Passwor
 
 
 def change_password(name: str, password: PasswordSource, new: PasswordSource) -> str:
-    """Encrypt an account's key under a new password, in one step: a wrong old one changes nothing; its address.
-    Raises AccountError.
+    """Encrypt an account's key under a new password, and return its address. A wrong old password changes
+    nothing. Raises AccountError.
     """
     account, _ = _open(name, password)
     chosen = new.choose(f"New password for account {name}: ")

@@ -1,7 +1,7 @@
-"""The forms of a node's answers, by method (Ethereum's JSON-RPC specification), as far as they are read.
+"""Schemas for a node's answers, by JSON-RPC method. They cover only the fields that are read.
 
-An overloaded gateway answers with null, and a broken one with anything. The check on arrival treats both as a node
-that did not answer, so that no later code must handle them.
+An overloaded gateway may answer null, and a broken one anything. Each answer is checked on arrival, and an
+invalid answer counts as no answer, so that later code need not handle it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ FORMS: Final[dict[str, TypeAdapter[Any]]] = {
 
 
 def require_form(method: str, result: Any) -> None:
-    """Raises NotAnAnswer for a result of another form than the method's; methods without a form accept any."""
+    """Raise NotAnAnswer unless a result fits the method's schema. A method without a schema accepts any
+    result.
+    """
     form = FORMS.get(method)
     if form is None:
         return

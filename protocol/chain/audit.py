@@ -13,22 +13,26 @@ from protocol.chain.views import NOBODY, AuditView, JuryView, Offer, PendingDraw
 
 
 class Audit(BoundContract):
-    """Every write raises Reverted with the board's own error when it is out of order, early or late."""
+    """The audit board. A write that is out of order, early or late raises Reverted with the board's own
+    error.
+    """
 
     def register(self, level: int, offer: Offer) -> Receipt:
-        """Lock the stake of 2^level units, level 15 at most, and be drawn for tasks posted from now on."""
+        """Lock a stake of 2^level units (level at most 15), to be drawn for tasks that are posted from now
+        on.
+        """
         return self.write("register", level, astuple(offer))
 
     def resign(self) -> Receipt:
-        """Take no part in draws that are requested from now on."""
+        """Leave the draws that are requested from now on."""
         return self.write("resign")
 
     def leave(self) -> Receipt:
-        """After the unbonding period of a resignation, without a seat: free the stake."""
+        """Free the stake of a resigned account, once the unbonding period is over and it has no seat."""
         return self.write("quit")
 
     def resume(self) -> Receipt:
-        """After a silence, or a lost lock: refill the stake from the free balance, and be drawn again."""
+        """End a suspension: refill the stake from the free balance, to be drawn again."""
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
@@ -36,8 +40,8 @@ class Audit(BoundContract):
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:
-        """End the looks of a task, and a jury that one of them requested, whose draw was not executed within the
-        stall period after its round.
+        """Cancel a draw of a task's looks, or of a jury that a look requested, which was not executed within
+        the stall period after its round. This ends the task's looks and the jury.
         """
         return self.write("lapse", task)
 
@@ -48,30 +52,31 @@ class Audit(BoundContract):
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
-        """Attest that the seat's segments were replayed, are as committed or challenged, and that the result is held.
-        The digest covers all replayed states (audit.md section 4); the other word is the keccak256 of its salt.
-        Both have 32 bytes. A look attests the same of its one segment, with its number instead of the seat's. A juror
-        attests, with its number, that it has the item (`protocol.dispute.juries`).
+        """Attest that the account replayed the seat's segments, challenged any that differ from the
+        commitment, and has the result. `digest` covers all replayed states (audit.md section 4); `salt_hash`
+        is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is its number, and it attests its
+        one segment. For a juror, `seat` is its number, and it attests that it has the item
+        (`protocol.dispute.juries`).
         """
         return self.write("attest", task, seat, digest, salt_hash)
 
     def attestation(self, task: int, seat: int, block: BlockId = "latest") -> bytes | None:
-        """What the board keeps of a seat's attestation (`protocol.dispute.keys.attestation_word`); None where it keeps
-        none.
+        """The word that the board stores for a seat's attestation (`protocol.dispute.keys.attestation_word`);
+        None if the seat has not attested.
         """
         word = bytes(self.read("attestationOf", task, seat, block=block))
         return word if any(word) else None
 
     def release(self, task: int, seat: int) -> Receipt:
-        """Free the account that sits in a seat, look or jury of a task that is over."""
+        """Release the account of a seat, look or juror of a finished task, so that it can be drawn again."""
         return self.write_once("release", task, seat)
 
     def registered(self) -> int:
-        """Registrations that have not resigned; a task can be posted only while there is one."""
+        """Number of registrations that have not resigned. Posting a task requires at least one."""
         return int(self.read("registered"))
 
     def registration(self, account: str, block: BlockId = "latest") -> Registration | None:
-        """An account's registration, until it has left; None without one."""
+        """An account's registration; None if it has none or has left."""
         found = Registration.from_abi(self.read("registrationOf", account, block=block))
         return None if found.account == NOBODY else found
 
@@ -80,7 +85,9 @@ class Audit(BoundContract):
         return AuditView.from_abi(self.read("auditOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: fetch what `audit`, `seats` and `looks` tell of each task in few requests."""
+        """Prefetch the results of `audit`, `seats` and `looks` for some tasks in few requests. Only inside a
+        view.
+        """
         for function in ("auditOf", "seatsOf", "looksOf"):
             self.ask_ahead(function, *([task] for task in tasks))
 
@@ -90,25 +97,25 @@ class Audit(BoundContract):
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
     def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
-        """One seat, look or juror of a task: empty before its draw, and for a number that does not exist."""
+        """One seat, look or juror of a task. Empty before its draw, and if the number does not exist."""
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
     def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
-        """A task's looks that accounts were drawn for, by ascending number, without those that were given up."""
+        """A task's looks for which an account was drawn, by ascending number. Those given up are left out."""
         numbers, found = self.read_all("looksOf", task, block=block)
         return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
 
     def jury(self, task: int, block: BlockId = "latest") -> JuryView | None:
-        """The jury that judges a claim of the task; None without one."""
+        """The jury that judges a claim of the task; None if there is none."""
         return JuryView.from_abi(self.read_all("juryOf", task, block=block))
 
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a seat, in its order; of a look its one segment. Raises Reverted before the task's first
-        draw.
+        """The segments of a seat, in order, or the one segment of a look. Raises Reverted before the task's
+        first draw.
         """
         return [int(segment) for segment in self.read("segmentsOf", task, seat)]
 
     def first_draw(self) -> PendingDraw | None:
-        """The first draw of the queue, the only one that can be executed; None without one."""
+        """The first draw in the queue, the only one that can be executed; None if the queue is empty."""
         found = PendingDraw(*self.read("firstDraw"))
         return found if found.task else None

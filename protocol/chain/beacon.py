@@ -12,15 +12,15 @@ from protocol.chain.receipts import Receipt
 
 
 class Beacon(BoundContract):
-    """What the contracts know of the beacon's rounds; `Deployment.beacon` has the network."""
+    """The contract that checks the beacon's signatures. `Deployment.beacon` is its network."""
 
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
-        """Prove that the beacon works with a published round, higher than any shown before."""
+        """Prove that the beacon works, by a published round that is higher than any shown before."""
         return self.write_once("show", number, signature, hints)
 
     def is_signed_round(self, number: int, signature: bytes) -> bool:
-        """Whether the contract accepts 64 bytes as the network's signature of a round, published or not. Raises
-        ChainError.
+        """Whether the contract accepts `signature` (64 bytes) as the network's signature of a round, whether
+        the round is published or not. Raises ChainError.
         """
         try:
             self.read("word", number, signature, hints(round_message(number)))
@@ -29,12 +29,12 @@ class Beacon(BoundContract):
         return True
 
     def latest(self) -> int:
-        """The highest round that was shown; 0 if none was."""
+        """Number of the highest round that was shown; 0 if none was."""
         return int(self.read("latest"))
 
 
 def network_of(chain_id: int) -> Network:
-    """The default network of a deployment: evmnet; on a development chain its own."""
+    """The default network of a deployment: the development network on a development chain, else evmnet."""
     return DEVELOPMENT if chain_id == DEVELOPMENT_CHAIN else EVMNET
 
 

@@ -1,4 +1,4 @@
-"""Blocks as the client needs them: naming, reading, and writing one into a call."""
+"""Blocks: their fields, and how a call names a block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BlockId = int | str
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the client needs of a block. `time` is in seconds since 1970, `base_fee` in wei."""
+    """The fields of a block that the client reads. `time` is in seconds since 1970, `base_fee` in wei."""
 
     number: int
     hash: str
@@ -22,7 +22,7 @@ class Block:
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Block:
-        """From a block's fields in a node's JSON."""
+        """Parse a block in a node's JSON."""
         return cls(
             number_of(fields["number"]),
             fields["hash"],
@@ -41,10 +41,10 @@ def block_tag(block: BlockId) -> Any:
 
 
 def is_one(block: BlockId) -> bool:
-    """Whether it is one block, which a node may not have yet, and not a tag."""
+    """Whether `block` is a number or a hash and not a tag. A node may not have such a block yet."""
     return isinstance(block, int) or block.startswith("0x")
 
 
 def number_of(value: Any) -> int:
-    """A number as a node writes it."""
+    """Parse a hexadecimal number in a node's JSON."""
     return int(str(value), 16)

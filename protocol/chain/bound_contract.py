@@ -1,4 +1,6 @@
-"""What the typed contracts share: a contract at an address, read through a connection, written through a sender."""
+"""Base of the typed contracts: a contract at an address, read through a connection and written through a
+sender.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from protocol.chain.transactions import Sender, Sent
 
 
 class BoundContract:
-    """One contract. Without a sender it can only be read."""
+    """A contract at an address. Without a sender it can only be read."""
 
     def __init__(
         self, contract: Contract, address: str, connection: Connection, sender: Sender | None
@@ -39,15 +41,15 @@ class BoundContract:
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
-        """Inside of a view of the connection: fetch what a view function returns for several lists of arguments in
-        few requests. Raises RpcUnavailable.
+        """Prefetch the results of a view function for several lists of arguments in few requests. Only inside
+        a view of the connection. Raises RpcUnavailable.
         """
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
-        """Send a call with `value` wei and wait for its receipt. Without an `intent` the call is a new one, unless a
-        command that was cut short sent the same call: then that transaction is waited for. Raises AccountError
-        without a sender, and what `Sender.send` raises.
+        """Send a call with `value` wei and wait for its receipt. Without an `intent` the call is a new one,
+        unless an interrupted command sent the same call: then this waits for that transaction. Raises
+        AccountError without a sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:
@@ -57,7 +59,9 @@ class BoundContract:
             return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
-        """The intent of such a call whose outcome nobody saw, mined or not; None without one."""
+        """The intent of the same call from an interrupted command that did not see its outcome; None if there
+        is none.
+        """
         return (
             None
             if self._idempotency is None
@@ -69,7 +73,8 @@ class BoundContract:
         return self.write(function, *arguments, intent=self._intent(function, arguments, about), value=value)
 
     def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
-        """Several calls, each a function and its arguments, like `write_once` together, without waiting for a block.
+        """Send several calls, each a function and its arguments, like `write_once`, but without waiting for a
+        block.
 
         Raises AccountError, and what `Sender.hand_over` raises.
         """
@@ -77,7 +82,9 @@ class BoundContract:
         return sender.hand_over([(self._call(*call), self._intent(*call, about)) for call in calls])
 
     def is_signed(self, function: str, *arguments: Any, about: str = "") -> bool:
-        """Whether such a `write_once` was signed before and is, or may be, mined: then nothing new is sent for it."""
+        """Whether this `write_once` call has a transaction that is or may be mined. If so, a repeat sends
+        nothing new.
+        """
         return self.sender is not None and bool(
             self.sender.journal.of_intent(self._intent(function, arguments, about))
         )
@@ -104,7 +111,7 @@ class BoundContract:
         return f"{self.address}:{function}:{about}:{digest}"
 
     def events(self, receipt: Receipt) -> list[Event]:
-        """The events of this contract in a receipt, in its order."""
+        """The events of this contract in a receipt, in order."""
         return receipt.events(self.contract, self.address)
 
     def event(self, receipt: Receipt, name: str) -> Event:

@@ -1,4 +1,6 @@
-"""What is known of a chain by its id: block time, fee market, depth of re-organisations, finality (`chains.toml`)."""
+"""Properties of a chain by its id: block time, fee market, depth of re-organisations, finality
+(`chains.toml`).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from protocol.node.home import Home
 TABLE: Final = Path(__file__).with_name("chains.toml")
 
 Finality = Literal["latest", "safe", "finalized"] | Annotated[int, Field(ge=0)]
-"""Finality: a tag of the node, or a number of blocks behind its head."""
+"""Which block counts as final: a tag of the node, or a number of blocks behind its head."""
 
 
 class Chain(BaseModel):
-    """One entry of the table. `block_time` is in seconds, None where it must be measured; `reorg_depth` is in
+    """One entry of the table. `block_time` is in seconds, None if it must be measured; `reorg_depth` is in
     blocks.
     """
 
@@ -32,7 +34,9 @@ class Chain(BaseModel):
 
 
 def chain_of(chain_id: int) -> Chain:
-    """The chain's entry in the home folder's table or the package's, otherwise the default. Raises ChainTableError."""
+    """The chain's entry in the home folder's table, else in the package's, else the default. Raises
+    ChainTableError.
+    """
     own = Home.find().root / TABLE.name
     entries = _read(TABLE) | (_read(own) if own.is_file() else {})
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """The contracts of one deployment, seen from one account, or from none (then it only reads)."""
+    """The contracts of one deployment, for one account. Without an account, it can only read."""
 
     def __init__(
         self, connection: Connection, deployment: Deployment, sender: Sender | None, *, shared: bool = False
@@ -56,8 +56,8 @@ class Client:
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
     def for_deployment(self, deployment: Deployment) -> Client:
-        """Another deployment's contracts on the same chain, through the same connection and account: one journal has
-        the nonces of both. It is closed with this client. Raises WrongChain, DeploymentError.
+        """A client of another deployment on the same chain. It shares the connection, the account and its
+        journal, and is closed with this client. Raises WrongChain, DeploymentError.
         """
         self.connection.require_chain(deployment.chain_id)
         require_alive(deployment, self.connection)
@@ -65,7 +65,7 @@ class Client:
 
     @property
     def address(self) -> str:
-        """The account that sends; the zero address without one."""
+        """The address of the account that sends; the zero address without an account."""
         return self.sender.address if self.sender is not None else "0x" + "00" * 20
 
     @property
@@ -76,7 +76,7 @@ class Client:
 
     @property
     def inclusion(self) -> float:
-        """Seconds that a transaction of the account takes until its receipt: two blocks at least."""
+        """Seconds from sending a transaction of the account to its receipt; at least two blocks."""
         taken = Inclusion() if self.sender is None else self.sender.inclusion
         return taken.seconds(self.connection.block_time)
 
@@ -85,8 +85,8 @@ class Client:
         return self.connection.block().time
 
     def tokens(self, account: str | None = None) -> tuple[int, int]:
-        """An account's tokens, by default this one's, in the vault and outside of it, at one block that is not older
-        than any seen before.
+        """An account's free tokens in the vault, and its tokens outside the vault; by default this account's.
+        Both are read at one block, which is not older than any seen before.
         """
         block, owner = self.connection.block().number, account or self.address
         return self.vault.free(owner, block), self.token.balance_of(owner, block)
@@ -97,27 +97,27 @@ class Client:
         return receipt.block <= final and self.connection.stands(receipt.block, receipt.block_hash)
 
     def is_over_for_good(self, task: int) -> bool:
-        """Whether the task was over in a block that is final."""
+        """Whether the task was already over at the newest final block."""
         try:
             return self.market.task(task, self.connection.final_block()).status.is_over
         except Reverted:  # not even posted at that block
             return False
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """The outcomes of this account's transactions so far (`Sender.outcomes`)."""
+        """The present outcomes of this account's transactions (`Sender.outcomes`)."""
         assert self.sender is not None, "who sent them has an account"
         return self.sender.outcomes(sent)
 
     def tend(self) -> None:
-        """Resend this account's transactions that the chain or the node has lost. However often it is called, it asks
-        once a block at most.
+        """Resend this account's transactions that the chain or the node has lost. It may be called often: it
+        limits its requests (`Sender.tend`).
         """
         if self.sender is not None:
             self.sender.tend()
 
     def fund(self, amount: int) -> list[Receipt]:
-        """Bring the account's free balance in the vault to at least `amount`, from its tokens; receipts of
-        what was sent.
+        """Deposit tokens of the account until its free balance in the vault is at least `amount`. Returns the
+        receipts of the transactions that this took.
         """
         missing = amount - self.tokens()[0]
         if missing <= 0:
@@ -134,7 +134,9 @@ class Client:
         password_file: Path | None = None,
         sending: Sending | None = None,
     ) -> Client:
-        """A client of another account through the same connection; close it before this one. Raises as `connect`."""
+        """A client of another account through the same connection; close it before this one. Raises what
+        `connect` raises.
+        """
         return Client(
             self.connection,
             self.deployment,
@@ -167,11 +169,11 @@ def connect(
     sending: Sending | None = None,
     finality: Finality | None = None,
 ) -> Client:
-    """A client of the chain behind `urls`, of one node or several. `deployment` is by default the file of the node's
-    chain; `account` as `open_account` takes it.
+    """A client of a chain, through the node or nodes at `urls`. `deployment` is by default the deployment
+    file of the chain; `account` is a name for `open_account`, or an opened account.
 
-    Transactions that an earlier process left in the journal are resent first. Raises RpcUnavailable, WrongChain,
-    DeploymentError, AccountError.
+    Transactions that an earlier process left in the journal are resent first. Raises RpcUnavailable,
+    WrongChain, DeploymentError, AccountError.
     """
     connection = Connection(urls, finality=finality)
     if not isinstance(deployment, Deployment):

@@ -1,8 +1,8 @@
-"""Priority commitments with their bonds, and what a conviction pays to seats
+"""Priority commitments, their bonds, and payments to seats after a conviction
 (contracts/src/interfaces/ICommitments.sol).
 
-The game opens a commitment (`Game.challenge`); after a conviction it is opened here. A seat is its number, or
-`NO_SEAT` (protocol.dispute.keys).
+`Game.challenge` opens a commitment; after a conviction `Commitments.open_late` does. An argument `seat` is
+the number of a seat, or `NO_SEAT` (protocol.dispute.keys).
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ from protocol.chain.receipts import Receipt
 
 
 class Commitments(BoundContract):
-    """Every write raises Reverted with the contract's own error when it is out of order, early or late. Amounts are
-    token units.
+    """The commitments contract. A write that is out of order, early or late raises Reverted with the
+    contract's own error. Amounts are token units.
     """
 
     def bond(self, task: int, seat: int) -> int:
-        """What a commitment of the sender would lock now: more for those without a seat while many are held."""
+        """The bond that a commitment of the sender would lock now. It grows while the task holds many bonds,
+        but not for a seat's first commitment.
+        """
         return int(self.read("bondOf", task, seat, self._sender("bondOf").address))
 
     def commit(self, task: int, seat: int, commitment: bytes) -> Receipt:
-        """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond. `seat` is one of the
-        sender's own.
+        """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond. `seat` is
+        one of the sender's seats, or `NO_SEAT`.
         """
         return self.write_once("commit", task, seat, commitment)
 
     def committing(self, task: int, seat: int, commitment: bytes) -> bool:
-        """Whether the commitment was sent before and not refused: its bond is locked, or about to be."""
+        """Whether the commitment was sent before and not refused. If so, the bond is or will be locked."""
         return self.is_signed("commit", task, seat, commitment)
 
     def open_late(self, task: int, segment: int, salt: bytes, seat: int) -> Receipt:
-        """After the task's conviction, within the opening period: take the bond back, and with a seat that has the
-        segment its cost and fee.
+        """Open a commitment after the task's conviction, within the opening period. The bond is returned; a
+        seat that has the segment is also paid the cost of a game and its fee.
         """
         return self.write_once("openLate", task, segment, salt, seat)
 
@@ -41,17 +43,23 @@ class Commitments(BoundContract):
         return self.write_once("forfeit", challenger, commitment)
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
-        """After the conviction: pay the seat's account cost and fee for its game on a segment of the seat."""
+        """After a conviction: pay a seat's account the cost of a game and its fee, because it played `game`
+        on one of the seat's segments or on none yet.
+        """
         return self.write_once("compensate", task, seat, game)
 
     def pay_fee(self, task: int, seat: int) -> Receipt:
-        """After the conviction: pay the fee of an attested seat without the convicted segment."""
+        """After a conviction: pay the fee of an attested seat that does not have the convicted segment."""
         return self.write_once("payFee", task, seat)
 
     def claims_until(self, task: int) -> int:
-        """Last second, since 1970, in which the convicted stake pays seats. Raises Reverted without a conviction."""
+        """Last second, since 1970, at which seats can claim from the convicted stake. Raises Reverted without
+        a conviction.
+        """
         return int(self.read("claimsUntil", task))
 
     def held(self, task: int) -> int:
-        """Bonds of the task: of commitments neither opened late nor forfeited, and of games not dismissed."""
+        """Number of the task's bonds: those of commitments that are neither opened late nor forfeited, and
+        those of games that are not dismissed.
+        """
         return int(self.read("held", task))

@@ -1,8 +1,9 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing; reads of one block also where a node says that it has no such
-block, because it may lag behind the last one that answered. `broadcast` is the only write and is never retried here:
-`transactions` decides with the journal whether to send again.
+Reads are retried, because asking twice changes nothing. Reads at a given block are retried even if a node
+says that it does not have the block, because the node may lag behind the one that answered before.
+`broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
+send again.
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ from protocol.chain.rpc import Nodes, Query
 
 TIMEOUT_SECONDS: Final = 20.0
 WAITS: Final = (0.1, 0.2, 0.4, 0.8)
-"""Seconds before each further attempt: a node that restarts is back, a wrong URL is reported within seconds."""
+"""Seconds before each further attempt: a restarting node gets time, but a wrong URL is reported within
+seconds.
+"""
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
-"""Seconds before each further look at a head that has gone back: several unequal nodes may share one address."""
+"""Seconds before each further look at a head that has gone back: nodes at different heights may share an
+address.
+"""
 
 BLOCKS: Final = 8
-"""Number of blocks, enough for a median that no single gap of the chain's clock moves."""
+"""Number of block intervals whose median is the measured block time: one unusual interval does not matter."""
 
 BATCH: Final = 100
-"""Questions in one request: public nodes take 100 to 1,000."""
+"""Most questions in one request: public nodes accept 100 to 1,000."""
 
 Answer = TypeVar("Answer")
 
@@ -46,15 +51,15 @@ class _Pinned(threading.local):
     def __init__(self) -> None:
         self.block: Block | None = None
         self.told_of = ""
-        """The block's hash."""
+        """Hash of the block that `told` is about."""
         self.told: dict[Any, Any] = {}
 
 
 class Connection:
-    """One chain, by the URL of a node or of several. Nothing is asked before it is needed.
+    """A chain, reached through one or more nodes. No request is sent before it is needed.
 
-    Another chain behind one of the URLs, from the start or after an outage, raises WrongChain unless another node
-    serves the first one. `finality` takes the place of the chain's own (`chains.toml`).
+    If a node serves another chain, from the start or after an outage, requests raise WrongChain, unless
+    another node serves the right one. `finality` overrides the chain's own (`chains.toml`).
     """
 
     def __init__(
@@ -66,11 +71,11 @@ class Connection:
         self._highest = 0
         """Number of the newest block that any node has shown."""
         self.latest: Block | None = None
-        """The newest block as last read, without asking."""
+        """The newest block as of the last read; None before it."""
 
     @property
     def url(self) -> str:
-        """The node that is asked first."""
+        """URL of the node that is asked first."""
         return self._nodes.url
 
     @property
@@ -80,17 +85,17 @@ class Connection:
 
     @property
     def genesis(self) -> str:
-        """Hash of block 0: tells one development chain from the next, which has the same id."""
+        """Hash of block 0. It tells development chains apart, because they share an id."""
         return self._retried(self._nodes.identity).genesis
 
     @cached_property
     def chain(self) -> Chain:
-        """What is known of the chain by its id."""
+        """The chain's properties from the table (`chains`)."""
         return chain_of(self.chain_id)
 
     @cached_property
     def block_time(self) -> float:
-        """Seconds between two blocks: the table's; for an unknown chain, the median of the newest ones."""
+        """Seconds between two blocks: from the table, otherwise the median of the newest intervals."""
         if self.chain.block_time is not None:
             return self.chain.block_time
         newest = self.block().number
@@ -99,7 +104,7 @@ class Connection:
 
     @property
     def newest(self) -> int:
-        """Number of the newest block that was seen, without asking; 0 before the first."""
+        """Number of the newest block that was seen; 0 before the first. Sends no request."""
         return self._highest
 
     @property
@@ -119,7 +124,7 @@ class Connection:
     def request(
         self, method: str, *parameters: Any, label: str = "", attempts: int = ATTEMPTS, refusals: bool = False
     ) -> Any:
-        """Result of a JSON-RPC request that only reads. With `refusals`, refused requests are also repeated.
+        """Result of a JSON-RPC request that only reads. With `refusals`, refused requests are retried too.
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
@@ -129,14 +134,17 @@ class Connection:
         )
 
     def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """Results of several reading requests, sent together; Reverted or RpcRefused in place of a failed one.
+        """Results of several requests that only read, sent together. A failed request has Reverted or
+        RpcRefused instead.
 
         Raises RpcUnavailable.
         """
         return self._retried(lambda: self._nodes.ask_all(queries)) if queries else []
 
     def broadcast(self, raws: Sequence[bytes]) -> list[str | ChainError]:
-        """Send signed transactions to all nodes, once: for each its hash, or RpcUnavailable, RpcRefused, WrongChain."""
+        """Send signed transactions to all nodes, once. Returns for each its hash, or RpcUnavailable,
+        RpcRefused or WrongChain.
+        """
         return self._nodes.broadcast(["0x" + raw.hex() for raw in raws])
 
     def call(
@@ -177,7 +185,7 @@ class Connection:
         value: int = 0,
         label: str,
     ) -> bytes:
-        """Bytes that a call returns; without `to`, `data` is run as creation code."""
+        """Bytes that a call returns. Without `to`, the node runs `data` as creation code."""
         block = self._pinned_to(block)
         query = _call(to, data)
         if value:
@@ -200,8 +208,9 @@ class Connection:
         *lists: Sequence[Any],
         block: BlockId = "latest",
     ) -> None:
-        """Inside of a `view`: fetch a function's values for several lists of arguments, `BATCH` per request, so that
-        the later calls send no request. Refused ones are left to these calls. Raises RpcUnavailable.
+        """Prefetch a function's values for several lists of arguments, `BATCH` per request, so that later
+        calls need no request. Only inside a `view`. A refused call is not kept, so it is asked again later.
+        Raises RpcUnavailable.
         """
         assert self.is_viewing, "answers are kept for one block"
         block, told = self._pinned_to(block), self._pinned.told
@@ -218,7 +227,7 @@ class Connection:
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
 
-        The latest one is never older than what was seen before, unless repeated looks say so: then the chain was
+        The latest block is never older than one seen before, unless repeated reads say so: then the chain was
         re-organised to a shorter one.
         """
         pinned = self._pinned.block
@@ -250,9 +259,10 @@ class Connection:
 
     @contextmanager
     def view(self, at: BlockId = "latest") -> Iterator[Block]:
-        """The newest block, or the one `at`. While the context lasts, this thread's calls of the latest state all
-        read at its hash, so that their results fit together. Answers from an earlier view of this block are reused.
-        Nothing is sent from within. Raises RpcRefused if no node has the block, as do the calls if its state is gone.
+        """The newest block, or the one `at`. While the context lasts, this thread's calls of the latest state
+        all read at its hash, so that their results fit together. Answers from an earlier view of this block
+        are reused. Send no transactions inside. Raises RpcRefused if no node has the block; so do the calls
+        if its state is gone.
         """
         pinned, block = self._pinned, self.block(at)
         if pinned.told_of != block.hash:
@@ -265,22 +275,24 @@ class Connection:
 
     @property
     def is_viewing(self) -> bool:
-        """Whether this thread is inside of a `view`."""
+        """Whether this thread is inside a `view`."""
         return self._pinned.block is not None
 
     def final_block(self) -> int:
-        """Number of the newest final block; 0, the first one, before any other is final."""
+        """Number of the newest final block; 0 if no later block is final yet."""
         finality = self.chain.finality if self._finality is None else self._finality
         if isinstance(finality, int):
             return max(0, self.block().number - finality)
         return self._told(finality, lambda: self.block(finality).number)
 
     def stands(self, number: int, block_hash: str) -> bool:
-        """Whether a block is the chain's block at its height now."""
+        """Whether the chain still has this block at its height."""
         return number <= self.block().number and self.block(number).hash == block_hash
 
     def code(self, address: str, block: BlockId = "latest") -> bytes:
-        """Code at an address, empty where there is no contract. Raises RpcRefused for a block whose state is gone."""
+        """Code at an address; empty if there is no contract. Raises RpcRefused for a block whose state is
+        gone.
+        """
         return _bytes(self.request("eth_getCode", address, block_tag(block)))
 
     def balance(self, address: str) -> int:
@@ -294,7 +306,7 @@ class Connection:
         )
 
     def has_nonce(self, number: int, address: str, nonce: int) -> bool:
-        """Whether the account's transaction with this nonce is in a block."""
+        """Whether block `number` has the account's transaction with this nonce."""
         block = self.request("eth_getBlockByNumber", hex(number), True)
         found = [] if block is None else block["transactions"]
         return any(
@@ -302,7 +314,7 @@ class Connection:
         )
 
     def receipt(self, transaction: str) -> dict[str, Any] | None:
-        """Receipt of a mined transaction, None while it is not mined, or where the node is behind."""
+        """Receipt of a mined transaction; None if it is not mined yet, or the node lags."""
         return self.receipts([transaction])[0]
 
     def receipts(self, transactions: Sequence[str]) -> list[dict[str, Any] | None]:
@@ -317,7 +329,7 @@ class Connection:
         return transaction in self.known([transaction])
 
     def known(self, transactions: Sequence[str]) -> set[str]:
-        """Those of some transactions that the node has, mined or waiting, in one request."""
+        """The transactions among these that the node has, mined or waiting. Sends one request."""
         found = self._of_each("eth_getTransactionByHash", transactions)
         return {hash_ for hash_, answer in zip(transactions, found, strict=True) if answer is not None}
 
@@ -330,12 +342,12 @@ class Connection:
         return answers
 
     def _pinned_to(self, block: BlockId) -> BlockId:
-        """The hash of the view's block, if the latest block is meant."""
+        """The hash of the view's block, if `block` means that block; otherwise `block`."""
         pinned = self._pinned.block
         return pinned.hash if pinned is not None and block in ("latest", pinned.number) else block
 
     def _told(self, what: Any, ask: Callable[[], Answer]) -> Answer:
-        """The answer at the view's block, fetched once; outside of a view it is fetched each time."""
+        """The answer at the view's block, fetched once. Outside a view it is fetched each time."""
         if not self.is_viewing:
             return ask()
         told = self._pinned.told
@@ -359,7 +371,7 @@ class Connection:
 
 
 def _call(to: str | None, data: bytes) -> dict[str, Any]:
-    """The call of a contract, as eth_call takes it."""
+    """A call as the parameter of eth_call."""
     query = {"data": "0x" + data.hex()}
     return query if to is None else {**query, "to": to}
 

@@ -1,4 +1,4 @@
-"""Comparing the code at an address with a contract of this package, without what constructors write into it."""
+"""Comparing the code at an address with a contract of this package, ignoring immutables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.chain.connection import Connection
 
 
 def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
-    """How the code at an address differs from a contract's, immutables apart; None where it does not."""
+    """How the code at an address differs from a contract's, ignoring immutables; None if it does not."""
     found = connection.code(address)
     if not found:
         return f"no contract at {address}"

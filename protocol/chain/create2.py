@@ -1,8 +1,8 @@
 """Contracts at addresses known in advance: CREATE2 (EIP-1014) through the deterministic deployment proxy.
 
-The proxy (github.com/Arachnid/deterministic-deployment-proxy) is at one address on every chain that has it, anvil
-among them. It creates whatever it is given, so an address follows from the salt and the creation code alone, and if
-somebody creates the contract before us, it is the same contract.
+The proxy (github.com/Arachnid/deterministic-deployment-proxy) has the same address on every chain that has
+it, including anvil. It creates whatever it is given. A new contract's address follows from the salt and the
+creation code alone, so if somebody else creates it first, it is the same contract.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PROXY_CODE: Final = bytes.fromhex(
     "035828234f58015156039578182fd5b8082525050506014600cf3"
 )
 PROXY_SIGNER: Final = "0x3fAB184622Dc19b6109349B94811493BF45362e4"
-"""Sender of the published transaction that makes the proxy; it needs 0.01 of the native currency for its gas."""
+"""Sender of the published transaction that creates the proxy. It needs 0.01 of the native currency for gas.
+"""
 
 
 def require_proxy(connection: Connection) -> None:
@@ -40,7 +41,7 @@ def require_proxy(connection: Connection) -> None:
 
 
 def address_of(salt: bytes, creation: bytes) -> str:
-    """Checksummed address of what the proxy creates from a salt of 32 bytes and creation code with its arguments."""
+    """Checksummed address of the contract that the proxy creates from a 32-byte salt and creation code."""
     digest = keccak(b"\xff" + bytes.fromhex(PROXY[2:]) + salt + keccak(creation))
     return to_checksum_address(digest[12:])
 
@@ -51,5 +52,5 @@ def first_made_by(contract: str) -> str:
 
 
 def creation_call(salt: bytes, creation: bytes, label: str) -> Call:
-    """The call that has the proxy create it. Reverts where the address already has code."""
+    """The call that makes the proxy create a contract. It reverts if the address already has code."""
     return Call(PROXY, salt + creation, label)

@@ -1,8 +1,9 @@
 """Deploying all contracts to a probed chain, and writing the deployment file.
 
-Existing contracts are found and not created again, so an interrupted deployment continues, and a complete one changes
-nothing. Once all exist, each learns its neighbours, once, the vault last: until then nothing can be locked.
-Predictable failures are found before the first transaction (protocol.chain.deployable).
+Existing contracts are not created again, so an interrupted deployment continues, and repeating a complete one
+changes nothing. Once all exist, the market and then the vault are initialised with the addresses of the
+others; until then nothing can be locked. Predictable failures are found before the first transaction
+(protocol.chain.deployable).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ def deploy(
     network: Network | None = None,
     arithmetic: int = ARITHMETIC,
 ) -> Deployment:
-    """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file. By default
-    the beacon `network` is the chain's own (`network_of`).
+    """Deploy the missing contracts of the sender's deployment with these arguments (`plan`), and write the
+    deployment file. The default beacon network depends on the chain (`network_of`).
 
-    Raises what `prepare` raises before anything is sent, DeploymentError for contracts that were initialised with
-    others, and what `Sender.send` raises.
+    Raises what `prepare` raises before anything is sent, DeploymentError if a contract was initialised with
+    other addresses, and what `Sender.send` raises.
     """
     connection = sender.connection
     network = network or network_of(connection.chain_id)
@@ -52,7 +53,7 @@ def deploy(
 
 
 def _create(sender: Sender, planned: Plan, made: Creation) -> None:
-    """Have the proxy create a contract, once, across restarts."""
+    """Make the proxy create a contract, only once, across restarts."""
     connection = sender.connection
     simulate(connection, made)
     call = creation_call(planned.salt, made.code, f"deployment of {made.contract.name}")
@@ -66,7 +67,7 @@ def _create(sender: Sender, planned: Plan, made: Creation) -> None:
 
 
 def _known_block(sender: Sender, deployment: Deployment) -> int:
-    """The block to read events from where the journal does not know the vault's initialisation."""
+    """The block from which to read events, if the journal does not have the vault's initialisation."""
     earlier = earlier_deployment(deployment.chain_id, deployment.genesis)
     if earlier is not None and earlier.addresses == deployment.addresses:
         return earlier.block

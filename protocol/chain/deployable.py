@@ -1,5 +1,5 @@
-"""Whether a deployment can be carried out, checked before its first transaction: the chain, the token, the
-parameters, the constructors, and the content of the deployment file.
+"""Checks before the first transaction of a deployment: the chain, the token, the parameters, the
+constructors, and the content of the deployment file.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
-    """Raise DeploymentError for a chain with real money and no token, a token that anyone can mint, or a beacon that
-    anyone can sign; UnsuitableChain for a chain or a token that cannot be used.
+    """Raise DeploymentError if, on a chain with real money, no token is given, anyone can mint the token, or
+    anyone can sign the beacon's rounds. Raise UnsuitableChain if the chain or the token cannot be used.
     """
     if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
         raise DeploymentError(
@@ -69,10 +69,11 @@ def prepare(
     network: Network,
     arithmetic: int = ARITHMETIC,
 ) -> tuple[Plan, Deployment]:
-    """What `deploy` will create, and its file without `block` and `arithmetic`. Sends nothing.
+    """The plan that `deploy` carries out, and the deployment file, whose `block` and `arithmetic` are not
+    final yet. Sends no transaction.
 
-    Raises what can be known in advance: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing,
-    UnknownArithmetic, and Reverted with the error of a constructor.
+    Raises the errors that can be known in advance: DeploymentError, ParametersError, UnsuitableChain,
+    ArtifactMissing, UnknownArithmetic, and Reverted with the error of a constructor.
     """
     require_deployable(connection, token, network)
     require_salt(salt)
@@ -123,4 +124,4 @@ def simulate(connection: Connection, made: Creation) -> None:
     try:
         connection.call_data(None, made.code, sender=PROXY, label=f"constructor of {made.contract.name}")
     except RpcRefused:
-        return  # a node that runs no creation code without a transaction says nothing about it
+        return  # the node does not run creation code in a call, so the outcome is unknown

@@ -1,7 +1,8 @@
-"""Whether the contracts that a deployment file names are this package's: code, constructor arguments, neighbours.
+"""Checks that the contracts in a deployment file are this package's: code, constructor arguments,
+initialisation.
 
-An address that follows from the package's creation code, the arguments and the salt cannot hold anything else. The
-runtime code is compared as well, but for the immutables, so that the answer says what differs.
+An address that follows from the package's creation code, the arguments and the salt cannot hold any other
+contract. The runtime code is compared too, ignoring immutables, to tell what differs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raises WrongChain, or DeploymentError with every difference between the chain and the file."""
+    """Raise WrongChain, or DeploymentError that lists all differences between the chain and the file."""
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))
     if found:
@@ -35,7 +36,7 @@ def require_package_code(connection: Connection, deployment: Deployment) -> None
 
 
 def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
-    """The differences, one sentence each; none where the deployment is this package's."""
+    """The differences, one sentence each; none if the deployment is this package's."""
     if connection.genesis != deployment.genesis:
         yield f"the chain's genesis is {connection.genesis}, the file's {deployment.genesis}"
     due = expected(deployment)
@@ -63,8 +64,8 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
 
 
 def expected(deployment: Deployment) -> Plan:
-    """What the package would deploy with the file's arguments: with the test token if the file's token is that. Raises
-    UnknownArithmetic.
+    """The plan that the package would deploy with the file's arguments. It has the test token if the file's
+    token has that address. Raises UnknownArithmetic.
     """
     arguments = (deployment.deployer, deployment.parameters, deployment.beacon)
     token = deployment.addresses.token
@@ -89,14 +90,16 @@ def _state_differences(connection: Connection, deployment: Deployment) -> Iterat
 
 
 def is_early_block(connection: Connection, deployment: Deployment) -> bool:
-    """Whether the vault was not initialised yet in the file's block. Raises RpcRefused where the node cannot tell."""
+    """Whether the vault was not yet initialised at the file's block. Raises RpcRefused if the node cannot
+    tell.
+    """
     block = deployment.block
     return block <= connection.block().number and not is_initialised(connection, deployment.addresses, block)
 
 
 def _require_early_block(connection: Connection, deployment: Deployment) -> None:
-    """Check the file's block: parties read events from it on, so with a later block a solver would miss a challenge
-    and be slashed. A node that cannot tell does not make the file trustworthy.
+    """Raise DeploymentError unless the file's block is early enough, also if the node cannot tell. Parties
+    read events from this block on, so with a later one a solver would miss a challenge and be slashed.
     """
     block = deployment.block
     try:

@@ -1,5 +1,6 @@
-"""The deployment file: where the contracts of a chain are, `deployments/<chain id>.json` under ASSAY_HOME. Files of
-earlier deployments on the same chain lie beside it, as `<chain id>-<anything>.json`.
+"""The deployment file, `deployments/<chain id>.json` under ASSAY_HOME, which says where the contracts of a
+chain are. Files of earlier deployments on the same chain are kept next to it, as `<chain
+id>-<anything>.json`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from protocol.node.home import Home
 VERSION: Final = 7
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
-"""Characters."""
+"""Most characters of a salt."""
 
 
 def _checksummed(address: str) -> str:
@@ -41,12 +42,12 @@ def _within_bounds(parameters: Parameters) -> Parameters:
 
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$"), AfterValidator(_checksummed)]
-"""Checksummed when it is read; a wrong checksum (EIP-55) is refused."""
+"""A contract's address. Reading one adds the checksum (EIP-55); a wrong checksum is refused."""
 _Hash = Annotated[str, Field(pattern=r"^0x[0-9a-f]{64}$")]
 
 
 class Addresses(BaseModel):
-    """Addresses of the contracts; checksummed when they are read."""
+    """Addresses of the contracts, with checksums."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -64,9 +65,9 @@ class Addresses(BaseModel):
 
 
 class Deployment(BaseModel):
-    """What a party must know to take part. At `block` the vault was not initialised yet: events begin after it
-    (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the parameters and the
-    beacon network (protocol.chain.plan).
+    """The facts that a party needs to take part. `block` is before the vault's initialisation, so before all
+    events (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the
+    parameters and the beacon network (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -85,18 +86,18 @@ class Deployment(BaseModel):
 
 
 def deployment_file(chain_id: int) -> Path:
-    """Where the deployment of a chain is written and looked for."""
+    """Path of a chain's deployment file."""
     return Home.find().deployment(chain_id)
 
 
 def kept_file(deployment: Deployment) -> Path:
-    """Where the file of a deployment is moved when a later one on the same chain replaces it."""
+    """Path where a deployment's file is kept once a later one on the same chain has replaced it."""
     return _beside(deployment_file(deployment.chain_id), deployment.addresses.market[2:10].lower())
 
 
 def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
-    """All deployments of this chain whose files are under the home folder: the one named by its id, and those kept
-    beside it. Unreadable ones are left out.
+    """All deployments of this chain that have a file under the home folder: the current one and the earlier
+    ones. Unreadable files are left out.
     """
     path, found = deployment_file(chain_id), dict[str, Deployment]()
     for file in (path, *sorted(path.parent.glob(f"{chain_id}-*.json"))):
@@ -108,7 +109,7 @@ def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
 
 
 def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
-    """The deployment whose file a new one on this chain would replace; None without one."""
+    """The deployment whose file a new deployment on this chain would replace; None if there is none."""
     try:
         found = load_deployment(chain_id)
     except DeploymentError:
@@ -117,10 +118,10 @@ def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
 
 
 def copy_to_keep(deployment: Deployment) -> Path | None:
-    """Where the file that this deployment replaces is copied to; None if nothing would be lost.
+    """Path to which to copy the file that this deployment will replace; None if nothing would be lost.
 
-    It is copied if it is of other contracts on the same chain, which may hold stakes, or if this version cannot read
-    it. Raises DeploymentError if there is a file that cannot be opened.
+    A file is worth a copy if it is of other contracts on the same chain, which may hold stakes, or if this
+    version cannot parse it. Raises DeploymentError if the file exists but cannot be opened.
     """
     path = deployment_file(deployment.chain_id)
     try:
@@ -144,7 +145,7 @@ def copy_to_keep(deployment: Deployment) -> Path | None:
 
 
 def save_deployment(deployment: Deployment) -> Path:
-    """Write the file, completely or not at all. The old one is kept beside it (`copy_to_keep`)."""
+    """Write the deployment file, whole or not at all. An old file is kept next to it (`copy_to_keep`)."""
     path = deployment_file(deployment.chain_id)
     copy = copy_to_keep(deployment)
     if copy is not None:
@@ -165,7 +166,7 @@ def require_salt(salt: str) -> None:
 
 
 def load_deployment(source: int | Path) -> Deployment:
-    """The deployment of a chain id, or in a file. Raises DeploymentError."""
+    """The deployment in the file of a chain id, or in a given file. Raises DeploymentError."""
     path = deployment_file(source) if isinstance(source, int) else source
     try:
         data = path.read_bytes()
@@ -213,7 +214,7 @@ def _version_in(data: bytes) -> int | None:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Field and reason of the first problem of a file."""
+    """Field and reason of the first problem in a file."""
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the document"
     return f"{where}: {first['msg']}"
@@ -224,8 +225,8 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def require_alive(deployment: Deployment, connection: Connection) -> None:
-    """Raises DeploymentError if the node's chain is not the one of the deployment, but for example an earlier
-    development chain.
+    """Raises DeploymentError if the node's chain does not have the deployment's contracts, for example if
+    they were on an earlier development chain.
     """
     alive = connection.genesis == deployment.genesis and connection.code(deployment.addresses.market)
     if not alive:

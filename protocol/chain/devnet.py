@@ -1,8 +1,8 @@
-"""A development chain: the native anvil program as a child of this process, on loopback, gone when this
-process closes it.
+"""A development chain: the native anvil program as a child of this process, on loopback, until this process
+closes it.
 
-Prague's rules, the well-known development accounts, a block each `block_time` seconds,
-or one per transaction.
+The chain has Prague's rules and the well-known development accounts. It makes a block every `block_time`
+seconds, or one per transaction.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ VARIABLE: Final = "ANVIL"
 READY_SECONDS: Final = 20.0
 CLOSING_SECONDS: Final = 5.0
 WRITING_SECONDS: Final = 120.0
-"""For a chain of thousands of blocks."""
+"""Seconds for anvil to write its state when it is closed: enough for thousands of blocks."""
 _NATIVE = Path(__file__).parents[2] / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 
 
 def anvil_program() -> str:
-    """Path of anvil: what `ANVIL` names, otherwise the npm package's native program, otherwise the one on PATH.
+    """Path of anvil: the program that `ANVIL` names, else the npm package's native program, else the one on
+    PATH.
 
     Never npm's launcher, which exits 0 on failure and orphans the real process. Raises AnvilMissing.
     """
@@ -49,12 +50,12 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 takes a free one. It makes a block every `block_time` seconds, with `mixed` also one
-    per transaction; with None one per transaction only. It keeps the states of the last `states` blocks, 500 by
-    default. With a file `state` it continues the chain in that file, and writes it there on closing; its clock is
-    then the machine's again.
+    """A running anvil. `port` 0 means any free port. It makes a block every `block_time` seconds, and with
+    `mixed` also one per transaction; if `block_time` is None, it makes one per transaction only. It keeps the
+    states of the last `states` blocks (500 by default). With a file `state`, it continues the chain in that
+    file and writes the chain back when closed; the chain's clock is then the machine's again.
 
-    Raises AnvilMissing, PortInUse, or DevnetError with the program's last words.
+    Raises AnvilMissing, PortInUse, DevnetError if anvil exits, and RpcError if anvil does not answer.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Devnet:
         command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", hardfork]
         # Transactions in the order of arrival: a development chain has no fee market.
         command += ["--order", "fifo"]
-        # Of old blocks' states, which nobody asks for, it would write up to 3,600 to the home folder: gigabytes.
+        # Otherwise anvil would write up to 3,600 states of old blocks, gigabytes, to the home folder.
         command += ["--max-persisted-states", "0"] if states is None else ["--prune-history", str(states)]
         self._patience = CLOSING_SECONDS
         if state is not None:
@@ -113,28 +114,30 @@ class Devnet:
         return str(self.connection.request("web3_clientVersion"))
 
     def mine(self, blocks: int = 1) -> None:
-        """Make blocks now."""
+        """Make that many blocks now."""
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on make a block every that many seconds, whether or not anybody sends, and none per transaction."""
+        """From now on make a block every `seconds`, with or without transactions, and no longer one per
+        transaction.
+        """
         self.connection.request("evm_setIntervalMining", seconds, attempts=1)
 
     def skip(self, seconds: int) -> None:
-        """Let the chain's clock run ahead by some seconds, and make a block there."""
+        """Advance the chain's clock by `seconds`, and make a block."""
         self.connection.request("evm_increaseTime", hex(seconds), attempts=1)
         self.mine()
 
     def next_block_at(self, time: int) -> None:
-        """Give the next block this time, in seconds since 1970; later than the newest block's."""
+        """Set the next block's time, in seconds since 1970. It must be later than the newest block's."""
         self.connection.request("evm_setNextBlockTimestamp", hex(time), attempts=1)
 
     def wait(self) -> int:
-        """Wait until anvil ends by itself; its exit status."""
+        """Wait until anvil ends by itself. Returns its exit status."""
         return self._process.wait()
 
     def close(self) -> None:
-        """End anvil, this process's own child and no other."""
+        """End the anvil process that this object started."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -171,7 +174,7 @@ class Devnet:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
-        # The probe of a fresh chain asks for the hashes of earlier blocks: let there be some.
+        # A fresh chain has only block 0: make two more, so that there are earlier blocks.
         self.connection.request("anvil_mine", "0x2", attempts=1)
 
 

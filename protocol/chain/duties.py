@@ -1,6 +1,7 @@
-"""The gas of the parties' duties: sums of `presets/gas.json`, calls as the contracts' tests measure them.
+"""The gas of the parties' duties: sums over the calls in `presets/gas.json`, as the contracts' tests measure
+them.
 
-The file holds some of the figures of tests/vectors/gas.json, under the same names; a test compares the two.
+That file repeats some figures of tests/vectors/gas.json under the same names. A test compares the two.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ GAME: Final = (
     "judge round_scaled",
     "compensate",
 )
-"""A seat's calls where the solver serves its data: down to an instruction of a program that a step calls, or that
-such a program calls, with the most expensive judgment and the claim of the game's cost.
+"""A seat's calls in a game against a solver that serves its data. The game descends through two levels of
+called programs to an instruction, and ends with the most expensive judgment and the claim of the game's cost.
 """
 DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
 """The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
-"""Gas of an account that is looked at."""
+"""Calls of a seat that is looked at."""
 TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
 )
-"""The submitter shows a round, because the last one is too old, and deposits its escrow; the solver bids once,
-commits after each quarter of its training, and withdraws its pay. `python -m benchmarks.trust` counts what nodes
-really send.
+"""Calls of a task's submitter and solver. The submitter shows a round, because the last one is too old, and
+deposits its escrow. The solver bids once, commits after each quarter of its training, and withdraws its pay.
+`python -m benchmarks.trust` counts the calls that nodes really make.
 """
 
 
@@ -45,7 +46,7 @@ MEASURED: Final[Mapping[str, int]] = json.loads(FILE.read_bytes())
 
 
 def load_gas() -> Gas:
-    """The duties' gas."""
+    """The gas of each duty."""
     game, defence, seat, task, reveal = (
         sum(MEASURED[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK, REVEAL)
     )
@@ -54,8 +55,8 @@ def load_gas() -> Gas:
 
 GAS: Final = load_gas()
 LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
-"""Gas of the last attestation, which requests looks, beyond what the seats' fees cover."""
+"""Gas of the last attestation beyond its fee: it also requests looks."""
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Gas of each seat beyond that: it withdraws its fee."""
+"""Gas of each seat beyond its fee: the withdrawal of the fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
-"""Gas of each look beyond what its fee covers: looks are few, so most are the last of their level."""
+"""Gas of each look beyond its fee. Looks are few, so each is assumed to be the last of its level."""

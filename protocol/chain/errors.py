@@ -22,7 +22,7 @@ class RpcError(ChainError):
 
 
 class RpcUnavailable(RpcError):
-    """Nobody answers at the URL, or not in time."""
+    """No node answers at the URL in time."""
 
     def __init__(self, url: str, cause: Exception) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class RpcRefused(RpcError):
 
 
 class WrongChain(ChainError):
-    """The node serves another chain than the one asked for, from the start or since a reconnection."""
+    """The node serves another chain than the expected one, from the start or since a reconnection."""
 
     def __init__(self, url: str, expected: object, got: object) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class WrongChain(ChainError):
 
 
 class ChainReset(WrongChain):
-    """The chain at the node's URL was restarted: its id is the same, its first block another."""
+    """The chain at the node's URL was reset: it has the same id but another first block."""
 
     def __init__(self, url: str, expected: str, got: str) -> None:
         ChainError.__init__(
@@ -68,7 +68,7 @@ class ChainReset(WrongChain):
 
 
 class ChainTableError(ChainError):
-    """A table of chains that is not of the form of chains.toml."""
+    """A table of chains that does not have the form of chains.toml."""
 
 
 class UnsuitableChain(ChainError):
@@ -76,7 +76,7 @@ class UnsuitableChain(ChainError):
 
 
 class DeploymentError(ChainError):
-    """A deployment file that is missing, malformed or about contracts that do not exist."""
+    """A deployment that is refused, or a file of one that is missing, malformed or does not fit the chain."""
 
 
 class ArtifactMissing(ChainError):
@@ -84,11 +84,11 @@ class ArtifactMissing(ChainError):
 
 
 class AccountError(ChainError):
-    """An account that cannot be opened."""
+    """An account that cannot be opened or used."""
 
 
 class NoTerminal(AccountError):
-    """A question would have to be asked, and there is no terminal to ask it at."""
+    """A prompt is needed, and there is no terminal."""
 
 
 class AccountInUse(AccountError):
@@ -134,8 +134,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt within the allowed time. The journal keeps the transaction; sending the same intent again looks it
-    up.
+    """No receipt within the allowed time. The journal keeps the transaction; sending the same intent again
+    waits for it.
     """
 
     exit_code = ExitCode.RETRY

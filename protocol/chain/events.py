@@ -1,11 +1,11 @@
-"""Following a chain's events: from any block on, in bounded ranges, with re-organisations reported.
+"""Follows a chain's events from any block on, in bounded ranges, and reports re-organisations.
 
-A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes back to
-the last one that is and says so (`Batch.rewound`): a caller that has acted on later events must read the contracts
-again.
+A follower keeps the hashes of the blocks at which it stopped. If some are no longer on the chain, it goes
+back to the last one that is, and reports this (`Batch.rewound`). A caller that has acted on later events must
+then read the contracts again.
 
-A lagging node that is asked for a range beyond its head answers with what it has, as if nothing else had happened. So
-the newest blocks are read one by one and by hash: a node that does not have a block refuses.
+If a lagging node is asked for a range beyond its head, it returns the events that it has, without an error.
+So the newest blocks are read one by one and by hash: a node that does not have a block refuses.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from protocol.chain.errors import RpcRefused, UnstableChain
 from protocol.chain.receipts import Event, Log, decode_logs
 
 SPAN: Final = 2_000
-"""Blocks asked for at once: public nodes allow 2,000 to 10,000."""
+"""Most blocks in one request: public nodes allow 2,000 to 10,000."""
 KEPT: Final = 128
 """Number of remembered stops; a re-organisation deeper than the oldest restarts the follower at its first block."""
 NEWEST: Final = 8
-"""Number of blocks that are read by hash: nodes that answer lag less than this."""
+"""Number of newest blocks that are read by hash. Nodes are assumed to lag less than this."""
 _TRIES: Final = 5
 
 Topics = Sequence[bytes | Sequence[bytes] | None]
-"""For each place a topic, several alternatives, or None for any."""
+"""For each position: a topic, a list of alternatives, or None for any topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. `rewound` is the block after which earlier events are void, None if all stand."""
+    """Events since the last poll. Events of earlier polls are void after block `rewound`; None if all still
+    hold.
+    """
 
     events: tuple[Event, ...]
     stop: str
-    """Hash of the block that they end with; empty before the first block."""
+    """Hash of the last block that was read; empty if none was."""
     rewound: int | None = None
 
 
@@ -66,8 +68,8 @@ class Follower:
         self._stops: list[tuple[int, str]] = []
 
     def poll(self, upto: int | None = None) -> Batch:
-        """Events since the last poll that returned, up to block `upto` or the newest confirmed one. Raises
-        UnstableChain, RpcError.
+        """Events since the last successful poll, up to block `upto` or the newest confirmed one, whichever is
+        earlier. Raises UnstableChain, RpcError.
         """
         head = self._connection.block()
         stops = self._standing(head)
@@ -84,13 +86,13 @@ class Follower:
             events += decode_logs(logs, self._contracts)
             stops.append((last, stop))
             begin = last + 1
-        # Only now: after an error in a later span nobody has seen the events of the earlier ones.
+        # Set only now: after an error in a later span, the caller does not get the events of earlier ones.
         self._stops = stops[-KEPT:]
         return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
     def _standing(self, head: Block) -> list[tuple[int, str]]:
-        """The stops without those that a re-organisation removed; the chain may be shorter than it was. The head
-        itself and its parent are known from the head and not asked for.
+        """The stops that are still on the chain, which may have become shorter. `head` tells the hashes of
+        the newest two blocks; the others are requested.
         """
         stops = [stop for stop in self._stops if stop[0] <= head.number]
         while stops and self._hash(stops[-1][0], head) != stops[-1][1]:
@@ -98,7 +100,7 @@ class Follower:
         return stops
 
     def _hash(self, number: int, head: Block) -> str:
-        """The hash of a block up to the head."""
+        """The hash of a block that is not above the head."""
         if number >= head.number - 1:
             return head.hash if number == head.number else head.parent
         return self._connection.block(number).hash
@@ -109,14 +111,16 @@ class Follower:
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
-        """Logs of a range, the range's real end, and the hash of that block, equal before and after reading."""
+        """Read the logs of a range, which may end before `end`. Returns the last block, the logs, and the
+        block's hash, which was the same before and after reading.
+        """
         tries = _TRIES
         while tries:
             before = self._connection.block(end).hash
             try:
                 logs = self._logs({"fromBlock": hex(begin), "toBlock": hex(end)})
             except RpcRefused:
-                # Nodes limit the range or the answer's size, each with its own words: ask for less.
+                # Nodes limit the range or the answer's size, each with another message: ask for less.
                 if begin == end:
                     raise
                 end = (begin + end) // 2
@@ -147,8 +151,8 @@ def _topic(topic: bytes | Sequence[bytes] | None) -> str | list[str] | None:
 
 
 def first_block(connection: Connection, low: int, time: int) -> int:
-    """The first block from `low` on that is not older than `time`, seconds since 1970; the newest if all are. Raises
-    ChainError.
+    """Number of the first block from `low` on that is not older than `time` (seconds since 1970); the newest
+    block if all are older. Raises ChainError.
     """
     high = connection.block().number
     while low < high:

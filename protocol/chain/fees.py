@@ -1,5 +1,5 @@
-"""What a transaction says and offers: its fields before signing, and again with a higher fee: a base fee and a tip
-(EIP-1559) or one gas price, depending on the chain. Amounts in wei.
+"""The fields of a transaction before it is signed, and of its replacement with a higher fee. The fee is a
+base fee and a tip (EIP-1559) or one gas price, depending on the chain. Amounts are in wei.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRe
 from protocol.chain.rpc import Query
 
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
-"""Fields of a signed transaction without a type, in order; its signature follows (yellow paper, section 4.2)."""
+"""Fields of a signed transaction without a type, in order, before its signature (yellow paper, section 4.2).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What to send: `to` is None for a contract's creation; `label` names it in errors and reports."""
+    """A call to send. `to` is None to create a contract; `label` names the call in errors and reports."""
 
     to: str | None
     data: bytes
@@ -31,11 +32,11 @@ class Call:
 
 
 def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[int | ChainError]:
-    """Gas that each call takes in the next block, in one request; for a refused call its error.
+    """Gas that each call takes in the next block; for a refused call its error. Sends one request for all.
 
-    Refusals of a node, which may lag, are checked again at the newest block.
+    A lagging node may refuse wrongly, so each refusal is checked again at the newest block.
     """
-    # Where no price is named some nodes compute with a base fee of 0, and no deposit would be due.
+    # Without a price, some nodes assume a base fee of 0, so that a deposit would be 0.
     price = 2 * connection.block().base_fee if any(call.value for call in calls) else 0
     queries = [Query("eth_estimateGas", (_question(sender, call, price),), call.label) for call in calls]
     found = connection.request_all(queries)
@@ -46,8 +47,8 @@ def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[i
 
 
 class Offers:
-    """What an account can offer now, for all transactions signed together: one look at the newest block, the fees and
-    the balance, which they may not exceed together.
+    """The fees that an account offers for transactions signed together. The newest block, the fees and the
+    balance are read once, and the transactions together may not cost more than the balance.
     """
 
     def __init__(self, connection: Connection, sender: str, gas_margin: float) -> None:
@@ -59,7 +60,7 @@ class Offers:
         self._gas_margin = gas_margin
 
     def first(self, call: Call, gas: int, nonce: int) -> dict[str, Any]:
-        """The fields of a new transaction that takes that much gas. Raises InsufficientFunds."""
+        """The fields of a new transaction that takes `gas`. Raises InsufficientFunds."""
         fields: dict[str, Any] = {
             "chainId": self._chain_id,
             "nonce": nonce,
@@ -73,8 +74,8 @@ class Offers:
         return fields
 
     def higher(self, raw: bytes) -> dict[str, Any]:
-        """The fields of a signed transaction with fees that nodes accept as a replacement: an eighth more. Raises
-        InsufficientFunds.
+        """The fields of a signed transaction with fees that are an eighth higher, so that nodes accept it as
+        a replacement. Raises InsufficientFunds.
         """
         fields = unsigned(raw, self._chain_id)
         for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):
@@ -114,9 +115,9 @@ def _gas(found: Any) -> int | ChainError:
 
 
 def _fees(connection: Connection, block: Block) -> dict[str, Any]:
-    """The present offer for gas."""
+    """The fee fields to offer now."""
     if connection.chain.fees == "legacy":
-        # A quarter more than the usual price: it is fixed once the transaction is signed.
+        # A quarter more than the usual price, because the price is fixed once the transaction is signed.
         return {"gasPrice": int(connection.request("eth_gasPrice"), 16) * 5 // 4}
     tip = int(connection.request("eth_maxPriorityFeePerGas"), 16)
     # Twice the base fee outlasts six full blocks in a row, each of which raises it by an eighth.

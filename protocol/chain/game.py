@@ -20,15 +20,19 @@ from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
 
 DEMANDS: Final = 61
-"""Demands of the longest game against a solver that serves nothing (contracts/src/dispute/Demands.sol)."""
+"""Number of demands in the longest game against a solver that serves nothing
+(contracts/src/dispute/Demands.sol).
+"""
 GAS: Final = DEMANDS * 135_000 + 20 * 200_000 + 300_000
-"""Gas of a challenger's moves in it: demands, the way down through eight calls and the splits, a judgment. Figures of
-contracts/README.md, "Gas".
+"""Gas of the challenger's moves in the longest game: the demands, the descent through eight calls and the
+splits, and the judgment. The figures are from contracts/README.md, "Gas".
 """
 
 
 class Game(BoundContract):
-    """Every move raises Reverted with the game's own error when it is out of turn, late or proves nothing."""
+    """The dispute game. A move that is out of turn, late or proves nothing raises Reverted with the game's
+    own error.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -37,31 +41,34 @@ class Game(BoundContract):
     def challenge(
         self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
     ) -> tuple[int, Receipt]:
-        """Open the account's commitment as a game on a segment; the game's number."""
+        """Open the account's commitment as a game on a segment. Returns the game's number and the receipt."""
         receipt = self.write_once("challenge", task, segment, salt, before, after)
         return self._number(receipt), receipt
 
     def challenge_blind(self, task: int, salt: bytes) -> tuple[int, Receipt]:
-        """Open the account's commitment as a game before the wrong segment is known; the game's number."""
+        """Open the account's commitment as a game before the wrong segment is known. Returns the game's
+        number and the receipt.
+        """
         receipt = self.write_once("challengeBlind", task, salt)
         return self._number(receipt), receipt
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
-        """Make a move in a game whose head is `head`. The same move on the same head is made once, across restarts. A
-        demand carries its deposits; if the base fee at its block exceeds them it is refused, and can be repeated.
+        """Make a move in a game whose head is `head`. The same move on the same head is made once, across
+        restarts. A demand pays its deposits. If they do not suffice at the base fee of its block, it is
+        refused and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
-        with self._paying:  # what one demand takes from the credit another does not count on
+        with self._paying:  # two demands must not count on the same credit
             value = max(0, self.deposit(move.answers) - self.credit(self._sender(move.function).address))
             return self.write_once(move.function, *move.arguments, about=head.hex(), value=value)
 
     def deposit(self, answers: Sequence[int]) -> int:
-        """Wei of a demand's deposits (`Move.answers`) at twice the base fee, the limit that `fees` offers for gas
-        too.
+        """Wei of a demand's deposits (`Move.answers`) at twice the base fee, which is also what `fees` offers
+        for gas.
         """
         fee = 2 * self.connection.block().base_fee
-        # The mean is rounded up: by less than a wei for each.
+        # The contract rounds the mean up, so each answer may cost almost a wei more.
         return len(answers) + sum(int(self.read("depositFor", len(answers), leaf, fee)) for leaf in answers)
 
     def coin_of_longest(self) -> int:
@@ -73,27 +80,27 @@ class Game(BoundContract):
         return int(self.read("creditOf", account))
 
     def withdraw_credit(self) -> Receipt:
-        """Withdraw the credit."""
+        """Withdraw the account's credit."""
         return self.write("withdrawCredit")
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
-        """Like `send_move`, for several moves at once; waits for no block."""
+        """Like `send_move`, for several moves at once, without waiting for a block."""
         return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
     def time_out(self, game: int) -> Receipt:
-        """End the game: the side to move ran out of time."""
+        """End a game in which the side to move ran out of time."""
         return self.write_once("timeOut", game)
 
     def close_moot(self, game: int) -> Receipt:
-        """End the game: the task was slashed in another game."""
+        """End a game of a task that was slashed in another game."""
         return self.write_once("closeMoot", game)
 
     def game(self, game: int, block: BlockId = "latest") -> GameState:
-        """A game as the contract keeps it."""
+        """The state of a game in the contract."""
         return GameState.from_abi(game, self.read("gameOf", game, block=block))
 
     def ahead(self, games: Iterable[int]) -> None:
-        """Inside of a view: fetch what `game` tells of each game in few requests."""
+        """Prefetch the results of `game` for some games in few requests. Only inside a view."""
         self.ask_ahead("gameOf", *([game] for game in games))
 
     def claim(self, key: bytes, block: BlockId = "latest") -> Claim:
@@ -101,8 +108,8 @@ class Game(BoundContract):
         return Claim(*self.read("claimOf", key, block=block))
 
     def conviction(self, task: int, block: BlockId = "latest") -> tuple[int, int]:
-        """When the task was convicted, in seconds since 1970, and of which segment: (0, 0) without a conviction,
-        segment 0 if none was named yet.
+        """Time of the task's conviction, in seconds since 1970, and the convicted segment. Both are 0 without
+        a conviction; the segment is 0 while none was named.
         """
         at, segment = self.read_all("convictionOf", task, block=block)
         return int(at), int(segment)

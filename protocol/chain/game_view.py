@@ -1,7 +1,7 @@
-"""One game as `protocol.dispute` sees it, built from the chain alone: the contract's state, and what its events add.
+"""One game as `protocol.dispute` sees it, built only from the contract's state and events.
 
-A restart loses nothing. The events of a game are read once and followed from then on; state and events are taken at
-the same block, and a re-organisation makes the reader start over.
+A restart loses nothing. The events of a game are read once and followed from then on; state and events are
+taken at the same block, and a re-organisation makes the reader start over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """An answer that the contract accepted: descendants of a node, or a leaf's bytes, of the tree (root, size)."""
+    """An accepted answer: a node's descendants, or a leaf's bytes, in the tree with this root and size."""
 
     root: bytes
     size: int
@@ -39,8 +39,8 @@ class Reveal:
 
 
 class GameReader:
-    """Reads game `number` repeatedly. `program` is the step program of its task; `first` a block before the game
-    opened.
+    """Reads game `number` repeatedly. `program` is the step program of its task; `first` is a block before
+    the game opened.
     """
 
     def __init__(self, game: Game, number: int, program: Program, first: int) -> None:
@@ -52,8 +52,8 @@ class GameReader:
         self._start()
 
     def view(self) -> GameView:
-        """The game at the newest block: its state is read at that block's hash, its events end there. Raises
-        UnstableChain when blocks change faster than they are read.
+        """The game at the newest block. Its state is read at that block's hash, and its events up to that
+        block. Raises UnstableChain when blocks change faster than they are read.
         """
         for _ in range(_TRIES):
             block = self.game.connection.block()
@@ -72,7 +72,7 @@ class GameReader:
         )
 
     def reveal_to(self, revealed: Revealed) -> None:
-        """Pass on new reveals; they stay true across re-organisations."""
+        """Add new reveals to `revealed`. A re-organisation does not make them wrong."""
         for reveal in reveals(self._events):
             if reveal not in self._passed_on:
                 self._passed_on.add(reveal)
@@ -128,13 +128,13 @@ class GameReader:
         return self.game.claim(key, block).posted(state)
 
     def _words(self) -> tuple[int, ...]:
-        """The words that the solver stated for the current selection: none while it is to move."""
+        """The words that the solver stated for the current selection; empty until it has stated them."""
         last = [e for e in self._events if e.name in ("ElementSelected", "BlockSelected", "Split")][-1]
         return tuple(last.arguments["words"]) if last.name == "Split" else ()
 
     def _selection(self, state: GameState, path: tuple[int, ...], number: int) -> Selection:
-        """The preimage of the contract's selection: the element from its event, the number of blocks from the
-        program.
+        """The preimage of the contract's selection hash. The element is from its event, the number of blocks
+        from the program.
         """
         program = self._program
         for n in path:
@@ -153,7 +153,9 @@ class GameReader:
 
 
 def open_demand(events: list[Event], unanswered: int) -> Demand | None:
-    """The newest demand, if bits of `unanswered` (bit k for node k) say that part of it is due."""
+    """The newest demand with the nodes that are still due: bit k of `unanswered` is node k. None if none is
+    due.
+    """
     if not unanswered:
         return None
     asked = [event for event in events if event.name == "Demanded"][-1].arguments
@@ -163,9 +165,7 @@ def open_demand(events: list[Event], unanswered: int) -> Demand | None:
 
 
 def reveals(events: list[Event]) -> list[Reveal]:
-    """The accepted answers among a game's events, in order, each with the node and tree that its demand
-    named.
-    """
+    """The accepted answers among a game's events, in order, each with the node and tree of its demand."""
     answers: dict[str, Callable[[Event], tuple[bytes, ...] | bytes]] = {
         "NodeRevealed": lambda event: tuple(event.arguments["descendants"]),
         "LeafRevealed": lambda event: bytes(event.arguments["data"]),

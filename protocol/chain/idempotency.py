@@ -1,9 +1,10 @@
-"""Calls without a natural identity, such as a deposit, that must be sent once even if an interrupted command is
-repeated.
+"""Calls without a natural identity, such as a deposit, that must be sent once even if an interrupted command
+is repeated.
 
-The intent of such a call names it and ends in a random part. A pending intent in the journal that nobody in this
-process waits for was left by a command that did not see its outcome: the same call, sent again, waits for it. This
-holds only until it is mined; after that a balance or an allowance tells what is still missing.
+The intent of such a call is its name and a random part. A pending intent in the journal for which nobody in
+this process waits was left by an interrupted command. If the same call is sent again, it takes over this
+intent and waits for its transaction. If the transaction is mined, a repeat is a new call: a balance or an
+allowance then shows what is still missing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from protocol.chain.journal import Journal, Status
 
 
 class Idempotency:
-    """The calls of one contract that one process sends. Callable from any thread."""
+    """Chooses the intents of this process's calls of one contract. Callable from any thread."""
 
     def __init__(self, journal: Journal, connection: Connection) -> None:
         self._journal = journal
@@ -28,7 +29,7 @@ class Idempotency:
 
     @contextmanager
     def intent(self, call: str) -> Iterator[str]:
-        """The intent to send a call with; while the context lasts it is given to nobody else."""
+        """The intent for sending a call. While the context lasts, no other caller gets it."""
         with self._lock:
             unseen = self.unfinished(call)
             fresh = unseen is None or self._is_mined(unseen)
@@ -41,11 +42,11 @@ class Idempotency:
                 self._waited.discard(intent)
 
     def unfinished(self, call: str) -> str | None:
-        """The intent of such a call whose outcome nobody saw, mined or not; None without one."""
+        """The intent of an earlier `call` whose outcome nobody saw, mined or not; None if there is none."""
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
                 continue
-            # Attempts with a lower fee stay pending beside the one that was mined and seen.
+            # Attempts with a lower fee stay pending after another attempt was mined and seen.
             if all(other.status is Status.PENDING for other in self._journal.of_intent(entry.intent)):
                 return entry.intent
         return None

@@ -1,4 +1,6 @@
-"""How long an account's transactions take from broadcast to receipt, for those that must be in time."""
+"""Measures how long an account's transactions take from broadcast to receipt, to plan those that must be in
+time.
+"""
 
 from __future__ import annotations
 
@@ -11,47 +13,53 @@ from typing import Final
 from protocol.tasks.task import INCLUSION_BLOCKS
 
 KEPT: Final = 50
-"""Receipts over which the 95th percentile is taken: three slow ones of them count, two do not."""
+"""Number of receipts over which the 95th percentile is taken: three slow ones affect it, two do not."""
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Least interval in seconds: if nobody has looked for a receipt for longer, or for longer than a block, it says
-nothing.
-"""
+"""Seconds. A receipt is not counted if the last look for it was longer ago than this and than a block."""
 
 
 def percentile(values: Collection[float], share: float) -> float:
-    """The least value that this share of all values does not exceed (the nearest rank). There is at least one value."""
+    """The least value that at least this share of all values do not exceed (nearest rank). `values` must not
+    be empty.
+    """
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
 
 class Inclusion:
-    """The last `KEPT` transactions of one account that this process has sent. Callable from any thread."""
+    """Times of the last `KEPT` transactions that this process sent from one account. Callable from any
+    thread.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waiting: dict[int, tuple[float, float]] = {}
-        """By nonce: when it was first sent, and when it was last looked for without success."""
+        """By nonce: when the transaction was first sent, and when its receipt was last looked for without
+        success.
+        """
         self._taken: deque[float] = deque(maxlen=KEPT)
 
     def begin(self, nonce: int) -> None:
-        """A transaction is about to be sent; with a higher fee it counts as the same one."""
+        """Note that a transaction is about to be sent. A replacement with a higher fee counts as the same
+        one.
+        """
         now = self._clock()
         self._waiting.setdefault(nonce, (now, now))
 
     def waits(self, nonce: int) -> None:
-        """It was looked for, and is not mined yet."""
+        """Note that the transaction's receipt was looked for and is not there yet."""
         waiting = self._waiting.get(nonce)
         if waiting is not None:
             self._waiting[nonce] = waiting[0], self._clock()
 
     def end(self, nonce: int, block_time: float) -> None:
-        """Its receipt has arrived; it may have existed for as long as nobody looked."""
+        """Note that the transaction's receipt has arrived. It may have existed since the last look."""
         waiting, now = self._waiting.pop(nonce, None), self._clock()
         if waiting is not None and now - waiting[1] <= max(PROMPT, block_time):
             self._taken.append(now - waiting[0])
 
     def forget(self, nonce: int) -> None:
-        """No node accepted it."""
+        """Forget a transaction that no node accepted."""
         self._waiting.pop(nonce, None)
 
     def seconds(self, block_time: float) -> float:

@@ -1,8 +1,9 @@
-"""Which contracts a deployment's market and vault know, and since when they do.
+"""Initialises a deployment's market and vault with the addresses of the other contracts, and finds out when
+it was done.
 
-The deployer alone initialises, once, the vault last. Every task, verifier and challenge begins with a lock in the
-vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, no
-matter who created the contracts or when.
+Only the deployer can initialise them, once each, the vault last. Every task, verifier and challenge begins
+with a lock in the vault, and only the contracts that it was initialised with can lock. So no event that a
+party needs is older than the vault's initialisation, no matter who created the contracts or when.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ NOBODY: Final = "0x" + "00" * 20
 
 
 def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
-    """Audit board, game, commitments, looks and juries as the market knows them: zero addresses before it is
-    initialised.
+    """Addresses that the market was initialised with: audit board, game, commitments, looks, juries. They are
+    zero before the initialisation.
     """
     market = contract("TaskMarket")
     names = ("board", "game", "commitments", "looks", "juries")
@@ -36,8 +37,8 @@ def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
 
 
 def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = "latest") -> list[str]:
-    """Market, audit board, game, commitments, looks and juries as the vault knows them: zero addresses before it
-    is initialised.
+    """Addresses that the vault was initialised with: market, audit board, game, commitments, looks, juries.
+    They are zero before the initialisation.
     """
     (found,) = connection.call(contract("StakeVault"), at.vault, "modules", block=block)
     return [to_checksum_address(address) for address in found]
@@ -45,7 +46,7 @@ def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = 
 
 @dataclass(frozen=True)
 class Initialisation:
-    """One contract's `initialise`: its arguments, and how to read what it was initialised with."""
+    """One contract's `initialise`: its arguments `due`, and `known`, which reads the present ones."""
 
     contract: Contract
     address: str
@@ -53,7 +54,7 @@ class Initialisation:
     known: Callable[[], list[str]]
 
     def is_done(self) -> bool:
-        """Whether it was carried out. Raises DeploymentError if it was done with other arguments."""
+        """Whether it was done. Raises DeploymentError if it was done with other arguments."""
         known = self.known()
         if set(known) == {NOBODY}:
             return False
@@ -67,8 +68,9 @@ class Initialisation:
         return True
 
     def carry_out(self, sender: Sender) -> Receipt | None:
-        """Initialise the contract, once, across restarts; the receipt, or None if the sender's journal does not know
-        the transaction that did it. Raises DeploymentError if it was initialised with others.
+        """Initialise the contract, only once, across restarts. Returns the receipt, or None if the sender's
+        journal does not have the transaction that did it. Raises DeploymentError if it was done with other
+        arguments.
         """
         intent = f"initialise:{self.address}"
         if self.is_done() and not sender.journal.of_intent(intent):
@@ -79,7 +81,7 @@ class Initialisation:
         try:
             receipt = sender.send(call, intent)
         except Reverted:
-            # From another machine the same account may have initialised it meanwhile.
+            # The same account may have initialised it meanwhile, from another machine.
             if not self.is_done():
                 raise
             return None
@@ -88,7 +90,7 @@ class Initialisation:
 
 
 def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisation, Initialisation]:
-    """Those of the market and of the vault, in this order."""
+    """The initialisations of the market and of the vault, in this order."""
     return (
         Initialisation(
             contract("TaskMarket"),
@@ -113,9 +115,11 @@ def is_initialised(connection: Connection, at: Addresses, block: BlockId = "late
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The newest block at which an initialised vault was not initialised yet, searched back from the newest block.
+    """The last block before the vault's initialisation, which must have happened. It is searched for from the
+    newest block back.
 
-    Asks for states little older than that block. Raises DeploymentError where the node does not have them.
+    Reads only states of blocks that are not much older than the result. Raises DeploymentError if the node
+    does not have them.
     """
     head = there = connection.block().number
     before, step = head, 1
@@ -124,7 +128,7 @@ def block_before_initialisation(connection: Connection, at: Addresses) -> int:
         try:
             return is_initialised(connection, at, block)
         except RpcRefused:
-            return False  # too old for this node: the search goes on among newer blocks
+            return False  # the state is too old for this node: search newer blocks
 
     while there and initialised(before := max(0, head - step)):
         there, step = before, 2 * step

@@ -1,8 +1,8 @@
 """The journal of one account's transactions: every signed transaction is on disk before the node sees it.
 
-SQLite in WAL mode, one file per account and chain (the chain is told by id and genesis block). A row is one
-signed transaction; an *intent* is what it was sent for, and an intent that has a live row is never signed a
-second time with another nonce.
+It is an SQLite file in WAL mode, one per account and chain (identified by id and genesis block). A row is one
+signed transaction; its *intent* names the purpose. An intent with a pending or mined row is never signed
+again with another nonce.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Status(StrEnum):
     FAILED = "failed"
     """Mined and reverted: the intent may be tried again."""
     DROPPED = "dropped"
-    """Never mined, its nonce free or taken by another: the intent may be tried again."""
+    """Not mined, and its nonce is free or used by another transaction: the intent may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             try:
-                # One connection, kept: when a file's last one is closed, all that its log holds is written again.
+                # Keep one connection open: closing the last one writes the whole log into the file again.
                 self._database = opened.enter_context(
                     closing(sqlite3.connect(path, timeout=10.0, check_same_thread=False))
                 )
@@ -107,7 +107,7 @@ class Journal:
                 raise sqlite3.DatabaseError(damage)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Add signed transactions, all or none; on return they are on disk."""
+        """Add signed transactions, all or none. They are on disk on return."""
         now = time.time()
         rows = [
             (one.hash, one.intent, one.label, one.nonce, one.raw, one.status.value, one.block, now)
@@ -141,7 +141,7 @@ class Journal:
         return self._select("nonce >= ?", (nonce,))
 
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
-        # `condition` is one of the constants above; values are bound.
+        # `condition` is one of the literals above; values are bound.
         query = (
             "SELECT hash, intent, label, nonce, raw, status, block FROM transactions "
             f"WHERE {condition} ORDER BY nonce, written"

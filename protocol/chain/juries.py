@@ -1,6 +1,8 @@
-"""Juries: a seat that cannot fetch an item claims this, and jurors vote on it (contracts/src/interfaces/IJuries.sol).
+"""Juries: a seat that cannot fetch an item claims this, and jurors vote on it
+(contracts/src/interfaces/IJuries.sol).
 
-Jurors vote with `Audit.attest`, under the numbers of `protocol.dispute.juries`; `Audit.jury` shows their votes.
+Jurors vote with `Audit.attest`, using the juror numbers of `protocol.dispute.juries`. `Audit.jury` shows the
+votes.
 """
 
 from __future__ import annotations
@@ -15,35 +17,43 @@ from protocol.dispute.juries import Objection, Shown
 
 
 class Juries(BoundContract):
-    """Every write raises Reverted with the contract's own error when it is out of order, early or late."""
+    """The juries contract. A write that is out of order, early or late raises Reverted with the contract's
+    own error.
+    """
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
-        """As the account of a seat or look that has not attested, at most `most_claims` times
-        (protocol.dispute.juries): state that the item cannot be fetched. Locks an audit fee and a draw fee of its
+        """Claim that an item cannot be fetched. For the account of a seat or look that has not attested, at
+        most `most_claims` times (protocol.dispute.juries). Locks an audit fee and a draw fee of the account's
         free balance, and requests the draw of the jury.
         """
         return self.write("claim", task, seat, item)
 
     def object(self, task: int, objection: Objection) -> Receipt:
-        """As the claimant, once, within the move time after the votes: require those that voted yes to open a chunk."""
+        """As the claimant, once, within the move time after the vote: require every juror that voted yes to
+        open a chunk.
+        """
         return self.write("object", task, *objection)
 
     def open(self, task: int, juror: int, secret: bytes, digest: bytes, shown: Shown) -> Receipt:
-        """As a juror that voted yes, by the claim's `until`: open that chunk under item and digest."""
+        """As a juror that voted yes, by the claim's `until`: open the objection's chunk under the item and
+        the juror's digest.
+        """
         return self.write("open", task, juror, secret, digest, shown)
 
     def close(self, task: int) -> Receipt:
-        """Close with the verdict, once nothing can change it (IJuries.close)."""
+        """End the claim with the jury's verdict, once nothing can change it (IJuries.close)."""
         return self.write("close", task)
 
     def drop(self, task: int) -> Receipt:
-        """End a claim that no jury will judge: the task is over, or the jury's draw has lapsed. The bond is free."""
+        """End a claim that no jury will judge, because the task is over or the jury's draw has lapsed. The
+        bond is returned.
+        """
         return self.write("drop", task)
 
     def claim_of(self, task: int, block: BlockId = "latest") -> ItemClaim | None:
-        """The task's claim that is not judged; None without one."""
+        """The task's claim that is not judged yet; None if there is none."""
         return ItemClaim.from_abi(self.read("claimOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: fetch what `claim_of` tells of each task in few requests."""
+        """Prefetch the results of `claim_of` for some tasks in few requests. Only inside a view."""
         self.ask_ahead("claimOf", *([task] for task in tasks))

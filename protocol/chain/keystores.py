@@ -1,8 +1,10 @@
-"""Key files: Web3 Secret Storage of version 3, as geth and eth-account write it; and where an account's lies.
+"""Key files in version 3 of Web3 Secret Storage, as geth and eth-account write them, and where those of
+accounts are kept.
 
-A file may come from a stranger, so its size and the cost of its key derivation are bounded before it is opened.
+A file may come from a stranger, so its size and the cost of its key derivation are bounded before it is
+opened.
 
-eth_account takes as long to load as all else that a command needs which only reads, so functions import it.
+eth_account is imported inside functions: it would double the loading time of a command that only reads.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 1 << 16
 MAX_MEMORY: Final = 1 << 29
-"""Bytes that scrypt may take, 128 n r: geth's own files take 256 MiB."""
+"""Most bytes of memory that scrypt may take (128 n r); geth's own files take 256 MiB."""
 MAX_PARALLEL: Final = 16
 MAX_ITERATIONS: Final = 10_000_000
-"""Of PBKDF2; eth-account's own files have 1,000,000."""
+"""Most iterations of PBKDF2; eth-account's own files have 1,000,000."""
 MAX_LENGTH: Final = 64
-"""Bytes that are derived; 32 are used."""
+"""Most bytes of a derived key; 32 are used."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private key in hexadecimal
 
@@ -47,7 +49,7 @@ def key_file(name: str) -> Path:
 
 
 def read_key_file(file: Path) -> dict[str, Any]:
-    """The document in a key file, its names in lower case. Raises AccountError."""
+    """The JSON object in a key file, with its names in lower case. Raises AccountError."""
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
@@ -76,7 +78,7 @@ def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAcco
 
     try:
         account: LocalAccount = Account.from_key(Account.decrypt(dict(document), password))
-    except Exception as error:  # of a document from a stranger: any part may be of any type
+    except Exception as error:  # the document may be a stranger's: any part may have any type
         raise AccountError(
             what,
             expected="a key file that this password opens",
@@ -95,7 +97,9 @@ def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAcco
 
 
 def encrypted(account: LocalAccount, password: str) -> bytes:
-    """A key file's bytes, by scrypt, opened once to check that the password works. Raises AccountError."""
+    """The bytes of a key file for this account (scrypt). Opens it once to check the password. Raises
+    AccountError.
+    """
     document = account.encrypt(password)
     if open_key(document, password, f"key file of {account.address}").address != account.address:
         raise AccountError(f"key file of {account.address}", expected="its key", got="another")
@@ -103,7 +107,7 @@ def encrypted(account: LocalAccount, password: str) -> bytes:
 
 
 def address_in(file: Path) -> str | None:
-    """The address that a key file names, without opening it; None without one, and for a damaged file."""
+    """The address that a key file names, read without the password; None if it names none or is damaged."""
     try:
         stated = read_key_file(file).get("address")
     except AccountError:
@@ -138,7 +142,7 @@ def _malformed(file: Path, got: str) -> AccountError:
 
 
 def _lower(value: Any) -> Any:
-    """Names of all objects in lower case: some programs write `Crypto`."""
+    """Convert the names of all objects to lower case, because some programs write `Crypto`."""
     if not isinstance(value, dict):
         return value
     return {str(name).lower(): _lower(item) for name, item in value.items()}

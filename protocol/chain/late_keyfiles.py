@@ -1,7 +1,7 @@
-"""`eth_keyfile` is loaded when a key file is read or written, not with eth_account, which web3 imports.
+"""Loads `eth_keyfile` only when a key file is read or written, and not when web3 imports eth_account.
 
-It reads keys of validators too, so it brings the pairings of BLS12-381: 0.4 s of every command that asks a chain,
-for something that nothing here uses. eth_account needs two functions of it.
+`eth_keyfile` can also read validators' keys, so it imports BLS12-381 pairings, which nothing here uses. This
+would cost every command that uses a chain 0.4 s. eth_account needs only two of its functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _lock = Lock()
 
 
 def put_off() -> None:
-    """Stand in for the package, unless it is loaded. To be called before web3 or eth_account is imported."""
+    """Replace the package by a stub, unless it is loaded. Call this before importing web3 or eth_account."""
     if PACKAGE in sys.modules:
         return
     package, keyfile = ModuleType(PACKAGE), ModuleType(f"{PACKAGE}.keyfile")

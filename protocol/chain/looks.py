@@ -1,7 +1,8 @@
-"""Informing (half of a seat's lock for its salt), and what follows from a look at a seat: its reveal, an accusation,
-an answer (contracts/src/interfaces/ILooks.sol).
+"""Informing (a seat's salt earns half of its lock), and the moves after a look at a seat: its reveal, an
+accusation, an answer (contracts/src/interfaces/ILooks.sol).
 
-A look is named by its number (`protocol.dispute.looks`). Here "seat" means what is looked at, a seat or a look.
+An argument `look` is a look's number (`protocol.dispute.looks`). The looked-at "seat" may itself be a look,
+which another look checks.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ from protocol.dispute.accusing import Evidence
 
 
 class Looks(BoundContract):
-    """Every write raises Reverted with the contract's own error when it is out of order, early or late."""
+    """The looks contract. A write that is out of order, early or late raises Reverted with the contract's own
+    error.
+    """
 
     def commit_informing(self, commitment: bytes) -> Receipt:
         """Commit to `inform` in a later block (`protocol.dispute.keys.informing_commitment`)."""
         return self.write("commitInforming", commitment)
 
     def inform(self, task: int, seat: int, digest: bytes, salt: bytes) -> Receipt:
-        """Show the salt of an attested seat: half of its lock goes to the sender, which must have committed to it
-        before.
+        """Show the salt of an attested seat. Half of the seat's lock goes to the sender, which must have
+        committed to this in an earlier block (`commit_informing`).
         """
         return self.write("inform", task, seat, digest, salt)
 
     def committed_in(self, commitment: bytes) -> int:
-        """The block in which the sender committed; 0 if it has not, or has informed."""
+        """The block in which the sender committed to inform; 0 if it has not, or has already informed."""
         return int(self.read("committedIn", self._sender("committedIn").address, commitment))
 
     def reveal(
@@ -42,25 +45,25 @@ class Looks(BoundContract):
         return self.write("reveal", task, look, secret, digest, segment_root, list(path))
 
     def take_unrevealed(self, task: int, look: int) -> Receipt:
-        """After the time of `reveal`: the silent seat's lock is lost, half of it to the looker."""
+        """After the time for `reveal`: take the silent seat's lock. Half of it goes to the looker."""
         return self.write("takeUnrevealed", task, look)
 
     def accuse(
         self, task: int, look: int, game: int, salt: bytes, segment_root: bytes, evidence: Evidence
     ) -> Receipt:
-        """As the looker, which has attested: state that the segment root that the seat revealed, with this salt, is
-        not of the states that the solver committed to, and require an answer for one chunk. It locks a bond of the
-        terms' game cost.
+        """As the looker, once it has attested: state that the segment root that the seat revealed does not
+        cover the states that the solver committed to, and require an answer for one chunk. `salt` is the
+        revealed salt. Locks a bond of the terms' game cost.
 
-        The solver's step tree must be on the chain. `game` is the looker's own game that asked for it, which is
-        dropped; 0 where there is none.
+        The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree,
+        and is dropped; 0 if there is none.
         """
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
-        """As the looker, where another look has taken the lock of the looked-at seat: end its own game that asked for
-        the step tree, at the terms' game cost.
+        """As the looker, if another look has already taken the seat's lock: drop the looker's own game that
+        asked for the step tree. The terms' game cost is paid out of that game's bond.
         """
         return self.write("drop", task, look, game)
 
@@ -73,29 +76,34 @@ class Looks(BoundContract):
         return self.write("answer", task, look, accusation, *(list(path) for path in paths))
 
     def contest(self, task: int, look: int, game: int) -> Receipt:
-        """As the accused seat, whose own states differ: name its open game, which is blind or on this or an earlier
-        segment. While the game lasts no answer is due; a conviction ends the accusation.
+        """As the accused seat, if its states differ from the solver's: name its open game, which is blind or
+        on this or an earlier segment. No answer is due while the game lasts, and a conviction ends the
+        accusation.
         """
         return self.write("contest", task, look, game)
 
     def take_unanswered(self, task: int, look: int) -> Receipt:
-        """After the time of `answer`: the accused seat's lock is lost, half of it to the looker, whose bond is freed.
-        Where another look has taken the lock, only the bond is freed.
+        """After the time for `answer`: take the accused seat's lock. Half of it goes to the looker, whose
+        bond is returned. If another look has already taken the lock, only the bond is returned.
         """
         return self.write("takeUnanswered", task, look)
 
     def close_moot(self, task: int, look: int) -> Receipt:
-        """End an accusation in a convicted task: the bond goes to the accused seat."""
+        """End an accusation that is moot. If the task was convicted, the bond goes to the accused seat; if a
+        jury found that data are withheld, the bond is returned.
+        """
         return self.write("closeMoot", task, look)
 
     def look(self, task: int, look: int, block: BlockId = "latest") -> LookView:
-        """The state of a look; one that does not exist looks as before any reveal."""
+        """The state of a look. One that does not exist has the same state as one before its reveal."""
         return LookView.from_abi(self.read("lookOf", task, look, block=block))
 
     def open_accusations(self, task: int, block: BlockId = "latest") -> int:
-        """Open accusations of a task: it is not settled before they end."""
+        """Number of a task's open accusations. The task cannot be settled before they end."""
         return int(self.read("openAccusations", task, block=block))
 
     def answers_until(self, task: int, block: BlockId = "latest") -> int:
-        """Last second of the latest due answer: until then the task can be challenged. 0 without an accusation."""
+        """Last second for the latest answer. The task can be challenged until then. 0 if there was no
+        accusation.
+        """
         return int(self.read("answersUntil", task, block=block))

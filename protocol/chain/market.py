@@ -13,10 +13,14 @@ from protocol.tasks.task import Terms
 
 
 class Market(BoundContract):
-    """Every write raises Reverted with the market's own error when it is out of order, late or unpaid."""
+    """The task market. A write that is out of order, late or unpaid raises Reverted with the market's own
+    error.
+    """
 
     def post(self, terms: Terms, intent: str | None = None) -> tuple[int, Receipt]:
-        """Post a task and lock its escrow; the task's id. With an `intent` it is posted once, across restarts."""
+        """Post a task and lock its escrow. Returns the task's id and the receipt. With an `intent` it is
+        posted only once, across restarts.
+        """
         receipt = self.write("post", terms.abi(), intent=intent)
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
@@ -27,11 +31,11 @@ class Market(BoundContract):
         return self.write_once("bid", task, price)
 
     def assign(self, task: int) -> Receipt:
-        """After bidding: make the best bidder the solver, or refund."""
+        """After the bidding: make the best bidder the solver, or refund the submitter if nobody bid."""
         return self.write_once("assign", task)
 
     def cancel(self, task: int) -> Receipt:
-        """As the submitter, before any bid: take the task back; its whole escrow is free again."""
+        """As the submitter, before any bid: cancel the task. Its whole escrow is returned."""
         return self.write_once("cancel", task)
 
     def progress(
@@ -63,12 +67,12 @@ class Market(BoundContract):
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
-        """End a task whose seats cannot be filled by as many draws as its escrow pays."""
+        """End a task with a seat that is still empty after all the draws for which its escrow pays."""
         return self.write_once("voidTask", task)
 
     def stall(self, task: int) -> Receipt:
-        """After the stall period: stall a task that is not drawn, or not attested; it will not be paid as its terms
-        say.
+        """After the stall period: give up on a task whose seats are not drawn, or have not attested. It will
+        not be paid as its terms say.
         """
         return self.write_once("stall", task)
 
@@ -81,30 +85,32 @@ class Market(BoundContract):
         return self.write_once("burnRest", task)
 
     def announce(self, url: str) -> Receipt:
-        """Announce where the sender serves its data."""
+        """Announce the URL at which the sender serves its data."""
         return self.write("announce", url)
 
     def endpoint_of(self, party: str) -> str:
-        """Where a party serves its data; empty if it never said."""
+        """The URL at which a party serves its data; empty if it has announced none."""
         return str(self.read("endpointOf", party))
 
     def task(self, task: int, block: BlockId = "latest") -> TaskView:
-        """Where a task stands."""
+        """The state of a task."""
         return TaskView.from_abi(task, self.read("taskOf", task, block=block))
 
     def statuses(self, tasks: Sequence[int], block: BlockId = "latest") -> list[TaskStatus]:
-        """The states of several tasks, NONE for one that does not exist; inside of a view in few requests."""
+        """The statuses of several tasks; NONE for one that does not exist. Inside a view it sends few
+        requests.
+        """
         if self.connection.is_viewing:
             self.ask_ahead("statusOf", *([task] for task in tasks), block=block)
         return [TaskStatus(self.read("statusOf", task, block=block)) for task in tasks]
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Inside of a view: fetch what `task` and `terms` tell of each task in few requests."""
+        """Prefetch the results of `task` and `terms` for some tasks in few requests. Only inside a view."""
         for function in ("taskOf", "termsOf"):
             self.ask_ahead(function, *([task] for task in tasks))
 
     def terms(self, task: int) -> Terms:
-        """The terms it was posted with."""
+        """The terms of a task."""
         return Terms.from_abi(self.read("termsOf", task))
 
     def tasks(self) -> int:

@@ -1,7 +1,8 @@
-"""Bounds on a deployment's parameters, as TermsCheck.checkParameters sets them.
+"""Bounds on a deployment's parameters: those of TermsCheck.checkParameters
+(contracts/src/libraries/TermsCheck.sol).
 
-The market's constructor checks the same (contracts/src/libraries/TermsCheck.sol), but only after other contracts were
-paid for, and the creating proxy hides its error.
+The market's constructor checks them too, but only after other contracts have been paid for, and the creating
+proxy hides its error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MAX_LEVEL: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Least and most value of a field, both allowed."""
+    """The least and the greatest allowed value of a field."""
 
     field: str
     least: int
@@ -39,14 +40,14 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
     yield Bound("opening_period", clock, _UINT32)
     yield Bound("draw_delay", 1, _UINT32)
-    # Otherwise one silent seat could end a task: the shortest attestation period's draws all go into it.
+    # Otherwise one silent seat could end a task: the stall period must have room for all draws.
     yield Bound("stall_period", ESCROW_DRAWS * (parameters.min_period + parameters.draw_delay), _UINT32)
-    # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
+    # An account that resigned can still be drawn by a round that was fixed before. It is liable until that
+    # task can be ended.
     yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
     yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)
     yield Bound("draw_fee", 0, parameters.stake_unit)
-    # Otherwise the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest
-    # clock.
+    # Otherwise, at the shortest clock, the bond could exceed its limit, a quarter of the greatest stake.
     yield Bound("game_floor", 1, MAX_LOCK // 64)
     yield Bound("capital_rate", 0, min(RATE_UNIT, RATE_UNIT * YEAR // max(32 * clock, 1)))
     yield Bound("min_jurors", 1, MAX_JURORS)
@@ -77,5 +78,5 @@ def require_within_bounds(parameters: Parameters) -> None:
 
 
 def _shown(field: str, value: int) -> str:
-    """For people; a field that is not an amount appears as in its file."""
+    """A value as an error message shows it: amounts in tokens, other fields as in the file."""
     return tokens(value) if field in AMOUNTS else f"{value:,}"

@@ -1,8 +1,8 @@
-"""What a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Token units and seconds;
-`data_fee` in wei of the chain's coin.
+"""The parameters that a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Amounts are
+in token units, periods in seconds, and `data_fee` in wei of the chain's coin.
 
-The values stand in files: `presets/*.toml`, or one of the operator's own in the same form. `assay deploy` and `sim`
-read the same ones.
+The values come from files: `presets/*.toml`, or the operator's own file in the same form. `assay deploy` and
+`sim` read the same files.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from protocol.errors import AssayError
 from protocol.tasks.task import TOKEN as TOKEN
 
 AMOUNTS: Final = ("draw_fee", "stake_unit", "game_floor")
-"""Fields that are amounts of tokens: whole tokens in a file, as text."""
+"""Fields that are amounts. A file gives them in tokens, as text."""
 PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
 
 
 class ParametersError(AssayError):
-    """A file of parameters that cannot be read, or contradicts the request."""
+    """Parameters of a deployment that cannot be read or do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Fields in the contract's order; the contract checks them when it is deployed."""
+    """The parameters, in the contract's order. The market checks them when it is deployed."""
 
     min_period: int
     max_period: int
@@ -104,7 +104,7 @@ def _table(source: str) -> Mapping[str, Any]:
 
 
 def _value(source: str, name: str, given: object) -> int:
-    """An integer; an amount is text or an integer of whole tokens."""
+    """The value of a field, an integer. In a file an amount is text or an integer, in tokens."""
     value = None
     if name in AMOUNTS and isinstance(given, (str, int)) and not isinstance(given, bool):
         try:
@@ -127,6 +127,6 @@ def _value(source: str, name: str, given: object) -> int:
 
 
 DEVNET: Final = load_parameters("devnet")
-"""For anvil with a block each second."""
+"""Parameters for anvil with a block each second."""
 RECOMMENDED: Final = load_parameters("recommended")
-"""For an L1."""
+"""Parameters for an L1."""

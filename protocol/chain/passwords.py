@@ -1,5 +1,5 @@
-"""Passwords of key files: from the first line of a file, otherwise asked for at a terminal. Without a terminal,
-nothing waits for an answer.
+"""Passwords of key files: the first line of a file, otherwise input at a terminal. Without a terminal, asking
+fails at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from protocol.chain.errors import AccountError, NoTerminal
 
 MAX_BYTES = 1 << 16
-"""Of a password file."""
+"""Most bytes of a password file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PasswordSource:
         return _first_line(self.file) if self.file is not None else ask(prompt, self.option)
 
     def choose(self, prompt: str) -> str:
-        """A new password, which a prompt asks for twice. Raises AccountError, NoTerminal."""
+        """A new password. A prompt asks for it twice. Raises AccountError, NoTerminal."""
         if self.file is not None:
             return _first_line(self.file)
         password = ask(prompt, self.option)
@@ -37,8 +37,8 @@ class PasswordSource:
 
 
 def ask(prompt: str, option: str) -> str:
-    """What a person types with hidden input. Raises NoTerminal where there is no terminal, AccountError for empty
-    input.
+    """Read hidden input at a terminal. Raises NoTerminal if there is no terminal, AccountError if the input
+    is empty.
     """
     if not sys.stdin.isatty():
         raise NoTerminal(

@@ -33,20 +33,20 @@ NAMES: Final = (
     "clock",
 )
 TWICE: Final = 2
-"""Margin for everything that is computed, fetched or answered: others use the machine and the line too."""
+"""Margin factor for computing, fetching and answering, because the machine and the line have other users."""
 START: Final = 60.0
 """Seconds for a party to fetch small things, start a process and compile its first step."""
 COMMITMENTS: Final = 5
-"""Transactions of a solver that trains: four of its progress, and the submission."""
+"""Transactions of a solver during its training: four commitments of its progress, and the submission."""
 NOTICE: Final = 10
-"""Transactions that fit into the time in which a party must see a task and act on it."""
+"""Time for a party to see a task and act on it, in multiples of the time that a transaction takes."""
 DAYS: Final = 7
-"""Multiple of the least clock in a game's clock: with a least clock of a day, a side has a week against censorship."""
+"""Least clock of a game in units of `min_clock`: if that is a day, a side has a week against censorship."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a task requires of its parties: steps of a segment and segments, scalar operations of a step, bytes of a
+    """The size of a task's work: segments, steps of a segment, scalar operations of a step, and bytes of a
     state and of the whole bundle.
     """
 
@@ -68,7 +68,7 @@ class Load:
 
     @property
     def step(self) -> float:
-        """Seconds that a running step may delay somebody else, at the assumed speed."""
+        """Seconds for which one running step may delay other work, at the assumed speed."""
         return SAFETY * (self.step_operations / ASSUMED_SPEED + self.state_bytes / HASH_RATE)
 
 
@@ -82,11 +82,11 @@ def periods(
     looks: bool,
     given: Mapping[str, int],
 ) -> dict[str, int]:
-    """All of `NAMES`; `given` values are kept. `copies` are the states that the solver may have to serve at once, to
-    all seats or to a jury (`protocol.tasks.offers.copies_at_once`).
+    """All periods in `NAMES`; `given` values are kept. `copies` is the number of states that the solver may
+    have to serve at once, to all seats or to a jury (`protocol.tasks.offers.copies_at_once`).
 
-    Bounds of the deployment are respected where possible. A task that needs more than the deployment's maximum gets
-    the maximum, and a solver or verifier then says why it does not take the task.
+    The deployment's bounds are respected where possible. A task that needs more than the deployment's maximum
+    gets the maximum; a solver or verifier then says why it does not take the task.
     """
     least, most = parameters.min_period, parameters.max_period
     inclusion = INCLUSION_BLOCKS * block_time
@@ -101,7 +101,7 @@ def periods(
 
     replays = TWICE * SAFETY * segments_per_verifier * load.replay
     carried = TWICE * max(copies, segments_per_verifier + 2) * load.state_bytes / LINE
-    # Of an attestation period an answer to a look has half (`recommendation.move_time`).
+    # An answer to a look has only half of an attestation period (`recommendation.move_time`).
     asked = (TWICE if looks else 1) * (replays + carried) + notice + START / TWICE
     longest = min(most, parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay)
     attest = given.get("attest_period", _within(max(least, parameters.min_clock), asked, longest))
@@ -120,7 +120,7 @@ def _within(least: int, seconds: float, most: int) -> int:
 
 
 def _rounded(seconds: float) -> int:
-    """Rounded up to two digits, so that small changes of a program do not change the number."""
+    """Round up to two digits, so that small changes of a program do not change the number."""
     whole = ceil(seconds)
     unit: int = 10 ** max(0, len(str(whole)) - 2)
     return -(-whole // unit) * unit

@@ -1,8 +1,9 @@
-"""What a deployment consists of: each contract's creation code and address, known before anything is sent.
+"""The contracts of a deployment, with their creation code and addresses, which are known before anything is
+sent.
 
-Order: the token (a test token by default), vault, arbiter, beacon, bounds of terms, market, audit board, commitments,
-looks, juries, game. Each names earlier ones in its constructor, so all addresses follow from the deployer, the
-parameters, the beacon network, the token and the salt.
+Order: the token (a test token by default), vault, arbiter, beacon, bounds of terms, market, audit board,
+commitments, looks, juries, game. A constructor takes only addresses of earlier contracts, so all addresses
+follow from the deployer, the parameters, the beacon network, the token and the salt.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SALT = b"assay deployment 1"
 
 @dataclass(frozen=True)
 class Creation:
-    """One contract: `key` is its field in `Addresses`, `code` its creation code with the arguments."""
+    """A contract to create. `key` is its field in `Addresses`, `code` its creation code with arguments."""
 
     key: str
     contract: Contract
@@ -36,7 +37,7 @@ class Creation:
 
 @dataclass(frozen=True)
 class Plan:
-    """All creations, in order, with the salt of 32 bytes. An existing token is not among them."""
+    """All contracts to create, in order, with the salt of 32 bytes. An existing token is not among them."""
 
     salt: bytes
     creations: tuple[Creation, ...]
@@ -55,10 +56,10 @@ def plan(
     salt: str = "",
     arithmetic: int = ARITHMETIC,
 ) -> Plan:
-    """The deployment of `deployer`, who alone may initialise the contracts and becomes the pauser of new tasks. The
-    arbiter is that of the version `arithmetic`.
+    """The plan for a deployment by `deployer`, who alone may initialise the contracts and may pause new
+    tasks. `arithmetic` is the version of the arithmetic that the arbiter computes.
 
-    Another `salt` gives other contracts of the same arguments. Raises ArtifactMissing, UnknownArithmetic.
+    With another `salt` the same arguments give other contracts. Raises ArtifactMissing, UnknownArithmetic.
     """
     require_computed(arithmetic, "the deployment")
     seed = keccak(_SALT + salt.encode())

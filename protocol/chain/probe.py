@@ -1,6 +1,4 @@
-"""What a chain must offer before contracts are deployed to it (dispute.md section 1), asked of the chain
-itself.
-"""
+"""Asks a chain whether it has the precompiles that the contracts need (dispute.md section 1)."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from protocol.chain.errors import UnsuitableChain
 
 SHA256_PRECOMPILE: Final = "0x" + "02".rjust(40, "0")
 PAIRING_PRECOMPILE: Final = "0x" + "08".rjust(40, "0")
-"""EIP-197; the sums and products of EIP-196 came with it."""
+"""EIP-197. A chain that has it also has the additions and multiplications of EIP-196."""
 
 
 def probe(connection: Connection) -> None:

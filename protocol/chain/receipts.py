@@ -1,4 +1,4 @@
-"""Receipts and logs as values: what a transaction did, what it cost, which events it left."""
+"""Receipts and logs as values: the outcome of a transaction, its cost and its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.chain.values import decode_values
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log as the chain keeps it."""
+    """One log entry, not decoded."""
 
     address: str
     topics: tuple[bytes, ...]
@@ -27,7 +27,7 @@ class Log:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Log:
-        """From the node's JSON."""
+        """Parse it from a node's JSON."""
         return cls(
             to_checksum_address(fields["address"]),
             tuple(_bytes(topic) for topic in fields["topics"]),
@@ -41,9 +41,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A decoded log. `arguments` are by their Solidity names, decoded as eth-abi does; addresses are
-    checksummed.
-    """
+    """A decoded log. `arguments` are by Solidity name, as eth-abi decodes them; addresses are checksummed."""
 
     contract: str
     name: str
@@ -53,7 +51,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A mined transaction. `contract` is the address that a creation made."""
+    """The receipt of a mined transaction. `contract` is the address of a contract that it created."""
 
     transaction: str
     label: str
@@ -66,7 +64,7 @@ class Receipt:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any], label: str) -> Receipt:
-        """From the node's JSON."""
+        """Parse it from a node's JSON."""
         made = fields.get("contractAddress")
         return cls(
             fields["transactionHash"],
@@ -80,12 +78,12 @@ class Receipt:
         )
 
     def events(self, contract: Contract, address: str) -> list[Event]:
-        """Events that one contract left."""
+        """The events of one contract."""
         return decode_logs(self.logs, {address: contract})
 
 
 def decode_logs(logs: Sequence[Log], contracts: Mapping[str, Contract]) -> list[Event]:
-    """The events among logs, by the ABI of the contract at each address; others are left out."""
+    """Decode the logs of known contracts, given by address. Other logs are left out."""
     events = []
     for log in logs:
         contract = contracts.get(log.address)

@@ -1,8 +1,9 @@
-"""Recommended terms of a task: what a submitter that says nothing asks for. audit.md section 9 says why.
+"""Recommended terms of a task, the defaults of a submitter. audit.md section 9 explains them.
 
-The rules stand in `presets/recommended.toml` beside the deployment's parameters; `assay submit` and `sim` read the same
-ones, and `protocol.tasks.amounts` computes. Nothing here knows what a result is worth to a cheater or how many
-verifiers are honest: both are assumed there, as the price of gas is where no chain is asked.
+The rules are in `presets/recommended.toml`, next to the deployment's parameters, and `protocol.tasks.amounts`
+computes terms from them. `assay submit` and `sim` read the same rules. How much a false result is worth to a
+cheater and how many verifiers are honest cannot be known, so the rules assume both. They also assume a price
+of gas, used if no chain is asked.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ COIN: Final = 10**18
 
 
 def _table() -> tuple[Rules, Fraction, Fraction]:
-    """The rules, the price of gas in wei, and that of the coin in tokens. Raises ParametersError."""
+    """Read the rules, the price of gas in wei, and the price of a coin in tokens. Raises ParametersError."""
     table: Mapping[str, Any] = tomllib.loads((PRESETS / "recommended.toml").read_text())["rules"]
     names = [known.name for known in fields(Rules)]
     if table.keys() != {*names, *_PRICES}:
@@ -39,14 +40,14 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
 
 
 LARGE_JURY: Final = 31
-"""Jurors, chosen so that more than half lie with a chance of 1 % if liars hold 30 % of the stake."""
+"""Number of jurors of which more than half lie with a chance of 1 %, if liars hold 30 % of the stake."""
 
 RULES, GAS_PRICE, COIN_PRICE = _table()
-"""The rules; wei for one gas, and tokens for one coin, as assumed."""
+"""The rules, and the assumed prices: wei for one gas, tokens for one coin."""
 
 
 def gas_units(wei: Fraction | int = GAS_PRICE, coin_price: Fraction = COIN_PRICE) -> Fraction:
-    """Units of the token for one gas, at `wei` for it and `coin_price` tokens for a coin."""
+    """Token units for one gas, if one gas costs `wei` and one coin costs `coin_price` tokens."""
     return Fraction(wei) * coin_price * TOKEN / COIN
 
 
@@ -62,9 +63,10 @@ def setting(
     attest_period: int = 0,
     jurors: int = 0,
 ) -> Setting:
-    """The arguments of `protocol.tasks.amounts.derive` for a task of a deployment with these parameters. The
-    settlement follows the submission after the draw's delay and the challenge period; looks, whose draws wait too,
-    add more of the delay and of `attest_period`. `gas_price` as `gas_units` returns it, by default the assumed one.
+    """The arguments of `protocol.tasks.amounts.derive` for a task of a deployment with these parameters.
+    `audit`, the time from the submission to the settlement, is the draw delay and the challenge period;
+    `derive` adds the time of looks. `gas_price` is in token units (`gas_units`), by default the assumed
+    price.
     """
     return Setting(
         budget=budget,
@@ -84,14 +86,15 @@ def setting(
 
 
 def default_jurors(parameters: Parameters) -> int:
-    """The default number of jurors of a task: the deployment's minimum, if that is enough to judge. Otherwise the
-    deployment is for a small network, whose tasks have neither juries nor looks.
+    """The default number of jurors of a task: the deployment's minimum, if that is at least `LARGE_JURY`.
+    Otherwise 0: the deployment is for a small network, whose tasks have neither juries nor looks.
     """
     return parameters.min_jurors if parameters.min_jurors >= LARGE_JURY else 0
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
-    """Seconds that a seat has for each answer to a look: half of the time for its attestation (it is no more work),
-    and at least the deployment's shortest period, if that is not longer than an attestation's.
+    """Seconds that a seat has for each answer to a look: half of its attestation period, because an answer is
+    no more work than an attestation. At least the deployment's shortest period, but at most the attestation
+    period.
     """
     return min(attest_period, max(parameters.min_period, attest_period // 2))

@@ -18,7 +18,7 @@ _TOKENS: Final = {
 }
 """Arguments that are token units, by error."""
 _COIN: Final = {"DepositTooSmall": ("due", "given")}
-"""That are wei."""
+"""Arguments that are wei, by error."""
 _REMEDIES: Final = {
     "UnknownTask": "there is no such task under these contracts: `assay status --past` shows all",
     "UnknownSeat": "the task has fewer seats: `assay status TASK` shows them",
@@ -36,7 +36,7 @@ _REMEDIES: Final = {
 
 
 def said(name: str, arguments: Mapping[str, Any]) -> str:
-    """An error with its arguments."""
+    """An error with its arguments, in words."""
     if name in ("TooEarly", "TooLate"):
         missed = arguments["until"] - arguments["time"]
         return f"{name}(by {duration(abs(missed))})"

@@ -14,7 +14,7 @@ from protocol.chain.values import decode_values
 
 _ERROR = bytes.fromhex("08c379a0")  # Error(string): require with a message
 _PANIC = bytes.fromhex("4e487b71")  # Panic(uint256): assert, overflow, bad index
-_REVERT_CODE = 3  # of a JSON-RPC error, as geth introduced it
+_REVERT_CODE = 3  # code of a JSON-RPC error for a revert, introduced by geth
 
 
 def explain(data: bytes) -> tuple[str, dict[str, Any]]:
@@ -37,7 +37,7 @@ def explain(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def as_revert(label: str, error: Mapping[str, Any]) -> Reverted | None:
-    """The typed form of a JSON-RPC error if a contract raised it, else None."""
+    """A JSON-RPC error as Reverted if a contract raised it, otherwise None."""
     message = str(error.get("message", ""))
     if error.get("code") != _REVERT_CODE and "revert" not in message.lower():
         return None

@@ -1,7 +1,7 @@
-"""The nodes of one chain, by URL: requests with typed errors, the next node when one fails, all of them on the same
-chain.
+"""Requests to the nodes of one chain, with typed errors. If a node fails, the next one is asked; all must
+serve the same chain.
 
-`connection` decides whether to repeat a question, and what an answer means.
+`connection` decides whether to repeat a question, and interprets the answers.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from protocol.chain.reverts import as_revert
 from protocol.chain.transport import MOST, AnswerTooLong, NotAnAnswer, Transport
 
 RECHECK_SECONDS: Final = 1.0
-"""Seconds between checks: a node that opens a connection for every answer is not asked each time which chain it
-serves.
+"""Least seconds between two checks of a node's chain, so that a node that needs a new connection for every
+answer is not checked each time.
 """
 COMPARE_SECONDS: Final = 5.0
 BEHIND: Final = 2
-"""Blocks that one node may lag behind another: less is a block in transit."""
+"""Blocks that one node may lag behind another, because a new block takes time to spread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question. `label` names it in errors."""
+    """A question to a node. `label` names it in errors."""
 
     method: str
     parameters: Sequence[Any]
@@ -49,7 +49,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which chain it is: development chains share an id, and differ in their first block."""
+    """Identity of a chain. Development chains have the same id but different first blocks."""
 
     chain_id: int
     genesis: str
@@ -59,7 +59,7 @@ class Identity:
 
 
 class _Node:
-    """One URL. `known` says that it serves the chain; reset by a new connection."""
+    """One node, by URL. `known`: it was found to serve the right chain; a new connection resets this."""
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = url
@@ -76,8 +76,8 @@ class _Node:
         return answer
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions in one request, or in one each where the node does not accept that; a
-        refusal in place of its answer. Raises RpcUnavailable.
+        """The answers to several questions, from one request, or from one each if the node does not accept
+        batches. A refused question has its error in place of the answer. Raises RpcUnavailable.
         """
         if len(queries) > 1:
             asked = [(query.method, query.parameters) for query in queries]
@@ -95,7 +95,7 @@ class _Node:
 
     @contextmanager
     def _answering(self, query: Query) -> Iterator[None]:
-        """Raises RpcUnavailable where no answer arrives, RpcRefused where too much does."""
+        """Raise RpcUnavailable if no answer arrives, RpcRefused if the answer is too long."""
         try:
             yield
         except AnswerTooLong as error:
@@ -105,7 +105,7 @@ class _Node:
             raise RpcUnavailable(self.url, error) from error
 
     def identity(self) -> Identity:
-        """Which chain it serves."""
+        """The chain that the node serves."""
         self._asked_at = time.monotonic()
         chain_id = int(self.ask(Query("eth_chainId", (), "eth_chainId")), 16)
         first = self.ask(Query("eth_getBlockByNumber", ("0x0", False), "block 0"))
@@ -122,7 +122,7 @@ class _Node:
 
 
 class Nodes:
-    """One or more nodes of one chain. Nothing is asked before it is needed. Any thread may ask."""
+    """One or more nodes of one chain. No request is sent before it is needed. Callable from any thread."""
 
     def __init__(self, urls: Sequence[str], timeout: float) -> None:
         self._nodes = [_Node(url, timeout) for url in urls]
@@ -134,7 +134,7 @@ class Nodes:
 
     @property
     def url(self) -> str:
-        """The node that is asked first."""
+        """URL of the node that is asked first."""
         return self._chosen.url
 
     @property
@@ -143,15 +143,15 @@ class Nodes:
         return len(self._nodes) > 1
 
     def identity(self) -> Identity:
-        """Which chain they serve. Raises RpcUnavailable."""
+        """The chain that the nodes serve. Raises RpcUnavailable."""
         if self._identity is None:
             self._each(lambda _node: None)
         assert self._identity is not None, "a node that answers is known"
         return self._identity
 
     def ask(self, query: Query, needed: str = "") -> Any:
-        """The first node's answer, or the next one's; with `needed`, the name of what is asked for, null does not
-        count. Raises RpcUnavailable, Reverted, RpcRefused, WrongChain.
+        """The answer of the first node, or of the next one if it fails. With `needed` (a name for errors), an
+        answer of null counts as a refusal. Raises RpcUnavailable, Reverted, RpcRefused, WrongChain.
         """
 
         def ask(node: _Node) -> Any:
@@ -163,8 +163,8 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions in one request to the first node that answers; Reverted or RpcRefused in
-        place of a failed one. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions, from one request to the first node that answers. A failed
+        question has Reverted or RpcRefused in place of its answer. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):
@@ -176,8 +176,8 @@ class Nodes:
         return answers
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
-        """Send signed transactions to every node, once; for each its hash as soon as one node accepts it, or why no
-        node did. Raises WrongChain.
+        """Send signed transactions to every node, once. Returns for each its hash as soon as one node accepts
+        it, or the reason why none did: RpcUnavailable, RpcRefused or WrongChain.
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 
@@ -199,7 +199,7 @@ class Nodes:
         return best
 
     def compare(self) -> None:
-        """From time to time: switch to the most advanced node, if the first one lags."""
+        """Switch to the most advanced node if the first one lags. Checks at most every `COMPARE_SECONDS`."""
         if not self.several or time.monotonic() - self._compared < COMPARE_SECONDS:
             return
         self._compared = time.monotonic()
@@ -214,7 +214,9 @@ class Nodes:
             self._chosen = max(heads, key=lambda node: heads[node])
 
     def doubt(self) -> None:
-        """The first node has gone back: ask it again which chain it serves, and ask the next one first."""
+        """Note that the first node has gone back: check its chain again before use, and ask the next node
+        first.
+        """
         self._chosen.known = False
         self._next(self._chosen)
 
@@ -247,7 +249,7 @@ class Nodes:
             self._chosen = self._nodes[(self._nodes.index(failed) + 1) % len(self._nodes)]
 
     def _check(self, node: _Node) -> None:
-        """Compare chain id and genesis once a connection was renewed. Raises WrongChain."""
+        """Compare chain id and genesis, if the node's connection is new. Raises WrongChain."""
         if node.known:
             return
         found = node.identity()
@@ -273,7 +275,7 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """Rank of a node's answer about a transaction, the most telling first: accepted, refused, no answer."""
+    """Rank of a node's answer to a broadcast: 0 accepted, 1 refused, 2 no answer."""
     if isinstance(answer, str):
         return 0
     return 2 if isinstance(answer, RpcUnavailable | WrongChain) else 1

@@ -1,7 +1,7 @@
 """Bounds that a deployment's parameters set on terms, as in TermsCheck.check.
 
-The market refuses terms that break one (contracts/src/libraries/TermsCheck.sol); checking here avoids sending them.
-`protocol.tasks.task.Terms` checks the bounds that hold under every deployment.
+The market refuses terms that break a bound (contracts/src/libraries/TermsCheck.sol). The check here avoids
+sending them. `protocol.tasks.task.Terms` checks the bounds that hold under every deployment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
     yield Bound("bidding_period", least, most)
     yield Bound("extension", least, terms.bidding_period)
     yield Bound("training_period", least, most)
-    # Otherwise one silent seat could have the task stalled: that many draws go into the stall period.
+    # Otherwise one silent seat could stall the task: the stall period must have room for all draws.
     longest = parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay
     yield Bound("attest_period", least, min(most, longest))
     yield Bound("move_time", least, terms.attest_period)

@@ -1,4 +1,4 @@
-"""The ERC-20 that tasks are paid in; `mint` only for the test token of a development chain."""
+"""The ERC-20 that tasks are paid in. `mint` is only for the test token of a development chain."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from protocol.chain.receipts import Receipt
 
 
 class Token(BoundContract):
-    """Amounts are units of the token."""
+    """The token contract. Amounts are token units."""
 
     def balance_of(self, account: str, block: BlockId = "latest") -> int:
         """Tokens of an account outside the vault."""
         return int(self.read("balanceOf", account, block=block))
 
     def allowance(self, owner: str, spender: str) -> int:
-        """What `spender` may still take from `owner`."""
+        """The amount that `spender` may still take from `owner`."""
         return int(self.read("allowance", owner, spender))
 
     def approve(self, spender: str, amount: int) -> Receipt:
@@ -26,7 +26,7 @@ class Token(BoundContract):
         return self.write("approve", spender, amount)
 
     def mint(self, account: str, amount: int) -> Receipt:
-        """Make tokens: the test token lets anyone."""
+        """Mint tokens. Only the test token lets anyone do this."""
         return self._test_token.write("mint", account, amount)
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Sending: one transaction with its receipt, or several at once that are looked for later.
+"""Sends one transaction and waits for its receipt, or several at once whose receipts are looked for later.
 
-One process sends from an account at a time (by a file lock). `unmined` handles what is signed and not mined: whatever
-happens in between, an intent is never carried out twice.
+Only one process at a time sends from an account (a file lock). An intent is never carried out twice, whatever
+happens in between; `unmined` handles the transactions that are signed and not mined yet.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Sender(Unmined):
     """
 
     def __init__(self, connection: Connection, account: LocalAccount, sending: Sending | None = None) -> None:
-        # The genesis block tells a fresh development chain, whose nonces begin at 0, from the last one.
+        # The genesis block tells a fresh development chain, with nonces from 0, from an earlier one.
         chain = f"{connection.chain_id}-{connection.genesis[2:10]}"
         folder = Home.find().folder("journals", chain)
         self._lock_file = _lock(folder / f"{account.address}.lock", str(account.address))
@@ -54,10 +54,10 @@ class Sender(Unmined):
         self._tended = time.monotonic()
 
     def send(self, call: Call, intent: str | None = None) -> Receipt:
-        """Carry out an intent once, and return its receipt, also when an earlier process began it.
+        """Carry out an intent once, and return its receipt, also if an earlier process began it.
 
-        Without an `intent` the call is a new one. Raises Reverted (before or after mining), InsufficientFunds,
-        NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        Without an `intent` the call is a new one. Raises Reverted (before or after mining),
+        InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
         sent = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
         started = time.monotonic()
@@ -77,15 +77,16 @@ class Sender(Unmined):
             time.sleep(self.sending.poll)
 
     def hand_over(self, wanted: Sequence[tuple[Call, str]]) -> list[Sent]:
-        """Carry out intents together, with consecutive nonces; waits for no block.
+        """Send the transactions of several intents, with consecutive nonces, without waiting for a block.
 
-        Nonce, fees and balance are looked up once for all. Each is sent once, also when an earlier process began it,
-        and none waits for another that is refused. Raises RpcUnavailable, RpcRefused, WrongChain.
+        Nonces, fees and balance are looked up once for all. Each intent is carried out once, also if an
+        earlier process began it. A refused one does not hold up the others. Raises RpcUnavailable,
+        RpcRefused, WrongChain.
         """
         assert not self.connection.is_viewing, "gas and fees are those of now"
         with self._nonces:
             unsent = {intent: call for call, intent in wanted if not self._begun(intent)}
-        # Without the lock, because it may take long; what has a nonce by then is not signed again.
+        # Without the lock, because this may take long. Intents with a nonce by then are not signed again.
         gas = dict(zip(unsent, gas_of(self.connection, self.address, [*unsent.values()]), strict=True))
         sent: dict[str, Sent] = {}
         with self._nonces:
@@ -103,10 +104,10 @@ class Sender(Unmined):
         return [sent[intent] for _, intent in wanted]
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """The present outcome of each: the receipt once it is mined and confirmed, the error that prevented it, or
-        None.
+        """The present outcome of each: the receipt once it is mined and confirmed, the error that prevented
+        it, or None.
 
-        What the chain or the node has lost meanwhile is sent again. Raises RpcUnavailable, RpcRefused.
+        Transactions that the chain or the node has lost are sent again. Raises RpcUnavailable, RpcRefused.
         """
         attempts = [
             [entry for entry in self.journal.of_intent(one.intent) if entry.nonce == one.nonce]
@@ -125,16 +126,17 @@ class Sender(Unmined):
         return outcomes
 
     def recover(self) -> int:
-        """Resend what is in the journal but neither on the chain nor with the node: never sent, lost by the node, or
-        removed by a re-organisation; how many nonces. Does not wait for receipts.
+        """Resend the transactions in the journal that are neither on the chain nor with the node: never sent,
+        lost by the node, or removed by a re-organisation. Returns the number of their nonces. Does not wait
+        for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
             return self._push()
 
     def await_unknown(self) -> None:
-        """Wait until everything is mined that the node holds of the account and the journal does not know:
-        transactions of a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
+        """Wait until all pending transactions of the account that the journal does not know are mined. They
+        are from a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -149,15 +151,15 @@ class Sender(Unmined):
             time.sleep(self.sending.poll)
 
     def _unknown(self) -> list[int]:
-        """Number of nonces."""
+        """Nonces of the account's pending transactions that the journal does not know."""
         used = self.connection.transaction_count(self.address)
         known = {entry.nonce for entry in self.journal.since(used)}
         held = self.connection.transaction_count(self.address, "pending")
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """`recover`, but at most every `look_again` seconds over all callers, and not while everything is mined for
-        good.
+        """Call `recover`, but at most every `look_again` seconds over all callers, and not if it would find
+        nothing new (`_asks_nothing`).
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:
@@ -177,7 +179,7 @@ class Sender(Unmined):
         self.close()
 
     def _note(self, sent: Sequence[Sent], found: Sequence[dict[str, Any] | None]) -> None:
-        """How long transactions take."""
+        """Record how long transactions take (`inclusion`)."""
         for one, receipt in zip(sent, found, strict=True):
             if one.nonce is not None and receipt is None:
                 self.inclusion.waits(one.nonce)
@@ -192,8 +194,8 @@ class Sender(Unmined):
     def _outcome(
         self, one: Sent, entries: list[Entry], found: dict[str, Any] | None, used: int
     ) -> Receipt | ChainError | None:
-        """As `outcomes`, for the transactions sent as `entries`; the chain has `found` a receipt, and `used` that many
-        nonces.
+        """The outcome of one intent, as in `outcomes`. `entries` are its signed transactions, `found` is its
+        receipt if there is one, and `used` is the number of nonces that the account has used.
         """
         if one.refused is not None:
             return one.refused
@@ -223,7 +225,7 @@ class Sender(Unmined):
         return why or receipt
 
     def _why(self, call: Call, receipt: Receipt) -> Reverted:
-        """The reason of a mined and reverted transaction, found by running it on the block it met."""
+        """Why a mined transaction reverted, found by calling it again at its block."""
         try:
             self.connection.call_data(
                 call.to,

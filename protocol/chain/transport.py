@@ -1,8 +1,8 @@
-"""JSON-RPC over HTTP to one node of a chain: answers are limited in time, to `MOST` bytes, and must fit their
-questions.
+"""JSON-RPC over HTTP to one node of a chain. Answers are limited in time and to `MOST` bytes, and must fit
+their questions.
 
-A node that trickles headers or a body gets no more time than a silent one, and length is counted after decompression.
-Anything that is not a response to the request is NotAnAnswer.
+A node that trickles headers or a body gets no more time than a silent one, and length is counted after
+decompression. An answer that is not a response to the request raises NotAnAnswer.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from protocol.node.documents import parse_json
 SOCKETS: Final = 32
 """Connections kept open to one node: as many as a party has threads that ask."""
 MOST: Final = 1 << 26
-"""Bytes of an answer. A block of 30 million gas has 4 MB of logs at most; callers that ask for many blocks ask for
-fewer at a time.
+"""Most bytes of an answer. A block of 30 million gas has at most 4 MB of logs; a caller whose answer is too
+long asks for fewer blocks.
 """
 PIECE: Final = 1 << 16
 
 Asked = tuple[str, Sequence[Any]]
-"""Method and parameters."""
+"""A question: method and parameters."""
 
 
 class NotAnAnswer(InternalError):
@@ -43,7 +43,7 @@ class NotAnAnswer(InternalError):
 
 
 class AnswerTooLong(NotAnAnswer):
-    """More than `MOST` bytes."""
+    """The answer has more than `MOST` bytes."""
 
 
 class Transport:
@@ -66,8 +66,8 @@ class Transport:
         return response
 
     def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
-        """The responses to several questions in one request, in order; None from a node that does not accept such
-        requests, or of this length.
+        """The responses to several questions in one request, in order; None if the node does not accept
+        batches, or none of this length.
         """
         self._provider.request_counter.begin()
         try:
@@ -97,7 +97,7 @@ def _session(url: str) -> requests.Session:
 
 
 class _Numbers:
-    """Numbers of questions; `given` has those of this thread's request."""
+    """Generates the ids of questions. `given` has the ids of this thread's present request."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -120,7 +120,7 @@ class _Numbers:
 
 
 class _Provider(HTTPProvider):
-    """web3's parser, which accepts any JSON as the response."""
+    """web3's provider with a stricter parser: web3's own accepts any JSON as the response."""
 
     request_counter: _Numbers  # type: ignore[assignment]
 
@@ -131,7 +131,9 @@ class _Provider(HTTPProvider):
         self.request_counter = _Numbers()
 
     def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
-        """Raises NotAnAnswer where a gateway has mixed up its clients, or answers with its own page."""
+        """Parse a response. Raises NotAnAnswer if it is another client's, or not JSON-RPC, such as a
+        gateway's own page.
+        """
         try:
             found = parse_json(raw_response)
         except ValueError as error:
@@ -140,14 +142,14 @@ class _Provider(HTTPProvider):
         for one in found if isinstance(found, list) else [found]:
             if not isinstance(one, dict):
                 raise NotAnAnswer("no response")
-            # An error of the request as a whole has no number.
+            # An error of the request as a whole has no id.
             if one.get("id") not in asked and (one.get("id") is not None or "error" not in one):
                 raise NotAnAnswer("the response to another question")
         return found
 
 
 class _Adapter(HTTPAdapter):
-    """Reads answers whole, within a time and a length."""
+    """Reads whole answers, within a limit of time and of length."""
 
     def __init__(self, opened: Callable[[], None]) -> None:
         self._on_open = opened
@@ -192,12 +194,12 @@ class _InTime(HTTPResponse):
 
 
 class _Arriving(io.RawIOBase):
-    """Data from a socket until a deadline."""
+    """Reads from a socket until a deadline."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self._socket = sock
-        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open until it is closed itself
+        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open until this file is closed
         timeout = sock.gettimeout()
         self._until = None if timeout is None else time.monotonic() + timeout
 

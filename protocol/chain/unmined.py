@@ -1,8 +1,10 @@
-"""Transactions of an account that are not mined yet: signed, journalled, handed over, replaced, or found lost.
+"""Transactions of an account that are not mined yet: signed, journalled, handed over, replaced, or found
+lost.
 
-A transaction is signed, written to the journal, and only then handed to the node; whatever happens in between, the
-same bytes are looked up or handed over again, so an intent is never carried out twice. A transaction that is not
-mined for a while is replaced by one with the same nonce and a higher fee, as is every earlier one.
+A transaction is signed, written to the journal, and only then handed to the node. Whatever happens in
+between, the same bytes are looked up or handed over again, so an intent is never carried out twice. A
+transaction that is not mined for a while is replaced by one with the same nonce and a higher fee, and so are
+all earlier ones.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """How patiently to send. In seconds, except for the fees."""
+    """Options of sending. Times are in seconds."""
 
     timeout: float = 300.0
     """Time after which NotMined is raised; the transaction stays in the journal."""
@@ -36,20 +38,26 @@ class Sending:
     replace_after: float = 60.0
     """Time without a receipt after which the fee is raised."""
     confirmations: int = 0
-    """Blocks on top of the receipt's before it counts."""
+    """Blocks that must follow the receipt's block before the receipt counts."""
     gas_margin: float = 1.25
-    """Margin on gas: estimates are exact for the state of one block, and a game moves on in between."""
+    """Factor for gas estimates, which are exact only for the state of one block: a game may move on until the
+    next.
+    """
 
     @classmethod
     def on(cls, connection: Connection) -> Self:
-        """Patience that suits the chain's block time: a fee is raised after five blocks without room for it."""
+        """Options that suit the chain's block time: the fee is raised after five blocks without the
+        transaction.
+        """
         block = connection.block_time
         return cls(timeout=max(300.0, 25 * block), replace_after=max(10.0, 5 * block))
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """All transactions sent for an intent, ever, by any process; `refused` says why none was."""
+    """All transactions sent for an intent, by this or an earlier process. `refused` is the reason if none was
+    sent.
+    """
 
     call: Call
     intent: str
@@ -58,7 +66,7 @@ class Sent:
 
 
 class Unmined:
-    """What one account has in flight. One caller at a time: `Sender` holds the lock."""
+    """One account's unmined transactions. Only one caller at a time: `Sender` holds the lock."""
 
     def __init__(
         self, connection: Connection, account: LocalAccount, journal: Journal, sending: Sending
@@ -72,14 +80,14 @@ class Unmined:
         self._offered: dict[int, float] = {}
         """When the fee of a nonce was last chosen; for an earlier process's nonce, when it was first resent."""
         self._mined_at: int | None = None
-        """The block since which everything that was sent is mined; None while something is not, or before the first
-        check.
+        """The block at which everything sent was first seen mined; None while something is not mined, or
+        before the first check.
         """
         self._looked_at = 0
-        """The block of the last check of that."""
+        """The newest block at the last check (`_push`)."""
 
     def _sign(self, calls: Mapping[str, tuple[Call, int]]) -> dict[str, Sent]:
-        """Sign, journal and send the next transactions, from intent to call and gas."""
+        """Sign, journal and send new transactions. `calls` gives the call and its gas for each intent."""
         offers = self._offers()
         nonces = self._free_nonces(len(calls))
         entries: list[Entry] = []
@@ -113,7 +121,9 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Journal signed transactions and send them to the node; the refusal of each, which is then dropped."""
+        """Journal signed transactions and send them to the node. Returns each one's refusal, or None. Refused
+        ones are marked as dropped.
+        """
         self._mined_at = None
         self.journal.write(entries)
         now = time.monotonic()
@@ -131,9 +141,9 @@ class Unmined:
         return None if self.connection.knows(entry.hash) else self._keep(entry)
 
     def _keep(self, entry: Entry) -> ChainError | None:
-        """Send the node what it has lost, or never got; with a higher fee if it refuses the old one by now, as after
-        a rise of the base fee. Returns the final refusal: the transaction is then dropped, unless the account cannot
-        pay the fee.
+        """Send the node a transaction that it has lost or never got. If the node refuses it, for example
+        because the base fee has risen, send one with a higher fee. Returns the final refusal, if any: the
+        transaction is then dropped, unless the account cannot pay the fee.
         """
         (refused,) = self._offer([entry])
         if refused is None:
@@ -147,8 +157,8 @@ class Unmined:
         return refused
 
     def _offer(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Send the node journalled transactions. Repeats are harmless, because the bytes, hence the hashes, are the
-        same.
+        """Send journalled transactions to the node. Returns each one's refusal, or None. Repeats are
+        harmless, because the bytes and so the hashes are the same.
         """
         answers = self.connection.broadcast([entry.raw for entry in entries]) if entries else []
         refusals: list[ChainError | None] = []
@@ -159,10 +169,11 @@ class Unmined:
         return refusals
 
     def _is_lost(self, entries: list[Entry]) -> bool:
-        """Whether none of these can be mined any more, because another transaction has the nonce; marks them if so.
+        """Whether none of these can be mined any more, because another transaction used the nonce. If so,
+        marks them.
 
-        Only a block deeper than re-organisations proves that: before, the receipt may be missing because the node
-        lags, and the other transaction may be removed.
+        This is proved only once the nonce was used deeper than re-organisations reach. Until then, the
+        receipt may be missing because the node lags, and the other transaction may be removed.
         """
         nonce = entries[0].nonce
         if self.connection.transaction_count(self.address) <= nonce:
@@ -187,11 +198,11 @@ class Unmined:
             return not any(self.connection.has_nonce(number, self.address, nonce) for number in recent)
 
     def _push(self) -> int:
-        """Go through all nonces that the chain has not used: resend lost transactions, raise the fee of stuck ones,
-        fill gaps; how many were lost.
+        """Go through all nonces that the chain has not used: resend lost transactions, raise the fee of stuck
+        ones, fill gaps. Returns how many were lost.
 
-        Includes intents that nobody waits for any more, or whose receipt was seen: nothing is mined before everything
-        with a lower nonce.
+        This includes intents that nobody waits for any more, or whose receipt was seen, because no
+        transaction is mined before those with lower nonces.
         """
         head = self.connection.newest
         mined = self.connection.transaction_count(self.address)
@@ -223,8 +234,9 @@ class Unmined:
 
     @property
     def _asks_nothing(self) -> bool:
-        """Whether another check would find nothing new: everything is mined and there is no new block since, or it
-        was still mined when the chain had grown by more than re-organisations remove.
+        """Whether another check would find nothing new. Everything must be mined, and either no block is new
+        since the last check, or everything was still mined after the chain had grown by more than a
+        re-organisation removes.
         """
         if self._mined_at is None:
             return False
@@ -232,8 +244,8 @@ class Unmined:
         return deep or self._looked_at == self.connection.newest
 
     def _fill(self, nonce: int) -> bool:
-        """Use up an abandoned nonce while a later one waits, unless somebody else uses it; whether that was done. An
-        account that cannot pay for it is asked again later.
+        """Use up an abandoned nonce for which later ones wait, unless the node holds another transaction with
+        it. Returns whether it was used. If the account cannot pay, the next check tries again.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False
@@ -249,15 +261,15 @@ class Unmined:
         return True
 
     def _raise(self, entry: Entry) -> None:
-        """Raise the fee, if the account can pay for it."""
+        """Raise the fee, if the account can pay it."""
         try:
             self._replace(entry)
         except InsufficientFunds:
             self._offered[entry.nonce] = time.monotonic()
 
     def _replace(self, entry: Entry) -> ChainError | None:
-        """The same call with the same nonce and a fee that nodes accept as a replacement; returns the refusal, if
-        any. The caller holds the lock.
+        """Send the same call with the same nonce and a fee that nodes accept as a replacement. Returns the
+        refusal, if any. The caller holds the lock.
         """
         fields = self._offers().higher(entry.raw)
         return self._write([self._signed(fields, entry.intent, entry.label)])[0]
@@ -266,7 +278,7 @@ class Unmined:
 def _is_refusal(error: ChainError) -> bool:
     """Whether a node says that it will not accept a transaction."""
     if isinstance(error, RpcUnavailable):
-        return False  # it may have arrived; the waiting caller looks for it and sends it again
+        return False  # it may have arrived; the caller, which waits, looks for it and sends it again
     message = error.message.lower() if isinstance(error, RpcRefused) else ""
-    # Known to the node, mined, or a replacement of ours is.
+    # The node knows it already, or it or a replacement of ours is mined.
     return not any(words in message for words in ("already", "nonce too low", "underpriced"))

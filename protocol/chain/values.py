@@ -1,7 +1,7 @@
-"""ABI values to Python's: eth-abi's decoding, but a string of any bytes is readable.
+"""Decodes ABI values as eth-abi does, but accepts strings that are not UTF-8.
 
-Solidity strings are bytes that nobody checks. A stranger who posts one that is not UTF-8 must not stop everybody
-who reads tasks.
+Nothing checks the bytes of a Solidity string. A stranger who posts one that is not UTF-8 must not stop
+everybody who reads tasks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from eth_abi.registry import BaseEquals, registry
 
 
 class _AnyString(StringDecoder):
-    """Each malformed piece becomes a question mark: visible, and never longer than what it stands for."""
+    """Decodes a string. Each malformed piece becomes a question mark, which is visible and never longer than
+    the piece.
+    """
 
     @staticmethod
     def decoder_fn(data: bytes, handle_string_errors: str = "replace") -> str:
@@ -37,5 +39,5 @@ _DECODER = _decoder()
 
 
 def decode_values(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
-    """Values of these ABI types. Raises eth-abi's DecodingError when the bytes do not fit."""
+    """Decode values of these ABI types. Raises eth-abi's DecodingError if the bytes do not fit."""
     return tuple(_DECODER.decode(list(types), data))

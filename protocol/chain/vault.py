@@ -9,14 +9,14 @@ from protocol.chain.views import Lock
 
 
 class Vault(BoundContract):
-    """Amounts are units of the token."""
+    """The vault contract. Amounts are token units."""
 
     def deposit(self, amount: int) -> Receipt:
         """Move tokens into the vault, which must be approved for them."""
         return self.write("deposit", amount)
 
     def withdraw(self, amount: int) -> Receipt:
-        """Withdraw free tokens."""
+        """Withdraw free tokens to the account."""
         return self.write("withdraw", amount)
 
     def free(self, account: str, block: BlockId = "latest") -> int:

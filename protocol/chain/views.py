@@ -1,6 +1,4 @@
-"""What the contracts return, as values: one dataclass per struct, fields in ABI order, enums and addresses
-typed.
-"""
+"""The contracts' return values: one dataclass per struct, fields in ABI order, enums and addresses typed."""
 
 from __future__ import annotations
 
@@ -16,13 +14,13 @@ from protocol.tasks.task import Terms
 NOBODY: Final = "0x" + "00" * 20
 """The zero address: no solver yet, an empty seat."""
 NEVER: Final = (1 << 64) - 1
-"""The deadline of a game that waits, and of challenges while a draw is asked for and not executed."""
+"""The deadline of a game that waits, and the end of challenges while a requested draw is not executed."""
 BOUND: Final = (1 << 40) - 1
 """`free_since` of a registration that has a seat or is suspended."""
 
 
 class TaskStatus(IntEnum):
-    """Where a task stands (ITaskMarket.Status)."""
+    """Status of a task (ITaskMarket.Status)."""
 
     NONE = 0
     BIDDING = 1
@@ -47,10 +45,12 @@ class TaskStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970. `bidder` made the best bid; bids have
-    moved the end of bidding by `overtime` seconds. `escrow` and `stake` are lock numbers: `stake` that of the best
-    bidder's delay penalty, and of the stake itself once submitted. `challenge_until` is NEVER while a draw is asked for
-    and not executed. The escrow `owes_draw` the fee of a draw that is asked for.
+    """The variable state of a task (ITaskMarket.Task). Times are seconds since 1970.
+
+    `bidder` made the best bid; bids have moved the end of bidding by `overtime` seconds. `escrow` and `stake`
+    are numbers of locks: `stake` holds the best bidder's delay penalty, and after the submission the solver's
+    stake. `challenge_until` is NEVER while a requested draw is not executed. `owes_draw` is whether the
+    escrow still owes the fee of a requested draw.
     """
 
     task: int
@@ -72,7 +72,7 @@ class TaskView:
 
     @classmethod
     def from_abi(cls, task: int, values: tuple[Any, ...]) -> TaskView:
-        """From what `taskOf(task)` returned."""
+        """Convert the result of `taskOf(task)`."""
         submitter, escrow, stake, bidder, status, *rest = values
         parties = to_checksum_address(submitter), to_checksum_address(bidder)
         return cls(task, parties[0], escrow, stake, parties[1], TaskStatus(status), *rest)
@@ -85,26 +85,30 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a registered account accepts (Seats.sol): draws pass it over for a task that asks for more, or pays less."""
+    """The tasks that a registered account accepts (Seats.sol). Draws of a task that asks for more or pays
+    less skip it.
+    """
 
     speed: int
-    """Operations a second, with the account's own margin: of a seat's replays within the time that the terms leave for
-    them (`Terms.least_speed`).
+    """Operations per second, including the account's safety margin. Tasks may require at most this
+    (`Terms.least_speed`).
     """
     state_bytes: int
     """Most bytes of a state."""
     lock: int
-    """Most that a seat may bind of its stake, token units."""
+    """Most token units of its stake that a seat may bind."""
     fee: int
-    """Least pay of a seat for each 10^9 operations, in token units."""
+    """Lowest fee of a seat for each 10^9 operations, in token units."""
     seat_fee: int
-    """Least pay of a seat, and of a look where the task has looks, whatever its operations, in token units."""
+    """Lowest fee of a seat, or of a look if the task has looks, whatever its operations, in token units."""
     period: int
-    """Most seconds that a task's terms bind a seat (`Terms.seat_period`). Redraws, claims and games bind it longer."""
+    """Most seconds for which terms may bind a seat (`Terms.seat_period`). Redraws, claims and games bind it
+    longer.
+    """
 
     def unmet(self, terms: Terms) -> tuple[str, ...]:
-        """Names of its fields that exclude a task with these terms, computed as by the audit board: a draw can find
-        the account if there are none.
+        """Names of the offer's fields that exclude a task with these terms, computed as the audit board does.
+        If there are none, a draw can find the account.
         """
         operations = terms.seat_operations
         kept = {
@@ -120,8 +124,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An account's registration (Seats.sol): its stake is 2^level units, in the vault's lock `lock`. Times are seconds
-    since 1970; `resigned_at` is 0 before it resigned.
+    """An account's registration (Seats.sol). Its stake is 2^level units, in the vault's lock `lock`. Times
+    are seconds since 1970; `resigned_at` is 0 if it has not resigned.
     """
 
     account: str
@@ -134,7 +138,7 @@ class Registration:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Registration:
-        """From what `registrationOf` returned."""
+        """Convert the result of `registrationOf`."""
         account, resigned_at, free_since, level, suspended, offer, lock = values
         return cls(
             to_checksum_address(account), resigned_at, free_since, level, suspended, Offer(*offer), lock
@@ -142,15 +146,16 @@ class Registration:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has a seat or is suspended: then no draw finds it."""
+        """Whether it has a seat or is suspended, so that no draw finds it."""
         return self.free_since == BOUND
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Seat number `number` of a task, or one of its looks (Seats.sol), `account` NOBODY while nobody was found. `until`
-    is the last second for its attestation, or before it is drawn again. `registration` is the number of the account's
-    registration. `caught`: its lock is lost, by a look or by an opening that did not come, and it is paid no fee.
+    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found.
+    `until` is the last second for its attestation; if nobody was found, it can be drawn again afterwards.
+    `registration` is the number of the account's registration. `caught` is whether its lock is lost, because
+    of a look or a missing opening; then it is paid no fee.
     """
 
     number: int
@@ -163,29 +168,32 @@ class Seat:
 
     @classmethod
     def from_abi(cls, number: int, values: tuple[Any, ...]) -> Seat:
-        """From what `seatsOf` returned at index `number`."""
+        """Convert the result of `seatOf`, or an element of that of `seatsOf` or `looksOf`."""
         account, *rest = values
         return cls(number, to_checksum_address(account), *rest)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no account was found for it."""
+        """Whether no account was found for the seat."""
         return self.account == NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class AuditView:
-    """The state of a task's draws (Seats.sol). Times are seconds since 1970. `drawn_at` is 0 before the first draw,
-    whose `seed` determines the segments of all seats; `until` is the last second for the latest attestation; a
-    requested draw is `pending` until it is executed. `pool` counts the registrations of each level, as of the post.
-    `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at` is
-    when that happened last, or a jury last ended, 0 before.
+    """The state of a task's draws (Seats.sol). Times are seconds since 1970 and 0 before the event.
 
-    `level` is that of the newest looks that were asked for, 0 before, `look_draws` the draws of this level; `looks`
-    were picked in all, the last at `picked_at`, 0 before. Bit i of `looking` and `looked` is slot i of the level:
-    still awaited, and attested (before the level's first draw is executed: those of the level below). `claimant` is
-    the number + 1 of the seat or look whose claim a jury is to judge, 0 without one. Nothing is awaited of an
-    `audited` task.
+    `pool` is the number of registrations of each level when the task was posted. `round` is the beacon round
+    of the last requested draw, which is `pending` until it is executed. The first draw was executed at
+    `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second for
+    attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is a
+    lock that pays the next draw, left by a seat whose salt was shown; 0 if there is none. `informed_at` is
+    the last time that this happened or that a jury ended.
+
+    `level` is the level of the latest requested looks (0 if there were none), `look_draws` the number of its
+    draws. `looks` is the number of looks picked on all levels, the last of them at `picked_at`. Bit i of
+    `looking` is whether look i of this level is awaited, bit i of `looked` whether it has attested (until the
+    level's first draw is executed: look i of the level below). `claimant` is 1 + the number of the seat or
+    look whose claim a jury is to judge; 0 if there is none. `audited` is whether nothing is awaited any more.
     """
 
     pool: tuple[int, ...]
@@ -211,16 +219,17 @@ class AuditView:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> AuditView:
-        """From what `auditOf` returned."""
+        """Convert the result of `auditOf`."""
         pool, *rest = values
         return cls(tuple(pool), *rest)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDraw:
-    """A requested draw (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a `round` of
-    the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow does.
-    `level` 1 to 4 is that of looks, whose slots are the bits; no bits where the word picks them. 5 is that of a jury.
+    """A requested draw (Seats.sol), an entry of the board's queue. It uses the beacon's `round`, which was
+    fixed at `fixed_at`. `level` is 0 for seats, 1 to 4 for looks of that level, 5 for a jury. `seats` has a
+    bit for each seat or slot to draw; 0 means that the draw picks the slots of the looks. `purse` is the lock
+    that pays for it, 0 if the task's escrow does.
     """
 
     task: int
@@ -233,10 +242,11 @@ class PendingDraw:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """The state of a look (ILooks). `revealed` is the hash of what the looked-at seat has revealed
-    (`protocol.dispute.keys.revealed_word`), `accused` that of the accusation that it owes an answer to by `until`
-    (`accusation_word`), whose bond is `lock`; None where there is none. The accused contests it in `game`, 0 where it
-    does not. `accusations` counts those made.
+    """The state of a look (ILooks). `revealed` is the hash of the looked-at seat's reveal
+    (`protocol.dispute.keys.revealed_word`), `accused` the hash of the open accusation (`accusation_word`);
+    each is None if there is none. The answer is due by `until`, and the accusation's bond is in lock `lock`.
+    `game` is the game in which the accused contests it, 0 if there is none. `accusations` is the number of
+    accusations so far.
     """
 
     revealed: bytes | None
@@ -248,16 +258,16 @@ class LookView:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> LookView:
-        """From what `lookOf` returned."""
+        """Convert the result of `lookOf`."""
         revealed, accused, *rest = values
         return cls(_word(revealed), _word(accused), *rest)
 
 
 @dataclass(frozen=True, slots=True)
 class JuryView:
-    """The jury of a task, as the board has it (IAuditBoard.juryOf): `claimant` is the number of the seat, or look,
-    whose claim it is to judge. Its draw is `pending` until it is executed. Bit i of `yes` and `no` is the vote of slot
-    i, due by second `until`.
+    """The jury of a task (IAuditBoard.juryOf). `claimant` is the number of the seat or look whose claim it is
+    to judge. `pending` is whether its draw is not executed yet. Votes are due by second `until`; bit i of
+    `yes` or `no` is set if the juror in slot i voted so.
     """
 
     claimant: int
@@ -268,16 +278,16 @@ class JuryView:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> JuryView | None:
-        """From what `juryOf` returned; None for no jury."""
+        """Convert the result of `juryOf`; None if there is no jury."""
         claimant, *rest = values
         return cls(claimant - 1, *rest) if claimant else None
 
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """A claim that an item cannot be fetched, not judged yet (IJuries.Claim). `bond` is a lock number; the objection
-    names a chunk by `tensor` and `walk`, for the jurors to open by second `until`, 0 without an objection. Bit i of
-    `opened` is slot i.
+    """A claim that an item cannot be fetched, not judged yet (IJuries.Claim). `bond` is the number of a lock.
+    An objection names a chunk by `tensor` and `walk`, which the jurors must open by second `until`; all are 0
+    without an objection. Bit i of `opened` is set if the juror in slot i has opened the chunk.
     """
 
     account: str
@@ -291,14 +301,14 @@ class ItemClaim:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> ItemClaim | None:
-        """From what `claimOf` returned; None for no claim."""
+        """Convert the result of `claimOf`; None if there is no claim."""
         account, *rest = values
         found = cls(to_checksum_address(account), *rest)
         return None if found.account == NOBODY else found
 
 
 def _word(value: bytes) -> bytes | None:
-    """A word of which zero stands for none."""
+    """The word, or None if it is zero."""
     return bytes(value) if any(value) else None
 
 
@@ -312,14 +322,16 @@ class Lock:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Lock:
-        """From what `lockOf` returned."""
+        """Convert the result of `lockOf`."""
         owner, module, remaining = values
         return cls(to_checksum_address(owner), to_checksum_address(module), remaining)
 
 
 @dataclass(frozen=True, slots=True)
 class GameState:
-    """A game as the contract keeps it (IDisputeGame.Game); `game_view` adds what the events tell. Times are seconds."""
+    """The state of a game in the contract (IDisputeGame.Game). `game_view` adds information from events.
+    Times are seconds.
+    """
 
     game: int
     task: int
@@ -346,13 +358,15 @@ class GameState:
 
     @classmethod
     def from_abi(cls, game: int, values: tuple[Any, ...]) -> GameState:
-        """From what `gameOf(game)` returned."""
+        """Convert the result of `gameOf(game)`."""
         task, challenger, phase, verdict, *rest = values
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for an earlier game to be dismissed: no clock runs, and the challenger cannot move."""
+        """Whether the game waits until an earlier one is dismissed: no clock runs, and the challenger cannot
+        move.
+        """
         return self.deadline == NEVER
 
 
@@ -368,8 +382,6 @@ class Claim:
     task: int
 
     def posted(self, game: GameState) -> bytes | None:
-        """The root as a game sees it; None while it is due, and if it was posted after the solver's last second
-        there.
-        """
+        """The root as a game sees it; None if it is not posted, or was posted after the game's deadline."""
         late = self.posted_at > game.deadline and game.phase is not Phase.CLOSED
         return self.root if self.posted_at and not late else None

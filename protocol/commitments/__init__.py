@@ -1,8 +1,8 @@
-"""Merkle trees, roots and checkpoints: what the parties commit to (docs/spec/encoding.md sections 1 and 2).
+"""The Merkle trees, roots and checkpoints that parties commit to (docs/spec/encoding.md sections 1 and 2).
 
 Pure: `hashing` and `salted` with their compiled `native`, `geometry`, `merkle`, `proofs`, `chunks`, `roots`,
 `progress`, `digests`, `opened_chunks`, `walks`.
-A state in memory: `states`. On disk: `store`, `checkpoints`, `atomic`; `threads` does several tensors at a time.
+A state in memory: `states`. On disk: `store`, `checkpoints`, `atomic`. Several tensors at a time: `threads`.
 Nothing here imports torch; bytes and numpy arrays go in and out. Only `checkpoints` and `store` need more than numpy.
 """
 

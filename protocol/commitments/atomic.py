@@ -18,25 +18,25 @@ from typing import BinaryIO
 from protocol.commitments.hashing import BytesLike
 
 TEMPORARY_PREFIX = ".partial-"
-_STALE_SECONDS = 24 * 3600  # no single write takes a day, so what is older was left by a killed process
+_STALE_SECONDS = 24 * 3600  # no single write takes a day: a killed process left any older temporary file
 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
-    """Make `path` hold exactly `data`; on any failure `path` is as before and the OSError is passed on."""
+    """Make `path` hold exactly `data`. On failure, leave `path` unchanged and raise the OSError."""
     with atomic_file(path) as file:
         file.write(memoryview(data).cast("B"))
 
 
 def write_new(path: Path, data: BytesLike) -> None:
-    """Like `write_atomically`, but only where there is no file yet. Raises FileExistsError, also where another
-    process was faster.
+    """Like `write_atomically`, but `path` must not exist. Raises FileExistsError, also if another process creates
+    the file first.
     """
     with _written(path, _link) as file:
         file.write(memoryview(data).cast("B"))
 
 
 def atomic_file(path: Path) -> AbstractContextManager[BinaryIO]:
-    """A file that takes the place of `path` when the block ends; on any failure `path` is as before."""
+    """A file that replaces `path` when the block ends. On any failure, `path` is unchanged."""
     return _written(path, os.replace)
 
 
@@ -58,13 +58,13 @@ def _written(path: Path, name_it: Callable[[str, Path], None]) -> Iterator[Binar
 
 
 def _link(name: str, path: Path) -> None:
-    """Give a file a name that no other file has. Raises FileExistsError."""
+    """Rename a file without replacing an existing one. Raises FileExistsError."""
     try:
         os.link(name, path)
         os.unlink(name)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links, such as a memory stick's: the name is taken first
+    except OSError:  # no hard links, as on a memory stick: reserve the name first
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.replace(name, path)
 

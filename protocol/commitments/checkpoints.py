@@ -1,10 +1,10 @@
 """A checkpoint (`states`) on disk.
 
-It is one blob per tensor and a manifest (JSON) that names them with their types, shapes and roots; the manifest's
-blob id names the checkpoint. The manifest is written last, so a checkpoint with a manifest is complete. `write_state`
-saves a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the state root
-are recomputed. Not the commitment itself: that is the state root (docs/spec/encoding.md section 2), which no file
-format touches.
+There is one blob per tensor, and a JSON manifest that lists the blobs with their types, shapes and roots. The
+manifest's blob id names the checkpoint. The manifest is written last, so a checkpoint with a manifest is complete.
+`write_state` saves a state tensor by tensor, without holding a copy of it. Loading trusts nothing: every tensor root
+and the state root are recomputed. The commitment is the state root (docs/spec/encoding.md section 2), which does not
+depend on this file format.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A tensor to be written: `data` returns its canonical bytes, and is called once, when it is the tensor's turn."""
+    """A tensor to write. `data` returns its canonical bytes; it is called once, when the tensor is written."""
 
     name: str
     dtype: int
@@ -72,7 +72,7 @@ class Written:
 
 
 def save_checkpoint(store: BlobStore, checkpoint: Checkpoint) -> str:
-    """Write a checkpoint and return the id of its manifest; a failure leaves no manifest behind."""
+    """Write a checkpoint and return the id of its manifest. If it fails, no manifest is written."""
     entries = [
         _entry(store, tensor.name, tensor.dtype, tensor.shape, tensor.data, tree.root)
         for tensor, tree in zip(checkpoint.tensors, checkpoint.trees, strict=True)
@@ -81,10 +81,10 @@ def save_checkpoint(store: BlobStore, checkpoint: Checkpoint) -> str:
 
 
 def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> Written:
-    """Hash and write a state, and only then its manifest: what `save_checkpoint` writes, without holding its bytes.
+    """Write the same files as `save_checkpoint`, without holding all of the state's bytes; the manifest comes last.
 
-    `threads` work side by side, each with one tensor's bytes and tree in memory: while one waits for the disk another
-    hashes. A failure leaves no manifest behind and is raised once all threads have stopped.
+    `threads` threads each hash and write one tensor at a time, so that one can hash while another waits for the disk.
+    If one fails, no manifest is written, and the error is raised once all threads have stopped.
     """
     require_names([piece.name for piece in pieces])
     entries = each(lambda piece: _write(store, piece), pieces, threads)
@@ -94,7 +94,7 @@ def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A tensor of a checkpoint on disk, as the manifest describes it: `blob` is the id of its canonical bytes."""
+    """A manifest's entry for one tensor of a checkpoint on disk. `blob` is the id of its canonical bytes."""
 
     name: str
     dtype: int
@@ -104,7 +104,7 @@ class Stored:
 
 
 def stored_tensors(store: BlobStore, manifest_id: str, state_root: bytes) -> list[Stored]:
-    """What a checkpoint's manifest says of its tensors; none of them is read.
+    """The tensors that a checkpoint's manifest lists; no tensor is read.
 
     Raises CheckpointError (malformed manifest, roots that do not make `state_root`), MissingBlob, or CorruptBlob.
     """
@@ -119,7 +119,7 @@ def stored_tensors(store: BlobStore, manifest_id: str, state_root: bytes) -> lis
 
 
 def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
-    """Read one tensor, its bytes checked against the id of their blob, which the manifest vouches for.
+    """Read one tensor and check its bytes against the blob id in the manifest.
 
     Raises CheckpointError (wrong length), MissingBlob, or CorruptBlob.
     """
@@ -130,10 +130,10 @@ def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
 def load_checkpoint(
     store: BlobStore, manifest_id: str, *, state_root: bytes | None = None, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Checkpoint:
-    """Read a checkpoint back, all roots recomputed; with `state_root` it must also be that state.
+    """Read a checkpoint and recompute all roots. If `state_root` is given, the state must have it.
 
     Raises CheckpointError (malformed manifest, wrong length, type or root), MissingBlob, CorruptBlob, or
-    BlobTooLarge (before any tensor is read) when the tensors exceed `max_bytes` together.
+    BlobTooLarge (before any tensor is read) if the tensors exceed `max_bytes` in total.
     """
     manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
     total = sum(tensor_bytes(CODES[entry.dtype], entry.shape) for entry in manifest.tensors)
@@ -164,7 +164,7 @@ def _write(store: BlobStore, piece: Piece) -> _Entry:
 def _entry(
     store: BlobStore, name: str, dtype: int, shape: tuple[int, ...], data: BytesLike, root: bytes
 ) -> _Entry:
-    """Store a tensor's bytes and describe it."""
+    """Store a tensor's bytes and return its manifest entry."""
     try:
         return _Entry.model_validate(
             {

@@ -1,8 +1,8 @@
 """Tensors as trees of 1 KiB chunks (docs/spec/encoding.md sections 1 and 2, arithmetic.md section 7).
 
 A tensor's leaf number i is bytes [1024 i, 1024 (i + 1)) of its canonical bytes (arithmetic.md section 1);
-only the last may be shorter. Shape and type are bound by the program, not here; making bytes canonical is the
-producer's job.
+only the last may be shorter. The program, not this tree, commits to shape and type. The caller makes the bytes
+canonical.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Digests of states under a salt: what a seat attests about the states that it replayed (audit.md section 4).
+"""Salted digests of states: a seat attests the digest of the states that it replayed (audit.md section 4).
 
-The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and
-salt, or, for all but one chunk in `thinning`, the zero word. Nodes are not stored: opening a chunk rebuilds one
-tensor's tree (`opened_chunks.py`). `turns` says where a chunk is in its tree.
+The trees have the same shape as the solver's (`chunks.py`, `roots.py`); only the leaves of chunks differ. One chunk
+in w (`thinning`) is selected, and its leaf is a hash of salt and chunk; the leaf of every other chunk is the zero
+word. Nodes are not stored: opening a chunk rebuilds one tensor's tree (`opened_chunks.py`). `turns` gives the path
+from a chunk to the root.
 
-A tree of n leaves is a row of perfect subtrees, one for each bit of n. In a perfect subtree of at least w leaves each
-subtree of w holds exactly one hash, always in the same place, and everything else in it is known in advance; so 1/w
-of the chunks are hashed, and about (1 + log2 w) / w nodes a chunk.
+A tree of n leaves is a row of perfect subtrees, one for each bit of n that is set. In a perfect subtree of at least w
+leaves, each subtree of w leaves holds exactly one hash, always in the same place, and the rest of it is known in
+advance. So 1/w of the chunks are hashed, and about (1 + log2 w) / w nodes per chunk.
 """
 
 from __future__ import annotations
@@ -38,19 +39,21 @@ __all__ = [
 ]
 
 MAX_THINNING: Final = 64
-"""Largest w: a party that keeps only the chunks that one step selects keeps a 64th of the states."""
+"""Largest w. With it, the chunks that one step selects are a 64th of a state."""
 _FEW: Final = 16
-"""Below this number of nodes, hashing them singly (0.7 us each) is faster than making their table."""
+"""Up to this many nodes, hashing them one by one (0.7 us each) is faster than building an array of them."""
 ZERO: Final = bytes(HASH_BYTES)
 """Takes the place of the hash of an unselected chunk."""
 
 Take = Callable[[int, int, int], NDArray[np.uint8]]
-"""`take(start, stop, stride)`: canonical bytes [start, stop) of a tensor, cut into rows of 1,024 of which the first and
-then every `stride`-th is taken; u8 `[rows, 1024]`. A short last row is left out; there is at least one whole one."""
+"""`take(start, stop, stride)` cuts canonical bytes [start, stop) of a tensor into rows of 1,024 and returns every
+`stride`-th, beginning with the first, as u8 `[rows, 1024]`. It drops a short last row; there is at least one whole
+row."""
 
 
 class Block(NamedTuple):
-    """A perfect subtree of 2^height leaves, whose first leaf has the turns `turns`; `depth` is its leaves' depth."""
+    """A perfect subtree of 2^height leaves. `first` is its first leaf, which has these `turns`; `depth` is the depth
+    of all its leaves."""
 
     first: int
     height: int
@@ -62,7 +65,7 @@ class Block(NamedTuple):
 class Digester:
     """Roots of tensors and states under `salt` (32 bytes), thinned by `thinning` (a power of two, 1 to 64).
 
-    Raises DigestError for any other salt, thinning or number of a step.
+    Raises DigestError for an invalid salt, thinning or step number.
     """
 
     salt: bytes = field(repr=False)
@@ -79,7 +82,8 @@ class Digester:
             )
 
     def tensor_root(self, data: BytesLike, step: int) -> bytes:
-        """Root of a tensor's canonical bytes (at least 1, else ProofError) in state `step` of its segment, 0 … C."""
+        """Root of a tensor in state `step` (0 … C) of its segment, from its canonical bytes. Raises ProofError for an
+        empty tensor."""
         flat = _flat(data)
 
         def take(start: int, stop: int, stride: int) -> NDArray[np.uint8]:
@@ -89,11 +93,11 @@ class Digester:
         return self.root_of(flat.size, step, take, lambda start: flat[start:].tobytes())
 
     def state_root(self, tensors: Sequence[BytesLike], step: int) -> bytes:
-        """Root of state `step` of its segment; its tensors have these canonical bytes, in the program's order."""
+        """Root of state `step` of its segment, from the canonical bytes of its tensors in the program's order."""
         return state_root([self.tensor_root(data, step) for data in tensors])
 
     def tensor_tree(self, data: BytesLike, step: int) -> Tree:
-        """The tree of `tensor_root`, with all of its leaves (64 bytes a chunk in all), for opening one."""
+        """The whole tree under `tensor_root`, from which a leaf can be opened; it takes 64 bytes per chunk."""
         flat = _flat(data)
         count, whole = chunk_count(flat.size), flat.size // CHUNK
         rows = flat[: whole * CHUNK].reshape(whole, CHUNK)
@@ -102,13 +106,13 @@ class Digester:
             within = slice(chosen.start, min(chosen.stop, whole), self.thinning)
             found = np.frombuffer(hash_rows(self.salt, rows[within]), np.uint8)
             hashes[within] = found.reshape(-1, HASH_BYTES)
-            if whole in chosen:  # the short one
+            if whole in chosen:  # the short last chunk
                 hashes[whole] = np.frombuffer(leaf(self.salt, flat[whole * CHUNK :].tobytes()), np.uint8)
         return Tree.from_leaf_hashes(hashes.tobytes())
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
-        """`tensor_root` of `nbytes` bytes of which only the selected chunks are read: whole ones by `take`, the short
-        last one by `rest(start)`, the bytes from `start` on.
+        """`tensor_root` of a tensor of `nbytes` bytes, which reads only the selected chunks: whole chunks through
+        `take`, and a short last chunk through `rest(start)`, which returns all bytes from `start` on.
         """
         if step < 0:
             raise DigestError(
@@ -131,7 +135,7 @@ class Digester:
         whole = -(-((stop - start) // CHUNK) // self.thinning)
         hashes = hash_rows(self.salt, take(start, stop, self.thinning)) if whole else b""
         short = start + whole * self.thinning * CHUNK
-        if short < stop:  # the next selected chunk, which is not whole
+        if short < stop:  # the next selected chunk is the short last one
             hashes += leaf(self.salt, rest(short))
         for height in range(min(block.height, self.thinning.bit_length() - 1)):
             hashes = _beside_zeros(hashes, height, selected >> height & 1)
@@ -139,16 +143,16 @@ class Digester:
 
 
 def seat_digest(segments: Sequence[bytes], result: bytes | None = None) -> bytes:
-    """The root that a seat attests: over the roots of its segments' step trees, in the order of the segments, then the
-    root of the result, which is never thinned. A look attests its one segment, and no result.
+    """The root that a seat attests. Its leaves are the roots of its segments' step trees in order, then the root of
+    the result, which is never thinned. A look attests one segment and no result.
 
-    DigestError for no segments, or several without a result; ProofError for roots of other lengths.
+    Raises DigestError for no segments, or several without a result, and ProofError for roots of the wrong length.
     """
     return _seat_tree(segments, result).root
 
 
 def segment_path(segments: Sequence[bytes], result: bytes | None, position: int) -> list[bytes]:
-    """Siblings of the segment at a position of `segments` up to their `seat_digest`, bottom first; none in a look's."""
+    """Siblings from the segment at `position` up to the `seat_digest`, bottom first; none in the digest of a look."""
     return _seat_tree(segments, result).inclusion_path(position)
 
 
@@ -167,10 +171,10 @@ def _seat_tree(segments: Sequence[bytes], result: bytes | None) -> Tree:
 
 
 def turns(count: int, index: int) -> tuple[int, int]:
-    """The number c of a leaf, and its depth, in a tree of `count` leaves.
+    """The path of a leaf in a tree of `count` leaves, as a number c and the leaf's depth.
 
-    Bit i of c is 1 where the i-th sibling on the way up is on the left; in a perfect tree c is the leaf's index. Raises
-    DigestError when the tree has no such leaf.
+    Bit i of c is 1 if the i-th sibling on the way up is on the left. In a perfect tree c is the leaf's index. Raises
+    DigestError if the tree has no such leaf.
     """
     for block in blocks(count):
         if block.first <= index < block.first + (1 << block.height):
@@ -181,7 +185,7 @@ def turns(count: int, index: int) -> tuple[int, int]:
 
 
 def index_of(count: int, turned: int, depth: int) -> int | None:
-    """Inverse of `turns`: the leaf with these turns and this depth; None where the tree has none."""
+    """Inverse of `turns`: the index of the leaf with these turns and this depth; None if the tree has no such leaf."""
     for block in blocks(count):
         if block.depth == depth and 0 <= turned - block.turns < 1 << block.height:
             return block.first + turned - block.turns
@@ -189,8 +193,8 @@ def index_of(count: int, turned: int, depth: int) -> int | None:
 
 
 def selected(count: int, step: int, thinning: int) -> list[range]:
-    """The chunks of a tensor of `count` that are hashed in state `step` of a segment, ascending: a range for each
-    perfect subtree that has some.
+    """The chunks that are hashed in state `step` of a segment, for a tensor of `count` chunks, in ascending order:
+    one range for each perfect subtree that has any.
     """
     found = []
     for block in blocks(count):
@@ -201,13 +205,13 @@ def selected(count: int, step: int, thinning: int) -> list[range]:
 
 
 def blocks(count: int) -> Iterator[Block]:
-    """The perfect subtrees of a tree of `count` leaves, left to right: the root joins the first to all others, their
-    root joins the second to those behind it, and so on (RFC 9162 section 2.1)."""
-    first, above, left = 0, 0, 0  # `left`: as many ones as there are blocks on the left
+    """The perfect subtrees of a tree of `count` leaves, left to right. The root's left child is the first of them; its
+    right child holds the others and is split in the same way (RFC 9162 section 2.1)."""
+    first, above, left = 0, 0, 0  # `left` has one 1 bit for each block to the left
     while first < count:
         height = (count - first).bit_length() - 1
         last = first + (1 << height) == count
-        # Other blocks than the last have all that follow them on their right.
+        # Each block but the last has a sibling on its right, which holds all later blocks.
         turned = left if last else left << 1
         yield Block(first, height, turned << height, height + above + (not last))
         first, above, left = first + (1 << height), above + 1, left << 1 | 1
@@ -219,7 +223,7 @@ def _flat(data: BytesLike) -> NDArray[np.uint8]:
 
 
 def _zeros() -> list[bytes]:
-    """Roots of perfect trees of zero words, by height."""
+    """Roots of perfect trees whose leaves are all zero words, indexed by height."""
     roots = [ZERO]
     while len(roots) < MAX_THINNING.bit_length():
         roots.append(node_hash(roots[-1], roots[-1]))
@@ -230,7 +234,8 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """The parents of nodes of this height, each beside a tree of zero words."""
+    """Parents of nodes of this height. Each node's sibling is a tree of zero words; `on_right` is 1 if the node is
+    the right child."""
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:
         nodes = [hashes[i : i + HASH_BYTES] for i in range(0, len(hashes), HASH_BYTES)]

@@ -10,7 +10,7 @@ class CommitmentError(AssayError):
 
 
 class ProofError(CommitmentError):
-    """A proof that does not verify, or a node, index or size that the tree does not have."""
+    """A proof does not verify, or the tree does not have the node, index or size."""
 
     def __init__(
         self,
@@ -24,11 +24,11 @@ class ProofError(CommitmentError):
 
 
 class BlobError(CommitmentError):
-    """A blob that cannot be stored or read."""
+    """A blob cannot be stored or read."""
 
 
 class MissingBlob(BlobError):
-    """The store holds no blob of this id."""
+    """The store holds no blob with this id."""
 
 
 class CorruptBlob(BlobError):
@@ -40,8 +40,8 @@ class BlobTooLarge(BlobError):
 
 
 class CheckpointError(CommitmentError):
-    """A checkpoint that is malformed, or whose roots do not match its bytes."""
+    """A checkpoint is malformed, or its roots do not match its bytes."""
 
 
 class DigestError(CommitmentError):
-    """A salt, thinning, chunk or number that no digest has."""
+    """A salt, thinning, chunk or step is not valid for a digest."""

@@ -1,4 +1,4 @@
-"""Shape of an RFC 9162 tree: which nodes exist, which are siblings, which a proof names. No hashes here.
+"""Shape of an RFC 9162 tree: which nodes exist, which are siblings, and which a proof contains. No hashes here.
 
 A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k leaves and
 the rest, k the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no padding. The contracts
@@ -18,9 +18,9 @@ def split(size: int) -> int:
 
 
 def siblings(tree_size: int, lo: int, size: int) -> list[Node]:
-    """Siblings met on the way from node (lo, size) up to the root, bottom first.
+    """Siblings on the path from node (lo, size) up to the root, bottom first.
 
-    A sibling whose lo is smaller than the node's lies on its left, otherwise on its right. Raises ProofError when
+    A sibling whose lo is smaller than the node's is on the left, otherwise on the right. Raises ProofError if
     (lo, size) is not a node of a tree of `tree_size` leaves.
     """
     found: list[Node] = []
@@ -67,16 +67,16 @@ def consistency_nodes(old_size: int, new_size: int) -> list[Node]:
             found.append((start, k))
             start, width, old = start + k, width - k, old - k
     if start > 0:
-        # Not having gone right, the last common subtree is the old tree, whose root the verifier holds.
+        # If the path never went right, the last common subtree is the old tree, whose root the verifier has.
         found.append((start, width))
     found.reverse()
     return found
 
 
 def descendants(lo: int, size: int, levels: int = 4) -> list[Node]:
-    """Roots of the maximal subtrees `levels` splits below node (lo, size), left to right; a leaf stays.
+    """The nodes `levels` splits below node (lo, size), left to right. A leaf above that depth is included itself.
 
-    At most 2**levels nodes; with the default these are the 16 children of a reveal (dispute.md section 6).
+    There are at most 2**levels of them. With the default, these are the 16 nodes of a reveal (dispute.md section 6).
     """
     nodes = [(lo, size)]
     for _ in range(levels):

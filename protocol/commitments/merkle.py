@@ -1,12 +1,12 @@
-"""RFC 9162 trees over SHA-256 that are held in memory and answer for every node.
+"""RFC 9162 trees over SHA-256, held in memory, with the hash of every node.
 
-Implements docs/spec/encoding.md section 2 and RFC 9162 section 2.1; the shape is in `geometry.py`, checking proofs
-in `proofs.py`, what the leaves mean in `chunks.py` and `roots.py`. Not a store and not thread-safe while a
-growing tree is appended to.
+Implements docs/spec/encoding.md section 2 and RFC 9162 section 2.1. `geometry.py` has the shape of a tree,
+`proofs.py` the checks of proofs, `chunks.py` and `roots.py` the meaning of leaves. Not thread-safe while a growing
+tree is appended to.
 
-Level h holds the hashes of the complete nodes [i * 2**h, (i + 1) * 2**h), side by side in one byte string: 64
-bytes a leaf in all, no object per node. The at most one ragged node per height is folded on demand, and since
-complete nodes never change, a tree of any earlier size reads the same levels (`progress.py`).
+Level h holds the hashes of the complete nodes [i * 2**h, (i + 1) * 2**h), concatenated in one byte string. All levels
+take 64 bytes per leaf, with no object per node. The one incomplete node that a height may have is computed on demand.
+Complete nodes never change, so a tree of any earlier size reads the same levels (`progress.py`).
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ EMPTY_ROOT = sha256(b"").digest()  # RFC 9162 section 2.1.1: the root of no leav
 class Tree:
     """A Merkle tree of `size` leaves. Build it with one of the `from_` constructors.
 
-    Indices and sizes count leaves; hashes are 32 bytes. Asking for a node, index or size that the tree does
-    not have raises ProofError.
+    Indices and sizes count leaves; hashes are 32 bytes. Methods raise ProofError for a node, index or size that the
+    tree does not have.
     """
 
     __slots__ = ("_levels", "_size")
 
     def __init__(self, levels: Sequence[bytes | bytearray], size: int) -> None:
-        """Take the complete nodes of at least `size` leaves, a byte string per height, leaf hashes first."""
+        """`levels` holds the complete nodes of at least `size` leaves, a byte string per height, leaf hashes first."""
         self._levels = levels
         self._size = size
 
     @classmethod
     def from_leaf_hashes(cls, hashes: bytes) -> Tree:
-        """Build from leaf hashes laid side by side, 32 bytes each."""
+        """Build from concatenated leaf hashes, 32 bytes each."""
         if len(hashes) % HASH_BYTES:
             raise ProofError(
                 "leaf hashes",
@@ -67,7 +67,7 @@ class Tree:
 
     @classmethod
     def from_leaves(cls, leaves: Sequence[bytes]) -> Tree:
-        """Build from leaf data of any lengths, in order."""
+        """Build from the leaves' data, in order; leaves may have any lengths."""
         width = len(leaves[0]) if leaves else 0
         if width and all(len(leaf) == width for leaf in leaves):
             return cls.from_rows(b"".join(leaves), width)
@@ -114,7 +114,7 @@ class Tree:
         return [self._hash(node) for node in geometry.consistency_nodes(old_size, new_size)]
 
     def descendants(self, lo: int, size: int, levels: int = 4) -> list[bytes]:
-        """Hashes of the maximal subtrees `levels` splits below node (lo, size): what a reveal shows."""
+        """Hashes of `geometry.descendants`, the nodes `levels` splits below node (lo, size), as a reveal shows them."""
         geometry.siblings(self._size, lo, size)  # raises unless it is a node
         return [self._hash(node) for node in geometry.descendants(lo, size, levels)]
 

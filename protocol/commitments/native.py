@@ -1,7 +1,7 @@
-"""The compiled hasher beside this file, if the package's build made one: a plain C ABI, loaded by ctypes.
+"""Loads the compiled hasher next to this file, if the package's build made one: a plain C ABI, called by ctypes.
 
-`setup.py` compiles native/sha256.cpp where there is a C++ compiler. It is used where the processor has instructions
-for SHA-256 and after it has given hashlib's digests; everywhere else `hashing.py` uses hashlib. Does not use torch.
+`setup.py` compiles native/sha256.cpp if there is a C++ compiler. The hasher is used if the processor has SHA-256
+instructions and the digests of a self-test equal hashlib's; otherwise `hashing.py` uses hashlib. Does not use torch.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from numpy.typing import NDArray
 RowHasher = Callable[[int, NDArray[np.uint8]], bytes]
 """SHA-256(prefix || row) for every row of a C-contiguous `[count, width]` array; `count * 32` bytes in row order."""
 SaltedRowHasher = Callable[[bytes, NDArray[np.uint8]], bytes]
-"""Hash under a salt of 32 bytes (audit.md section 4) of every row of a `[count, width]` array, in row order. A
-row's bytes are side by side and a multiple of 32; rows are any distance apart."""
+"""Hash under a 32-byte salt (audit.md section 4) for every row of a `[count, width]` array, in row order. `width` is a
+multiple of 32. The bytes of a row must be contiguous; rows may be any distance apart."""
 
 Hasher = TypeVar("Hasher")
 
-# Around every length at which padding takes another block, chunks and nodes among them.
+# Lengths around those at which padding needs one more block, and the lengths of chunks and nodes.
 _WIDTHS = (1, 54, 55, 62, 63, 64, 65, 118, 119, 126, 127, 128, 1023, 1024)
-_COUNTS = (1, 3, 4, 9)  # whole groups of rows, and what is left of them
+_COUNTS = (1, 3, 4, 9)  # whole groups of rows, and remainders
 _SALTED_WIDTHS = (32, 64, 1024)
 
 
 @cache
 def row_hasher() -> RowHasher | None:
-    """The compiled hasher, self-tested in this process; None where there is none or its digests are not hashlib's."""
+    """The compiled hasher, self-tested in this process; None if there is none or its digests differ from hashlib's."""
     return _tried(load, is_right)
 
 
 @cache
 def salted_row_hasher() -> SaltedRowHasher | None:
-    """`row_hasher` for rows under a salt."""
+    """Like `row_hasher`, for rows under a salt."""
     return _tried(load_salted, is_right_salted)
 
 
@@ -56,7 +56,8 @@ def _tried(load: Callable[[Path], Hasher | None], is_right: Callable[[Hasher], b
 
 
 def load(path: Path) -> RowHasher | None:
-    """A library's hasher, untried; None if this processor cannot run it. Raises OSError, AttributeError for others."""
+    """A library's hasher, not yet tested; None if this processor cannot run it. Raises OSError or AttributeError for
+    a file that is not this library."""
     native = ctypes.CDLL(str(path))
     native.assay_sha256_rows.restype = None
     native.assay_sha256_rows.argtypes = (
@@ -79,7 +80,7 @@ def load(path: Path) -> RowHasher | None:
 
 
 def load_salted(path: Path) -> SaltedRowHasher | None:
-    """`load` for rows under a salt."""
+    """Like `load`, for rows under a salt."""
     native = ctypes.CDLL(str(path))
     native.assay_sha256_salted_rows.restype = None
     native.assay_sha256_salted_rows.argtypes = (
@@ -110,7 +111,7 @@ def _is_supported(native: ctypes.CDLL) -> bool:
 
 
 def is_right(hasher: RowHasher) -> bool:
-    """Whether a hasher gives hashlib's digests for rows of every kind that it tells apart."""
+    """Whether a hasher's digests equal hashlib's for rows of every kind that it treats differently."""
     for width in _WIDTHS:
         for count in _COUNTS:
             rows = _pattern(count, width)
@@ -121,7 +122,7 @@ def is_right(hasher: RowHasher) -> bool:
 
 
 def is_right_salted(hasher: SaltedRowHasher) -> bool:
-    """`is_right` for rows under a salt, of rows side by side and apart."""
+    """Like `is_right`, for rows under a salt, both contiguous and apart."""
     salt = _pattern(1, 32).tobytes()
     for width in _SALTED_WIDTHS:
         end = salt + width.to_bytes(32, "big")
@@ -135,6 +136,6 @@ def is_right_salted(hasher: SaltedRowHasher) -> bool:
 
 
 def _pattern(count: int, width: int) -> NDArray[np.uint8]:
-    """Multiples of 37 modulo 251 give different bytes to neighbouring rows, blocks and words."""
+    """Test rows in which neighbouring rows, blocks and words differ: consecutive multiples of 37, modulo 251."""
     numbers = np.arange(count * width, dtype=np.int64) * 37 + width + count
     return (numbers % 251).astype(np.uint8).reshape(count, width)

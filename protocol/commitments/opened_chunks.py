@@ -1,8 +1,9 @@
 """A chunk opened in the tree over a segment's states: the siblings from its leaf up to the root of the step tree.
 
-The three trees, of chunks, of tensors and of states, have one shape in what the solver commits to (encoding.md
-section 2) and in what a seat attests under its salt (audit.md section 4): only the chunks' leaves differ. A place is
-given by turns and depth instead of an index, because the contracts do not know a tensor's number of chunks. Pure.
+The path goes through three trees: of chunks, of tensors and of states. They have the same shape in the solver's
+commitment (encoding.md section 2) and in a seat's salted digest (audit.md section 4); only the chunks' leaves differ.
+A place is given by turns and depth instead of an index, because the contracts do not know a tensor's number of
+chunks. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from protocol.commitments.roots import state_tree, step_tree
 
 
 class Place(NamedTuple):
-    """Where a chunk is in a segment (ABI order): state 0 … C, tensor, and the turns and depth of its leaf."""
+    """Where a chunk is in a segment, in ABI order: state (0 … C), tensor, and its leaf's turns and depth."""
 
     step: int
     tensor: int
@@ -39,7 +40,7 @@ class Opening:
     state_path: tuple[bytes, ...]
 
     def tensor_root(self) -> bytes:
-        """Root of the chunk's tensor. Raises ProofError for a path that is not as long as the place is deep."""
+        """Root of the chunk's tensor. Raises ProofError if the path's length is not the leaf's depth."""
         if len(self.chunk_path) != self.place.depth:
             raise ProofError(
                 "path of the chunk", expected=f"{self.place.depth} hashes", got=len(self.chunk_path)
@@ -47,12 +48,13 @@ class Opening:
         return fold(self.leaf, self.place.turns, self.chunk_path)
 
     def state_root(self, tensors: int) -> bytes:
-        """Root of the chunk's state, which has that many tensors. Raises ProofError."""
+        """Root of the chunk's state, given its number of tensors. Raises ProofError."""
         leaf = leaf_hash(self.tensor_root())
         return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
 
     def step_root(self, tensors: int, states: int) -> bytes:
-        """Root of the tree over that many states, C + 1: what the contract folds to. Raises ProofError."""
+        """Root of the step tree, given its number of states (C + 1); the contract computes the same. Raises
+        ProofError."""
         return root_from_path(
             states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
         )
@@ -66,11 +68,11 @@ def open_chunk_of(
     state_roots: Sequence[bytes],
     step: int,
 ) -> Opening:
-    """Chunk `index` of tensor number `tensor` in state `step` of a segment.
+    """Open chunk `index` of tensor number `tensor` in state `step` of a segment.
 
-    `chunks` is the tensor's tree (`tensor_tree`, or a digester's), `tensor_roots` are those of the state, `state_roots`
-    all of the segment. Raises ProofError unless these belong together, so that what is opened folds to the root of the
-    step tree.
+    `chunks` is the tensor's tree (from `tensor_tree` or a `Digester`), `tensor_roots` are the roots of the state's
+    tensors, `state_roots` those of all the segment's states. Raises ProofError unless the opening leads to the root of
+    the step tree.
     """
     states, steps = state_tree(tensor_roots), step_tree(state_roots)
     turned, depth = turns(chunks.size, index)
@@ -93,9 +95,9 @@ def open_chunk_of(
 
 
 def fold(node: bytes, turned: int, path: Sequence[bytes]) -> bytes:
-    """The root above a node by its siblings, bottom first: bit i of `turned` is 1 where sibling i is on the left.
+    """The root computed from a node and its siblings, bottom first. Bit i of `turned` is 1 if sibling i is on the left.
 
-    Raises ProofError for turns with more bits than there are siblings: one place would have several names.
+    Raises ProofError if `turned` has more bits than there are siblings; otherwise one place would have several names.
     """
     if turned >> len(path):
         raise ProofError("turns", expected=f"below 2^{len(path)}", got=turned)

@@ -1,7 +1,7 @@
 """The append-only segment tree: what a solver commits while it trains.
 
-dispute.md section 2, "progress": progress is (root, size) of the segment tree, linked to the last one by an RFC
-9162 consistency proof. Leaves are the 32-byte state roots r_0, r_1, ... of the checkpoints. Holds no
+dispute.md section 2, "progress": each progress report is (root, size) of the segment tree, with an RFC 9162
+consistency proof from the one before. Leaves are the 32-byte state roots r_0, r_1, ... of the checkpoints. Holds no
 checkpoints and sends nothing.
 """
 
@@ -45,7 +45,7 @@ class ProgressTree:
         return self.at(self.size).root
 
     def at(self, size: int) -> Tree:
-        """The tree of the first `size` state roots: to open leaves under any root ever committed."""
+        """The tree of the first `size` state roots, to open leaves under an earlier committed root."""
         if not 0 <= size <= self.size:
             raise ProofError(
                 "progress size",
@@ -56,5 +56,5 @@ class ProgressTree:
         return Tree(self._levels, size)
 
     def consistency_proof(self, old_size: int) -> list[bytes]:
-        """Proof that the tree committed at `old_size` is a prefix of the present one."""
+        """Proof that the tree committed at `old_size` is a prefix of the current one."""
         return self.at(self.size).consistency_proof(old_size)

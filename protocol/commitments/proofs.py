@@ -1,8 +1,8 @@
 """Verifying proofs about RFC 9162 trees: pure functions of sizes, hashes and proofs; no tree is held.
 
-Inclusion (RFC 9162 section 2.1.3), the same for a whole subtree, consistency (section 2.1.4) and the reveal
-of a node's descendants (dispute.md section 6). An RFC 9162 root does not bind its size: two sizes can share a
-path's shape. So every size here must come from where the root comes from, never from the proof's sender.
+Covers inclusion of a leaf or a subtree (RFC 9162 section 2.1.3), consistency (section 2.1.4), and the reveal of a
+node's descendants (dispute.md section 6). An RFC 9162 root does not commit to the tree's size: a path can have the same
+shape in trees of two sizes. So a size must come from the same source as the root, never from the proof's sender.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from protocol.commitments.hashing import HASH_BYTES, leaf_hash, node_hash
 
 
 def root_from_path(tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]) -> bytes:
-    """Root of a tree of `tree_size` leaves in which the node (lo, size) has hash `node` and siblings `path`.
+    """Root of a tree of `tree_size` leaves in which node (lo, size) has hash `node` and siblings `path`.
 
-    `path` holds 32-byte hashes from the bottom up; an inclusion proof is the case size = 1 with `node` a leaf hash.
-    Raises ProofError when (lo, size) is not a node of that tree or the path has another length than its depth.
+    `path` holds 32-byte hashes, bottom first. An inclusion proof is the case size = 1 with `node` a leaf hash.
+    Raises ProofError if (lo, size) is not a node of that tree, or if the path's length is not the node's depth.
     """
     expected = siblings(tree_size, lo, size)
     _require_count("path", len(expected), path)
@@ -35,7 +35,7 @@ def verify_path(root: bytes, tree_size: int, lo: int, size: int, node: bytes, pa
 
 
 def verify_inclusion(root: bytes, tree_size: int, index: int, leaf: bytes, path: Sequence[bytes]) -> None:
-    """Raise ProofError unless leaf `index` of the tree (root, tree_size) has the data `leaf` (no hash)."""
+    """Raise ProofError unless leaf `index` of the tree (root, tree_size) has the data `leaf` (data, not a hash)."""
     verify_path(root, tree_size, index, 1, leaf_hash(leaf), path)
 
 
@@ -54,7 +54,7 @@ def verify_consistency(
         _require_count("consistency proof", 0, proof)
         _require_equal("new root", old_root, new_root)
         return
-    # A whole old tree is its own first node; the proof leaves it out because the verifier has its root.
+    # If the old tree is perfect, it is the proof's first node, left out because the verifier has its root.
     items = [old_root, *proof] if old_size & (old_size - 1) == 0 else list(proof)
     if not items:
         raise ProofError("consistency proof", expected="at least 1 hash", got="none")
@@ -83,9 +83,9 @@ def verify_consistency(
 
 
 def fold_descendants(size: int, levels: int, hashes: Sequence[bytes]) -> bytes:
-    """Hash of a node of `size` leaves from the `hashes` of its descendants `levels` below, left to right.
+    """Hash of a node of `size` leaves, from the `hashes` of its descendants `levels` splits below, left to right.
 
-    Inverse of a reveal (dispute.md section 6). Raises ProofError when their number is not the due one.
+    Checks a reveal (dispute.md section 6). Raises ProofError for a wrong number of hashes.
     """
     _require_count("descendants", len(descendants(0, size, levels)), hashes)
     return _fold(size, levels, iter(hashes))
@@ -100,8 +100,8 @@ def _fold(size: int, levels: int, hashes: Iterator[bytes]) -> bytes:
 
 
 def _require_count(what: str, expected: int, hashes: Sequence[bytes]) -> None:
-    """Checks lengths too: otherwise a byte moved from one hash to its neighbour would not change their
-    concatenation.
+    """Check the number of hashes, and each hash's length: otherwise a byte could move from one hash to the next without
+    changing their concatenation.
     """
     if len(hashes) != expected:
         raise ProofError(what, expected=f"{expected} hashes", got=len(hashes))

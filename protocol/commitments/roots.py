@@ -1,8 +1,7 @@
-"""The trees above tensors: what each one's leaves are (docs/spec/encoding.md section 2).
+"""Builds the trees above tensors (docs/spec/encoding.md section 2).
 
-Each wrapper checks that its leaves have the due length and builds a `Tree`; a caller keeps the tree to open
-leaves later or takes `.root`. The tree over a tensor's bytes is in `chunks.py`, the growing segment tree in
-`progress.py`.
+Each function checks the length of its leaves and builds a `Tree`, from which the caller opens leaves or takes
+`.root`. The tree over a tensor's bytes is in `chunks.py`, the growing segment tree in `progress.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def state_tree(tensor_roots: Sequence[bytes]) -> Tree:
 
 
 def state_root(tensor_roots: Sequence[bytes]) -> bytes:
-    """Root of `state_tree`: the 32 bytes that stand for a checkpoint."""
+    """Root of `state_tree`: the 32 bytes that commit to a checkpoint."""
     return state_tree(tensor_roots).root
 
 
@@ -35,7 +34,7 @@ def segment_tree(state_roots: Sequence[bytes]) -> Tree:
 
 
 def constants_tree(tensor_roots: Sequence[bytes]) -> Tree:
-    """Tree of a task's constants: leaf i is the tensor root of the i-th dataset tensor, then constant."""
+    """Tree of a task's constants: its leaves are the tensor roots of the dataset's tensors, then of the constants."""
     return _tree_of_roots("tensor root", tensor_roots)
 
 

@@ -1,7 +1,7 @@
-"""Hashes of chunks under a salt: each block of SHA-256 that holds data holds the salt too (audit.md section 4).
+"""Salted hashes of chunks: every SHA-256 block that holds data also holds the salt (audit.md section 4).
 
-So neither a hash of the chunk nor an intermediate state of SHA-256 can replace the chunk or the salt. `digests.py`
-arranges these hashes in trees.
+So computing the hash needs both chunk and salt: neither a hash of the chunk nor an intermediate SHA-256 state is
+enough. `digests.py` arranges these hashes in trees.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from protocol.commitments.hashing import HASH_BYTES
 from protocol.commitments.native import salted_row_hasher
 
 PIECE = 32
-"""Bytes of a chunk that share a block with the salt."""
+"""Bytes of a chunk in one block; the salt takes the block's other half."""
 _BATCH_ROWS = 128
-"""Number of rows whose messages take 264 KiB: they stay in a core's second-level cache between the copy and
+"""Rows hashed at a time. Their messages take 264 KiB, which stays in a core's second-level cache between the copy and
 the hash.
 """
 
 
 def leaf(salt: bytes, chunk: bytes) -> bytes:
-    """Hash of one chunk of 1 to 1,024 bytes under a salt of 32 bytes; DigestError for other lengths."""
+    """Hash of one chunk of 1 to 1,024 bytes under a 32-byte salt. Raises DigestError for other lengths."""
     require_salt(salt)
     if not 1 <= len(chunk) <= CHUNK:
         raise DigestError(
@@ -37,7 +37,7 @@ def leaf(salt: bytes, chunk: bytes) -> bytes:
 
 
 def require_salt(salt: bytes) -> None:
-    """Raise DigestError unless a salt has 32 bytes. The error does not hold the salt."""
+    """Raise DigestError unless a salt has 32 bytes. The error does not contain the salt."""
     if len(salt) != HASH_BYTES:
         raise DigestError(
             "salt",
@@ -50,7 +50,7 @@ def require_salt(salt: bytes) -> None:
 def hash_rows(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
     """`leaf` of every row of a `[count, 1024]` array; `count * 32` bytes in row order.
 
-    The bytes of a row must be side by side; rows may lie apart.
+    The bytes of a row must be contiguous; rows may be apart.
     """
     compiled = salted_row_hasher()
     return compiled(salt, rows) if compiled is not None else hash_rows_by_hashlib(salt, rows)
@@ -61,7 +61,7 @@ def hash_rows_by_hashlib(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
     count, width = rows.shape
     pieces = width // PIECE
     batch = min(count, _BATCH_ROWS)
-    # Blocks of salt and piece, the last of salt and length.
+    # Each block is salt and piece; the last is salt and length.
     scratch = np.empty((batch, pieces + 1, 2, PIECE), np.uint8)
     scratch[:, :, 0] = np.frombuffer(salt, np.uint8)
     scratch[:, pieces, 1] = np.frombuffer(width.to_bytes(PIECE, "big"), np.uint8)

@@ -16,7 +16,7 @@ from protocol.commitments.tensors import Tensor
 
 
 class Checkpoint:
-    """A state as ordered tensors with distinct names; its trees are built once, when first asked for."""
+    """A state as ordered tensors with distinct names. Its trees are built on first use and kept."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         require_names([tensor.name for tensor in tensors])
@@ -24,7 +24,7 @@ class Checkpoint:
 
     @cached_property
     def trees(self) -> tuple[Tree, ...]:
-        """One chunk tree per tensor, in order: to open chunks."""
+        """One chunk tree per tensor, in order, to open chunks."""
         return tuple(tensor_tree(tensor.data) for tensor in self.tensors)
 
     @cached_property
@@ -39,7 +39,7 @@ class Checkpoint:
 
 
 def require_names(names: Sequence[str]) -> None:
-    """Raise CheckpointError unless there is at least one name and no name twice."""
+    """Raise CheckpointError if there are no names, or if a name occurs twice."""
     if not names or len(set(names)) != len(names):
         raise CheckpointError(
             "checkpoint",

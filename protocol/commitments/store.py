@@ -1,9 +1,8 @@
 """Content-addressed blobs: a blob's name is the SHA-256 of its bytes.
 
-A folder by default, or any fsspec URL (`s3://bucket/prefix`). Names are checked on the way in and bytes on the way
-out, so a server of a store, or damage to it, cannot change what a reader gets. Trees and chunk proofs are made from
-the bytes elsewhere (`chunks.py`). Local writes are atomic and durable (`atomic.py`); an object store's own put is
-atomic.
+A store is a folder by default, or any fsspec URL (`s3://bucket/prefix`). Ids are checked, and so are bytes when they
+are read, so a reader never gets bytes that the server or damage has changed. `chunks.py` makes trees from the bytes.
+Local writes are atomic and durable (`atomic.py`); an object store's put is atomic.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _ID = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """Blobs under one folder or fsspec URL. Ids are 64 lower-case hexadecimal digits.
 
-    `max_bytes` bounds every blob that goes in or out (BlobTooLarge).
+    `max_bytes` is the size limit of each blob, for writing and reading (BlobTooLarge).
     """
 
     def __init__(self, url: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        # Here rather than above: importing fsspec costs 70 ms that `--help` should not pay.
+        # Imported here because fsspec takes 70 ms to import, which would slow down `--help`.
         from fsspec.core import url_to_fs
         from fsspec.implementations.local import LocalFileSystem
 
@@ -47,7 +46,7 @@ class BlobStore:
             remove_stale(Path(self._base))
 
     def put(self, data: BytesLike) -> str:
-        """Store `data` and return its id. Storing it again is free; a damaged copy is replaced."""
+        """Store `data` and return its id. An intact copy is not written again; a damaged one is replaced."""
         nbytes = memoryview(data).nbytes
         _require_size("blob", nbytes, self.max_bytes)
         blob_id = sha256(data).hexdigest()
@@ -62,8 +61,8 @@ class BlobStore:
 
     @contextmanager
     def arriving(self, blob_id: str) -> Iterator[Arriving]:
-        """Store a blob piece by piece; locally it is never in memory as a whole. Kept when the block ends, unless the
-        bytes do not match the id: then CorruptBlob.
+        """Store a blob piece by piece; a local store never holds the whole blob in memory. When the block ends, the
+        blob is stored. Raises CorruptBlob instead if its bytes do not match the id.
         """
         path = self._path(blob_id)
         if not self._local:
@@ -89,8 +88,8 @@ class BlobStore:
         return data
 
     def part(self, blob_id: str, start: int, end: int) -> bytes:
-        """Bytes start … end - 1 of a blob, fewer where it ends earlier. They are not checked, because that needs the
-        whole blob. Raises MissingBlob.
+        """Bytes start … end - 1 of a blob, or fewer if the blob ends earlier. They are not checked, because checking
+        needs the whole blob. Raises MissingBlob.
         """
         path = self._path(blob_id)
         try:
@@ -99,8 +98,8 @@ class BlobStore:
             raise _missing(path, blob_id) from None
 
     def map(self, blob_id: str) -> memoryview:
-        """Bytes of a blob, checked against its id, in place: a local file's pages are read on demand, and released
-        when memory is short. Read-only. Raises as `get` does.
+        """Bytes of a blob, checked against its id, read-only. A local file is memory-mapped: the system reads its pages
+        on demand and releases them when memory is short. Raises the same errors as `get`.
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
@@ -113,8 +112,8 @@ class BlobStore:
         return data
 
     def link(self, blob_id: str, path: Path) -> None:
-        """Give a blob a second name outside the store: without a copy where the file system can, and the bytes
-        survive the store. Raises OSError, BlobError.
+        """Hard-link a blob to `path`, outside the store, so that the bytes remain if the store is deleted; copy it if
+        the file system cannot link. Raises OSError, BlobError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -146,7 +145,7 @@ class BlobStore:
         return True
 
     def _path(self, blob_id: str) -> str:
-        # The check also keeps an id from outside from naming its own path.
+        # The check also prevents path traversal by an id from a stranger.
         if not _ID.fullmatch(blob_id):
             raise BlobError(
                 "blob id",
@@ -154,12 +153,12 @@ class BlobStore:
                 got=repr(blob_id[:80]),
                 remedy="pass the id that put returned",
             )
-        # 256 folders keep directory listings short at millions of blobs.
+        # 256 folders keep directory listings short even with millions of blobs.
         return f"{self._base}/{blob_id[:2]}/{blob_id}"
 
 
 class Arriving:
-    """The bytes of a blob received so far: written, hashed and released."""
+    """A blob being received: each piece is written, hashed and then released."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most
@@ -182,7 +181,7 @@ class Arriving:
         return self._hash.hexdigest()
 
     def require(self, path: str, blob_id: str) -> None:
-        """Raise CorruptBlob unless the bytes so far are the blob of this id."""
+        """Raise CorruptBlob unless the bytes so far have this id."""
         _require_intact(path, blob_id, self.id)
 
 

@@ -1,7 +1,6 @@
 """A named tensor as canonical bytes (docs/spec/encoding.md section 1), and its numpy form.
 
-The type codes are those of `protocol.numerics.types.DType`, taken as plain integers so that nothing heavy is
-imported.
+Type codes are those of `protocol.numerics.types.DType`, as plain integers, so that nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _CANONICAL_NAN = 0x7FC00000
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: `name`, type code, shape and the bytes of its elements, C order, little-endian. They may lie in a
-    file that is mapped (`BlobStore.map`).
+    """One tensor: `name`, type code, shape, and the bytes of its elements in C order, little-endian. The bytes may be
+    a memory-mapped file (`BlobStore.map`).
 
-    Raises CheckpointError when the bytes do not have the length that type and shape ask for.
+    Raises CheckpointError if the length of the bytes does not match type and shape.
     """
 
     name: str
@@ -54,16 +53,16 @@ class Tensor:
 
     @property
     def root(self) -> bytes:
-        """The tensor root of the bytes, computed when first asked for."""
+        """The tensor root of the bytes, computed on first use and kept."""
         if self._root is None:
-            object.__setattr__(self, "_root", tensor_root(self.data))  # bytes do not change: neither does it
+            object.__setattr__(self, "_root", tensor_root(self.data))  # the bytes never change
         found = self._root
         assert found is not None
         return found
 
     @classmethod
     def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
-        """Take a numpy array of a committed type; NaNs become canonical, everything else keeps its bits."""
+        """The tensor of a numpy array of a committed type. NaNs become canonical; all other values keep their bits."""
         kind = array.dtype.newbyteorder("<")
         code = next((code for code, (_, text) in DTYPES.items() if np.dtype(text) == kind), None)
         if code is None:
@@ -73,19 +72,19 @@ class Tensor:
                 got=f"numpy {array.dtype}",
                 remedy="convert it to a committed type first",
             )
-        values = np.array(array, DTYPES[code][1], order="C")  # a copy: NaNs are written to it
+        values = np.array(array, DTYPES[code][1], order="C")  # a copy, in which NaNs are replaced
         if code == CODES["f32"]:
             values.view(np.uint32)[np.isnan(values)] = _CANONICAL_NAN
         return cls(name, code, tuple(array.shape), values.tobytes())
 
     def renamed(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """The same bytes, shared, under another name and shape; a root that is known stays known."""
+        """The same bytes, shared, under another name and shape. A root that was computed is kept."""
         other = Tensor(name, self.dtype, shape, self.data)
         object.__setattr__(other, "_root", self._root)
         return other
 
     def array(self) -> NDArray[Any]:
-        """The elements as a read-only numpy array of this shape (a bool is true where its byte is not 0)."""
+        """The elements as a read-only numpy array of this shape. A bool is true if its byte is not 0."""
         if self.dtype == CODES["bool"]:
             truth: NDArray[Any] = np.frombuffer(self.data, np.uint8).reshape(self.shape) != 0
             truth.flags.writeable = False
@@ -94,16 +93,14 @@ class Tensor:
 
 
 def is_canonical(dtype: int, data: BytesLike) -> bool:
-    """Whether bytes are the canonical form of a tensor of this type: only the NaN 0x7fc00000, only the bools
-    0 and 1.
-    """
+    """Whether bytes are the canonical form of a tensor of this type: every NaN is 0x7fc00000, every bool is 0 or 1."""
     if dtype == CODES["bool"]:
         return bool(np.frombuffer(data, np.uint8).max() <= 1)
     if dtype != CODES["f32"]:
         return True
     values = np.frombuffer(data, DTYPES[dtype][1])
     with np.errstate(invalid="ignore"):  # signalling NaNs
-        if not np.isnan(values.min()):  # the least element is NaN if any is
+        if not np.isnan(values.min()):  # numpy's minimum is NaN if any element is
             return True
     return bool((values.view("<u4")[np.isnan(values)] == _CANONICAL_NAN).all())
 

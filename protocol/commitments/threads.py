@@ -1,7 +1,7 @@
-"""One function over many items on several threads, for work that gives up the interpreter's lock (hashes, files).
+"""Maps a function over items on several threads, for work that releases the interpreter's lock (hashes, files).
 
-Not `concurrent.futures`: a process waits for its threads at exit, and one told to stop at once would first finish a
-checkpoint that nobody will ever use.
+Does not use `concurrent.futures`, because a process waits for those threads at exit. A process told to stop at once
+would first finish writing a checkpoint that will never be used.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 def each(function: Callable[[Item], Result], items: Sequence[Item], threads: int = 1) -> list[Result]:
     """`[function(item) for item in items]` on this thread and `threads - 1` daemon threads.
 
-    After an error no further item is begun; once every thread has finished its item, the error of the earliest failed
-    item is raised.
+    After an error, no further item is started. Once every thread has finished its item, the error of the first failed
+    item, in the order of `items`, is raised.
     """
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}

@@ -1,8 +1,7 @@
-"""Walks: chunks named without a tensor's size, by turns from the root of its tree down to a leaf.
+"""Walks: a walk names a chunk by the turns from the root of a tensor's tree down to a leaf (audit.md section 7).
 
-A walk is 32 bits, from the most significant one on: 0 goes left, 1 right, and bits that remain at a leaf are ignored.
-So every walk names one chunk of every tensor; its first bits, as many as the chunk is deep, are the chunk's `turns`
-(audit.md section 7). Pure.
+A walk is 32 bits, read from the most significant one: 0 goes left, 1 goes right, and bits left over at a leaf are
+ignored. So every walk names one chunk of a tensor of any size. The bits that are used are the chunk's `turns`. Pure.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from protocol.commitments.errors import ProofError
 from protocol.commitments.geometry import split
 
 WALK_BITS: Final = 32
-"""A tree of chunks is at most 30 deep."""
+"""Enough bits, because a tree of chunks has depth 30 at most."""
 
 
 def chunk_at(count: int, walk: int) -> int:
-    """The chunk that a walk ends at, of a tensor of `count` chunks. Raises ProofError for what is not a walk."""
+    """The chunk at which a walk ends in a tensor of `count` chunks. Raises ProofError for an invalid walk or count."""
     if not 0 <= walk < 1 << WALK_BITS or not 1 <= count <= 1 << WALK_BITS:
         raise ProofError(
             "walk",
@@ -37,8 +36,8 @@ def chunk_at(count: int, walk: int) -> int:
 
 
 def walk_to(count: int, index: int, rest: int = 0) -> int:
-    """A walk to chunk `index` of a tensor of `count`; its bits below the leaf are those of `rest`. Raises DigestError
-    where the tensor has no such chunk.
+    """A walk to chunk `index` of a tensor of `count` chunks; its unused low bits are those of `rest`. Raises
+    DigestError if the tensor has no such chunk.
     """
     turned, depth = turns(count, index)
     below = WALK_BITS - depth

@@ -1,6 +1,6 @@
-"""The game as pure functions: what to claim, what to open, what a proof holds (dispute.md sections 4 to 6).
+"""The dispute game as pure functions: each side's next move and its proofs (dispute.md sections 4 to 6).
 
-`challenger.next_move` and `defender.next_move` map a `GameView` and our own `Run` to a `Move`; the chain client sends
-it. `looks` numbers second looks, `accusing` chooses and opens the chunk for an accusation (audit.md section 6). Nothing
-here talks to a chain, a disk or a network.
+`challenger.next_move` and `defender.next_move` map a `GameView` and our own `Run` to a `Move`, which the chain client
+sends. `looks` numbers second looks; `accusing` chooses and opens the chunk for an accusation (audit.md section 6).
+Nothing here uses a chain, a disk or a network.
 """

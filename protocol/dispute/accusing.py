@@ -1,7 +1,7 @@
-"""What a looker shows when it accuses a seat: one chunk of the states that the solver committed to.
+"""A looker's evidence when it accuses a seat: one chunk of the states that the solver committed to.
 
 audit.md section 6. The looker's own states equal the solver's; otherwise it plays a game against the solver
-instead. Pure: states are replayed behind `States`, randomness is passed in.
+instead. Pure: `States` replays the states, and randomness is passed in.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from protocol.commitments.opened_chunks import Place, open_chunk_of
 from protocol.dispute.openings import Leaf
 
 _ROWS: Final = 1 << 14
-"""Chunks that are compared at once: 16 MiB."""
+"""Number of chunks compared at a time: 16 MiB."""
 
 Indices = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 
 class States(Protocol):
-    """The states of one segment, made when they are asked for."""
+    """The states of one segment, computed on demand."""
 
     def tensors(self, step: int, /) -> Sequence[BytesLike]:
-        """Canonical bytes of the tensors of state `step`, 0 … C. Each is read once, and may be computed on reading."""
+        """Canonical bytes of the tensors of state `step` (0 … C). Each is read once, and may be computed when read."""
 
 
 class Chunk(NamedTuple):
-    """A chunk of a segment by numbers: state 0 … C, tensor of the state, chunk of the tensor."""
+    """A chunk of a segment, by index: state (0 … C), tensor in the state, chunk in the tensor."""
 
     step: int
     tensor: int
@@ -56,15 +56,15 @@ class Evidence:
 
 
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
-    """A chunk that a seat can know only by having computed its state: one whose hash is in the digest and that the
-    preceding step has changed, chosen uniformly in a random state 1 … C - 1. `sizes` are the bytes of the state's
-    tensors, `steps` is C.
+    """Choose a chunk that a seat can know only if it computed the chunk's state.
 
-    If nothing is hashed in these states, of 0 … C. If a state has no such chunk, another state is used; if none has
-    one, any hashed chunk. At most two states are held at a time, and bytes of one tensor of each.
+    Its hash is in the digest, and the preceding step changed it. It is chosen uniformly in a random state of
+    1 … C - 1, or of 0 … C if the digest hashes nothing in those. A state without such a chunk is skipped; if no state
+    has one, any hashed chunk is chosen. `sizes` are the bytes of the state's tensors, `steps` is C. At most two states
+    are held at a time, with the bytes of one tensor of each.
     """
     counts = [chunk_count(size) for size in sizes]
-    # Which chunks are hashed in a state repeats every w states.
+    # The set of hashed chunks repeats every w states.
     hashed = [any(selected(count, step, thinning) for count in counts) for step in range(thinning)]
     known = [step for step in range(1, steps) if hashed[step % thinning]]
     known = known or [step for step in range(steps + 1) if hashed[step % thinning]]
@@ -78,9 +78,10 @@ def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int
 def evidence(
     data: BytesLike, at: Chunk, tensor_roots: Sequence[bytes], state_roots: Sequence[bytes]
 ) -> Evidence:
-    """The chunk under the solver's step tree. `data` are the canonical bytes of its tensor, `tensor_roots` the roots of
-    its state's tensors, `state_roots` those of all states of the segment. Raises ProofError unless they belong
-    together.
+    """Open a chunk under the solver's step tree.
+
+    `data` holds the canonical bytes of its tensor, `tensor_roots` the roots of its state's tensors, `state_roots` those
+    of all the segment's states. Raises ProofError unless they belong together.
     """
     opening = open_chunk_of(tensor_tree(data), at.chunk, tensor_roots, at.tensor, state_roots, at.step)
     return Evidence(
@@ -93,7 +94,7 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor the hashed chunks of a state that differ from the state before; nothing if there are none. The
+    """For each tensor, the hashed chunks that differ from the state before; an empty list if no tensor has any. The
     states are released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
@@ -116,13 +117,13 @@ def _differing(before: Bytes, after: Bytes, step: int, thinning: int) -> Indices
 
 
 def _hashed(count: int, step: int, thinning: int) -> Indices:
-    """The chunks of a tensor that are hashed in a state."""
+    """The chunks of a tensor of `count` chunks that are hashed in state `step`."""
     ranges = selected(count, step, thinning)
     return np.concatenate([np.empty(0, np.int64), *(np.arange(r.start, r.stop, r.step) for r in ranges)])
 
 
 def _any_of(step: int, found: Sequence[Indices], generator: Random) -> Chunk:
-    """One of the chunks, spread over the tensors, all with the same chance."""
+    """Choose uniformly among the chunks of all tensors."""
     number = generator.randrange(sum(map(len, found)))
     for tensor, indices in enumerate(found):
         if number < len(indices):

@@ -1,7 +1,7 @@
-"""The challenger: from a differing segment down to the one number that is wrong (dispute.md sections 4 to 6).
+"""The challenger's side: it narrows a differing segment down to one wrong number (dispute.md sections 4 to 6).
 
-`next_move` is a function of the game, the challenger's own run and the revealed parts of the solver's. The same rule
-handles a solver that serves its trees and a silent one, whose missing nodes are demanded on-chain.
+`next_move` is a function of the game, the challenger's own run and the known parts of the solver's trees. The same
+rule works whether or not the solver serves its trees: missing nodes are demanded on-chain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.program.opcodes import Op
 
 
 def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-    """The challenger's next move; None while the solver is to move or the game is over.
+    """The challenger's next move; None if it is the solver's turn or the game is over.
 
     Raises NothingToChallenge if there is no difference in the part that the game has reached.
     """
@@ -31,7 +31,7 @@ def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) 
 
 
 class _Challenger:
-    """One move of one game: the arguments of `next_move`, kept together."""
+    """Computes one move of one game from the arguments of `next_move`."""
 
     def __init__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> None:
         self.game, self.run, self.revealed, self.provider = game, run, revealed, provider
@@ -47,11 +47,11 @@ class _Challenger:
         return self.in_frame()
 
     def frame(self, path: tuple[int, ...]) -> Frame:
-        """Our own frame."""
+        """The frame at `path` in our own run."""
         return frame_at(self.run, self.game.segment, self.game.step, path)
 
     def trace(self, path: tuple[int, ...]) -> PartialTree:
-        """The solver's trace of the same frame."""
+        """The solver's trace of the frame at `path`."""
         root = self.game.frame_roots[len(path)]
         assert root is not None
         segment, step = self.game.segment, self.game.step
@@ -92,7 +92,7 @@ class _Challenger:
         return Move("selectStep", (game.game, game.head, j, before, Leaf(after, tree.path(j))), f"step {j}")
 
     def in_frame(self) -> Move:
-        """Find the first differing value of the frame and go down into it, or judge it."""
+        """Find the first differing value of the frame. Descend into it if it is a call; otherwise have it judged."""
         game = self.game
         frame, trace = self.frame(game.path), self.trace(game.path)
         if trace.first_difference() is None:
@@ -125,7 +125,8 @@ class _Challenger:
         )
 
     def false_output(self, frame: Frame, trace: PartialTree) -> Move:
-        """Every value of the frame agrees, so one of its outputs must differ from the trace."""
+        """The move if all values of the frame agree: then one of its outputs was claimed wrongly, in the caller's
+        trace or in the state after the step."""
         game = self.game
         if game.path:
             caller = self.trace(game.path[:-1])
@@ -147,7 +148,8 @@ class _Challenger:
 
 
 def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
-    """The first differing node, with its data if it is a leaf whose data is known; otherwise it must be demanded."""
+    """The first differing node, and its data if it is a leaf with known data; otherwise None, and the caller demands
+    it. Raises NothingToChallenge if the trees are equal."""
     node = tree.first_difference()
     if node is None:
         raise NothingToChallenge(f"{what} equal our own")

@@ -1,7 +1,6 @@
-"""The solver's side: answer every claim, demand and split from its own run (dispute.md section 6).
+"""The solver's side: it answers every claim, demand and split from its own run (dispute.md section 6).
 
-Pure: the run is replayed behind `Run`. An honest run always has an answer; where there is none,
-`NothingToReveal` says so.
+Pure: `Run` replays the run. An honest run always has an answer; without one, `NothingToReveal` is raised.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from protocol.dispute.view import Demand, GameView, Phase, TreeKind
 
 
 def moves(game: GameView, run: Run) -> Sequence[Move]:
-    """All moves that the solver owes in a game, in any order; none while the challenger is to move or it is over.
+    """All moves that the solver owes, in any order; none if it is the challenger's turn or the game is over.
 
-    Several are owed only to a demand: one for each node that is still to be revealed.
+    Only a demand requires several moves: one for each node that is still to be revealed.
     """
     if game.phase in (Phase.NONE, Phase.CLOSED) or not game.solver_to_move:
         return ()
@@ -39,7 +38,7 @@ def next_move(game: GameView, run: Run) -> Move | None:
 
 
 def expand_steps(game: GameView, run: Run) -> Move:
-    """Post the step tree of the game's segment, its ends proved to be the two checkpoints."""
+    """Post the step tree of the game's segment, and prove that its first and last leaves are the checkpoints."""
     roots = list(run.step_roots(game.segment))
     tree = step_tree(roots)
     last = len(roots) - 1

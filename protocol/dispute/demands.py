@@ -1,4 +1,4 @@
-"""The demand move: the solver must reveal a node of one of its trees on-chain, or lose by time.
+"""The demand move: the solver must reveal a node of one of its trees on-chain, or lose when its time runs out.
 
 dispute.md section 6.
 """
@@ -21,10 +21,10 @@ def demand(
     value: Leaf = NO_LEAF,
     bytes_total: int = 0,
 ) -> Move:
-    """Ask for the descendants, or for a leaf's bytes, of one node.
+    """Demand the descendants of a node, or the bytes of a leaf.
 
-    `instruction` and `value` open a VALUE tree, of a value of `bytes_total` bytes; a TRACE tree needs
-    `instruction.program` alone.
+    For a VALUE tree, `instruction` and `value` open the value, which has `bytes_total` bytes. A TRACE tree needs only
+    `instruction.program`.
     """
     lo, size = node
     opening = Node(lo, size, tree.hash(node), tree.path(lo, size))

@@ -6,7 +6,7 @@ from protocol.errors import InternalError
 
 
 class DisputeError(InternalError):
-    """Base of the errors of a game."""
+    """Base of all errors raised by `protocol.dispute`."""
 
 
 class NothingToChallenge(DisputeError):
@@ -14,4 +14,4 @@ class NothingToChallenge(DisputeError):
 
 
 class NothingToReveal(DisputeError):
-    """A demanded node is in none of our own trees: the root it was proved under is not our own."""
+    """A demanded node is in none of our own trees: it was proved under a root that is not ours."""

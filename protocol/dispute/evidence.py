@@ -1,6 +1,6 @@
 """Evidence: the openings that end a game (dispute.md sections 4 and 5, encoding.md section 6).
 
-Operands are our own values, because everything before the first differing leaf is equal on both sides; only the
+Both sides agree on everything before the first differing leaf, so operands are taken from our own run; only the
 claimed value is the solver's.
 """
 
@@ -29,7 +29,7 @@ from protocol.program.primitives import PRIMITIVES, Load, Reduction, chunks_need
 
 
 def loader(frame: Frame, instruction: Instruction) -> Load:
-    """`load(operand, flat index)` over the values of a frame: an element's canonical bits."""
+    """A function `load(operand, flat index)` that returns an element's canonical bits, from the values of a frame."""
     values = [frame.value(operand.leaf) for operand in instruction.operands]
 
     def load(operand: int, element: int) -> int:
@@ -47,10 +47,11 @@ def operand_openings(
     block: int,
     anchor: int | None = None,
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
-    """The roots of the operands in the solver's trace, and the chunks of them that one block of an element needs.
+    """The operands' roots in the solver's trace, and the operands' chunks that one block of an element needs.
 
-    Operands of which nothing is needed stay empty. The roots are proved relative to the leaf `anchor` of the trace,
-    or to that of the first chunk's operand.
+    An operand that is not needed gets `NO_LEAF`. The path of a root ends below the node that it shares with leaf
+    `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's root, and that operand is
+    the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -75,10 +76,10 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The value of primitive n differs: find the first wrong element, demand its chunk if need be, and have it
-    judged.
+    """The move if the value of primitive n differs: find the first wrong element and have it judged, or demand its
+    chunk first.
 
-    `known` gives the solver's tree of that value beside our own.
+    `known` takes our own tree of the value and returns the solver's.
     """
     instruction = frame.program.instructions[n]
     opened = open_instruction(frame.program, n)
@@ -122,7 +123,7 @@ def edge_input(
     value: Leaf,
     caller: tuple[Instruction, Frame, PartialTree] | None,
 ) -> Move:
-    """Input instruction n does not hold the frame's input: open where the input comes from."""
+    """The move if input instruction n does not hold the frame's input: open the input at its source."""
     k = decode_index(instruction.attributes)
     if caller is not None:
         call, frame, trace = caller
@@ -152,7 +153,7 @@ def edge_output(
     target: Leaf,
     call: bytes,
 ) -> Move:
-    """Output k of the frame is not the value that its trace gave: `target` opens what was claimed instead."""
+    """The move if the claimed output k of the frame differs from the value in its trace: `target` opens the claim."""
     n, instruction = frame.program.output(k)
     leaf = instruction.operands[0].leaf
     value = Leaf(frame.root(leaf), trace.path(leaf))
@@ -172,5 +173,6 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """The tree of an edge's other side: the states around the step; in a callee the caller's claim."""
+    """Where an edge's other end is: the roots of the states before and after the step, or, in a callee, the key of
+    the caller's claim."""
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

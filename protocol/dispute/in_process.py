@@ -1,4 +1,4 @@
-"""What a solver says to a challenger in the same process: its whole run, or nothing. No network, no checks."""
+"""Solvers in the challenger's own process: one that serves its whole run, one that serves nothing. No checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Silent:
 
 
 class Serving:
-    """A solver that serves its whole run, true or false."""
+    """A solver that serves its whole run, whether or not the run is correct."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -37,7 +37,7 @@ class Serving:
         return self._run.segment_roots()
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """Roots inside a segment."""
+        """State roots inside a segment."""
         return self._run.step_roots(segment)
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:

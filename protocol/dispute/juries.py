@@ -1,8 +1,9 @@
-"""Juries: what a seat claims to be withheld, which chunk of it an objection names, and what a juror shows of it.
+"""Juries: a seat claims that an item is withheld, and jurors attest whether they have it (audit.md section 7).
 
-Board and salts know a juror by one number, 160 + slot, instead of a seat's. A claim is about an item: a state of the
-task by its number, 0 … K, or its constants, K + 1. A juror that says it has the item attests the root of its tensors
-under its salt, with every chunk hashed. Pure: randomness is passed in.
+An item is a state of the task, by its number 0 … K, or the task's constants, K + 1. A juror that has the item attests
+the root of its tensors under the juror's salt, with every chunk hashed. An objection names a chunk that these jurors
+must open. The audit board and the salts identify a juror by the number 160 + slot, in place of a seat's number. Pure:
+randomness is passed in.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from protocol.dispute.looks import LEVELS, MAX_LOOKS
 from protocol.dispute.openings import NO_LEAF, Leaf
 
 FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
-"""160: numbers below are those of seats and looks."""
+"""160. Seats and looks have smaller numbers."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""Further claims of an account in one seat or look, besides one for each of the seat's segments: for the result, for
-the constants, and for two items that a jury could not decide on.
+"""Claims that an account may make in one seat or look in addition to one per segment: for the result, for the
+constants, and for two items on which a jury was undecided.
 """
 JURY_DRAWS: Final = 128
-"""A task that has had that many draws has no more juries."""
+"""After this many draws, a task gets no more juries."""
 UNAVAILABLE: Final = bytes(32)
 """Takes the place of the digest and of the salt's hash if the juror could not get the item."""
 
 
 class JuryVerdict(IntEnum):
-    """What a jury finds (IJuries.Verdict): more than half of it has the item, could not get it, or neither."""
+    """A jury's verdict (IJuries.Verdict): more than half of the jurors have the item, could not get it, or neither."""
 
     AVAILABLE = 0
     WITHHELD = 1
@@ -41,30 +42,31 @@ class JuryVerdict(IntEnum):
 
 
 class Objection(NamedTuple):
-    """The chunk that jurors are to open: a tensor of the item, and a walk in its tree (`walks`)."""
+    """The chunk that jurors must open: a tensor of the item, and a walk in its tree (`walks`)."""
 
     tensor: int
     walk: int
 
 
 class Shown(NamedTuple):
-    """A chunk under an item's root and under a juror's digest (IJuries.Opening, ABI order); siblings bottom first."""
+    """A chunk opened under an item's root and under a juror's digest (IJuries.Opening, in ABI order). Siblings are
+    bottom first."""
 
     chunk: bytes
     path: list[bytes]
-    """In the tensor's tree."""
+    """Siblings of the chunk in the tensor's tree."""
     tensor: Leaf
     """The tensor's root in the item's tree."""
     state: Leaf
-    """The item's root in the task's segment tree; `NO_LEAF` of the constants."""
+    """The item's root in the task's segment tree; `NO_LEAF` for the constants."""
     salted_path: list[bytes]
-    """In the tensor's tree under the juror's salt."""
+    """Siblings of the chunk in the tensor's tree under the juror's salt."""
     salted_tensor: list[bytes]
-    """Of the root of that in the digest."""
+    """Siblings of that tree's root in the digest."""
 
 
 def juror_number(slot: int) -> int:
-    """What board and salts call the juror of a slot. Raises DisputeError where there is no such slot."""
+    """The number that the board and the salts use for the juror of a slot. Raises DisputeError for an invalid slot."""
     if not 0 <= slot < MAX_JURORS:
         raise DisputeError(
             "juror", expected=f"slot 0 to {MAX_JURORS - 1}", got=slot, remedy="take it from the chain"
@@ -73,39 +75,39 @@ def juror_number(slot: int) -> int:
 
 
 def is_juror(number: int) -> bool:
-    """Whether a number of the board is a juror's."""
+    """Whether one of the board's numbers is a juror's."""
     return number >= FIRST_JUROR
 
 
 def constants_item(segments: int) -> int:
-    """The number of the item that is a task's constants; the states have those below."""
+    """The item number of a task's constants; states have smaller numbers."""
     return segments + 1
 
 
 def item_of(segment: int) -> int:
-    """The state before a replayed segment. The first state is in the bundle, so for the first segment it is the state
-    after it, which shows that the roots are available.
+    """The item that a claim in a segment is about: the state before it. For the first segment it is the state after
+    it, because the first state is in the bundle. That state also shows whether the roots are available.
     """
     return max(segment - 1, 1)
 
 
 def most_claims(segments: int) -> int:
-    """How often an account may claim in a seat of that many segments, or in a look at one."""
+    """How many claims an account may make in a seat of `segments` segments, or in a look at such a seat."""
     return segments + SPARE_CLAIMS
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may require those that voted yes, this many, to open a chunk: some of them would be paid."""
+    """Whether a claimant may require the `yes` jurors that voted yes to open a chunk: only if they would be paid."""
     return yes > 0 and 2 * no <= jurors
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
-    """What a juror attests of an item: the root over its tensors, canonical bytes, under the juror's salt."""
+    """The digest that a juror attests: the root over the item's tensors (canonical bytes) under the juror's salt."""
     return _digester(salt).state_root(tensors, 0)
 
 
 def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
-    """A chunk of an item whose tensors have that many bytes, all with the same chance."""
+    """Choose uniformly among the chunks of an item whose tensors have these sizes in bytes."""
     counts = [chunk_count(size) for size in sizes]
     number = generator.randrange(sum(counts))
     for tensor, count in enumerate(counts):
@@ -116,15 +118,15 @@ def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
 
 
 def choose_unseen(tensors: int, generator: Random) -> Objection:
-    """The same for an item of which only the number of tensors is known."""
+    """Choose a chunk of an item of which only the number of tensors is known: a random tensor and a random walk."""
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 
 def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NO_LEAF) -> Shown:
-    """The chunk that an objection names, of an item's tensors, under its root and under the digest of this salt.
-    `state` is where a state is in the segment tree.
+    """Open the chunk that an objection names, under the item's root and under the digest with this salt. For a state,
+    `state` is its leaf in the segment tree.
 
-    Raises DisputeError where the item has no such tensor.
+    Raises DisputeError if the item has no such tensor.
     """
     if not 0 <= objection.tensor < len(tensors):
         raise DisputeError(

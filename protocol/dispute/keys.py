@@ -1,5 +1,5 @@
-"""Names that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a seat's
-secret, salt and attestation, and what is kept of a look (audit.md sections 4 and 6)."""
+"""Hashes that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a
+seat's secret, salt and attestation, and the stored words of looks (audit.md sections 4 and 6)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from protocol.program.program import Program
 
 SEGMENT_UNKNOWN: Final = 2**32 - 1
-"""Segment of a priority commitment made before the first wrong segment is known."""
+"""The segment in a priority commitment that is made before the first wrong segment is known."""
 NO_SEAT: Final = 255
-"""Stands for a seat's number: the challenger has no seat in the task."""
+"""Seat number of a challenger that has no seat in the task."""
 SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
-"""Stage of a secret: the digest of a seat's own replay."""
+"""The stage in a secret for the digest of a seat's own replay."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
@@ -33,18 +33,18 @@ def steps_key(task: int, segment: int) -> bytes:
 
 
 def trace_key(task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
-    """Key of the claim "the trace of this step" (steps count from 1), which goes from one state root to the other."""
+    """Key of the claim "the trace of this step" (steps count from 1); `before` and `after` are its state roots."""
     types = ["uint8", "uint256", "uint32", "uint32", "bytes32", "bytes32"]
     return keccak(encode(types, [2, task, segment, step, before, after]))
 
 
 def callee_key(caller: bytes, call: bytes) -> bytes:
-    """Key of the claim "the trace of this call, encoded, of the frame with key `caller`"."""
+    """Key of the claim "the trace of this call" in the frame with key `caller`; `call` is the encoded instruction."""
     return keccak(encode(["uint8", "bytes32", "bytes32"], [3, caller, keccak(call)]))
 
 
 def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[bytes]:
-    """The key of a top frame, which runs `program`, and of each frame down the calls of `path`."""
+    """The keys of the frames along the calls of `path`, beginning with `top`, the key of the frame of `program`."""
     keys = [top]
     for n in path:
         keys.append(callee_key(keys[-1], program.instructions[n].encode()))
@@ -55,7 +55,7 @@ def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[byte
 def priority_commitment(
     chain_id: int, commitments: str, task: int, segment: int, challenger: str, salt: bytes
 ) -> bytes:
-    """What a challenger commits to before it opens a game; `commitments`, the contract, and `challenger` are
+    """The hash that a challenger commits before it opens a game. `commitments` (the contract) and `challenger` are
     addresses."""
     return keccak(
         encode(
@@ -74,8 +74,9 @@ def challenge_salt(
     segment: int,
     before: bytes = b"",
 ) -> bytes:
-    """The salt of an account's priority commitment, derived again from its key if it was lost, so that the bond is
-    not lost. `before` is the salt of an earlier commitment of the same challenge, which was not opened in time.
+    """The salt of an account's priority commitment. It is derived from the account's key, so that a lost salt can be
+    computed again and the bond is not lost. `before` is the salt of an earlier commitment to the same challenge that
+    was not opened in time.
     """
     message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
     message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
@@ -85,8 +86,8 @@ def challenge_salt(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat, or of a look by its number, derived from the account's key whenever it is
-    needed; `board` is the audit board's address.
+    """The secret of an account's seat or look (by its number), derived from the account's key whenever it is needed.
+    `board` is the audit board's address.
     """
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
@@ -96,19 +97,19 @@ def seat_secret(
 def seat_salt(
     chain_id: int, board: str, task: int, seat: int, account: str, seed: bytes, secret: bytes
 ) -> bytes:
-    """The salt of a seat's digest; `seed` is that of the task's first draw, so none is known before it."""
+    """The salt of a seat's digest. `seed` is that of the task's first draw, so no salt is known before the draw."""
     types = ["bytes32", "uint256", "address", "uint256", "uint256", "address", "bytes32", "bytes32"]
     words = _word("seed", seed), _word("secret", secret)
     return keccak(encode(types, [SALT_TAG, chain_id, board, task, seat, account, *words]))
 
 
 def salt_hash(salt: bytes) -> bytes:
-    """What an attestation shows of its salt."""
+    """The hash of a salt, which an attestation contains."""
     return keccak(_word("salt", salt))
 
 
 def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
-    """What the audit board keeps of an attestation."""
+    """The word that the audit board stores for an attestation."""
     return keccak(
         encode(["bytes32", "bytes32"], [_word("digest", digest), _word("hash of the salt", hashed_salt)])
     )
@@ -117,7 +118,8 @@ def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
 def informing_commitment(
     chain_id: int, looks: str, task: int, seat: int, informer: str, salt: bytes
 ) -> bytes:
-    """What an informer commits to before it shows a seat's salt; `looks`, a contract, and `informer` are addresses."""
+    """The hash that an informer commits before it shows a seat's salt. `looks` (the contract) and `informer` are
+    addresses."""
     return keccak(
         encode(
             ["uint256", "address", "uint256", "uint256", "address", "bytes32"],
@@ -127,21 +129,21 @@ def informing_commitment(
 
 
 def revealed_word(salt: bytes, segment_root: bytes) -> bytes:
-    """What is kept of a seat's reveal for a look: its salt, and the root of the segment in its digest."""
+    """The word stored for a seat's reveal in a look: its salt, and the segment's root in its digest."""
     return keccak(
         encode(["bytes32", "bytes32"], [_word("salt", salt), _word("segment's root", segment_root)])
     )
 
 
 def accusation_word(place: Place, leaf: bytes, segment_root: bytes) -> bytes:
-    """What is kept of an accusation: the place of a chunk, its hash under the revealed salt, and the revealed root."""
+    """The word stored for an accusation: a chunk's place, its hash under the revealed salt, and the revealed root."""
     types = ["(uint32,uint32,uint32,uint8)", "bytes32", "bytes32"]
     words = _word("leaf", leaf), _word("segment's root", segment_root)
     return keccak(encode(types, [tuple(place), *words]))
 
 
 def _word(what: str, value: bytes) -> bytes:
-    """Check that the value has 32 bytes; the error does not show it, since it may be a secret."""
+    """Return a value of 32 bytes, else raise DisputeError. The error does not show the value: it may be a secret."""
     if len(value) != 32:
         raise DisputeError(
             what,

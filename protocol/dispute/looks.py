@@ -1,8 +1,8 @@
-"""Numbers of looks: audit.md section 2.
+"""Numbering of looks (audit.md section 2).
 
-A look of level 1 repeats one segment of a seat, a look of level n + 1 a segment that a look of level n repeated. Its
-slot names seat and segment: slot = seat x q + position of the segment among the seat's q. Board and salts know it by
-one number, 32 x level + slot, instead of a seat's. Pure.
+A look of level 1 replays one segment of a seat again; a look of level n + 1 replays the segment of a look of level n.
+The slot gives seat and segment: slot = seat x q + position of the segment among the seat's q. The audit board and the
+salts identify a look by the number 32 x level + slot, in place of a seat's number. Pure.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from protocol.dispute.errors import DisputeError
 
 LEVELS: Final = 4
-"""Looks of looks."""
+"""Number of levels of looks."""
 MAX_LOOKS: Final = 32
-"""V q of a task with looks: each segment of a seat is a bit of a word."""
+"""Largest V q of a task with looks: the contracts keep one bit of a word per segment of each seat."""
 
 
 class Look(NamedTuple):
@@ -25,37 +25,37 @@ class Look(NamedTuple):
 
     @classmethod
     def of(cls, number: int) -> Look:
-        """The look of a number. Raises DisputeError for a seat's, or one too large."""
+        """The look with this number. Raises DisputeError for the number of a seat, or one that is too large."""
         return cls(*divmod(number, MAX_LOOKS))._checked()
 
     @property
     def number(self) -> int:
-        """What board and salts call it. Raises DisputeError where there is no such look."""
+        """The number that the board and the salts use. Raises DisputeError for an invalid look."""
         level, slot = self._checked()
         return MAX_LOOKS * level + slot
 
     @property
     def below(self) -> Look | None:
-        """The look that it looks at; None where it looks at a seat."""
+        """The look that this look checks; None if it checks a seat."""
         return Look(self.level - 1, self.slot) if self.level > 1 else None
 
     def seat(self, each: int) -> int:
-        """The seat whose segment it repeats, as do all looks of its slot; `each` is q."""
+        """The seat whose segment this look replays, the same for all looks of the slot; `each` is q."""
         return self.slot // each
 
     def position(self, each: int) -> int:
-        """Position of its segment among those of the seat; `each` is q."""
+        """Position of this look's segment among those of the seat; `each` is q."""
         return self.slot % each
 
     def looked_at(self, each: int) -> int:
-        """Number of the seat or the look that it looks at: whose secret is revealed; `each` is q."""
+        """Number of the seat or look that this look checks, which must reveal its secret; `each` is q."""
         below = self.below
         return self.seat(each) if below is None else below.number
 
     def leaf(self, each: int) -> tuple[int, int]:
-        """Index of its segment's leaf in the looked-at digest, and the number of leaves there; `each` is q.
+        """Index of the segment's leaf in the digest that this look checks, and that digest's number of leaves.
 
-        A seat's digest ends in the result; a look's has its one segment alone.
+        A seat's digest has `each` (q) segments and the result; the digest of a look has only its segment.
         """
         return (self.position(each), each + 1) if self.below is None else (0, 1)
 
@@ -71,5 +71,5 @@ class Look(NamedTuple):
 
 
 def is_look(number: int) -> bool:
-    """Whether a number of the board is a look's, and not a seat's or a juror's."""
+    """Whether one of the board's numbers is a look's, not a seat's or a juror's."""
     return MAX_LOOKS <= number < MAX_LOOKS * (LEVELS + 1)

@@ -8,8 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One call of IDisputeGame. `note` describes the move for logs and people. `answers` belongs to a demand: for
-    each node the bytes of the requested leaf, 0 for an inner node, from which its deposits follow.
+    """One call of IDisputeGame. `note` describes the move in logs. A demand also has `answers`: for each node the bytes
+    of the requested leaf, or 0 for an inner node. They determine its deposits.
     """
 
     function: str

@@ -1,6 +1,6 @@
-"""Names for the numbers of a game: frames, instructions, elements and bits, from the task's program.
+"""Readable names for the frames, instructions, elements and bits of a game, from the task's program.
 
-Names of callees come from the bundle's hints, which nobody commits to; they are for people.
+Names of callees come from the bundle's hints, which are not committed. Use these names for display only.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from protocol.program.program import Program
 from protocol.program.types import TensorType
 
 WORD = TensorType(DType.I64, ())
-"""What one block of a reduction contributes: 64 bits."""
+"""Type of one block's result in a reduction: 64 bits."""
 
 
 class Names:
-    """Looks up what a game's events name by number."""
+    """Looks up the frames and instructions that a game's events give by number."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -31,7 +31,7 @@ class Names:
         return program
 
     def path(self, calls: Sequence[int]) -> list[str]:
-        """Names of the frames from the step down."""
+        """Names of the frames on the path, starting with the step."""
         return [self.frame(calls[:depth]).name for depth in range(len(calls) + 1)]
 
     def instruction(self, calls: Sequence[int], n: int) -> Instruction:
@@ -40,7 +40,7 @@ class Names:
 
 
 def position(type_: TensorType, element: int) -> list[int]:
-    """Indices of the element with a flat index, outermost first."""
+    """Indices of the element with flat index `element`, outermost first."""
     indices: list[int] = []
     for size in reversed(type_.shape):
         element, index = divmod(element, size)
@@ -49,13 +49,13 @@ def position(type_: TensorType, element: int) -> list[int]:
 
 
 def bits(type_: TensorType, value: int) -> str:
-    """An element's bits in hexadecimal, as wide as the type."""
+    """An element's bits in hexadecimal, padded to the width of its type."""
     width = 2 * type_.dtype.itemsize
     return f"0x{value & ((1 << 4 * width) - 1):0{width}x}"
 
 
 def number(type_: TensorType, value: int) -> str:
-    """An element's bits as the number that they stand for."""
+    """The number that an element's bits represent."""
     size = type_.dtype.itemsize
     data = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
     if type_.dtype is DType.F32:

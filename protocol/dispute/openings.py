@@ -1,4 +1,4 @@
-"""The contract's opening structures, as tuples in ABI order (encoding.md section 6, Openings.sol)."""
+"""The contract's structs for openings, as tuples in ABI order (encoding.md section 6, Openings.sol)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Leaf(NamedTuple):
 
 
 class InstructionOpening(NamedTuple):
-    """Instruction n under a program id, whose preimage is (instruction root, instructions, trace leaves, signature)."""
+    """Instruction n under a program id. `program` is the id's preimage: (instruction root, instructions, trace leaves,
+    signature)."""
 
     program: tuple[bytes, int, int, bytes]
     n: int
@@ -55,17 +56,17 @@ def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
 
 
 def open_program(program: Program) -> InstructionOpening:
-    """A program's preimage alone, without an instruction, which gives the chain the size of a trace."""
+    """Only a program's preimage, without an instruction: it gives the contract the size of a trace."""
     of = program.opening
     return InstructionOpening((of.root, of.instructions, of.trace_leaves, of.signature), 0, b"", [])
 
 
 def open_instruction(program: Program, n: int) -> InstructionOpening:
-    """Instruction n of a program that the opener holds."""
+    """Open instruction n of a program."""
     opened = program.open_instruction(n)
     return open_program(program)._replace(n=n, data=opened.data, path=list(opened.path))
 
 
 def open_chunk(operand: int, index: int, value: BytesLike) -> ChunkOpening:
-    """Chunk `index` of a value that the opener holds as canonical bytes."""
+    """Open chunk `index` of a value, given its canonical bytes."""
     return ChunkOpening(operand, index, chunk(value, index), tensor_tree(value).inclusion_path(index))

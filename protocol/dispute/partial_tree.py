@@ -1,8 +1,8 @@
-"""The other side's tree, as far as its nodes are known, beside the reader's own (dispute.md section 6).
+"""The other side's tree as far as it is known, compared with our own (dispute.md section 6).
 
-Pure bookkeeping over hashes. Where a known node equals our own, everything below it does too; where it differs, its
-descendants are learned from a served list of leaves or from a reveal. A challenger that follows the first differing
-node down can prove every node it needs: nodes left of the path are its own, nodes right of it were revealed.
+If a known node equals our own, so does everything below it. If it differs, its descendants are learned from a served
+list of leaves or from a reveal. A challenger that follows the first differing node down can prove every node that it
+needs: nodes to the left of the path equal its own, and nodes to the right were revealed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, 
 from protocol.commitments.geometry import Node, descendants, siblings, split
 
 LEVELS = 4
-"""Levels that one reveal goes down: 16 hashes answer one demanded node."""
+"""Depth of one reveal in levels: a demanded node is answered with 16 hashes."""
 
 
 class PartialTree:
-    """What is known of a tree of `size` leaves with `root`, given `own`, the same tree from our own computation.
+    """The known part of a tree of `size` leaves with root `root`. `own` is the same tree by our own computation.
 
-    `own` must have the same size; without it every leaf must be learned.
+    `own` must have the same size. Without it, every leaf must be learned.
     """
 
     def __init__(self, root: bytes, size: int, own: Tree | None) -> None:
@@ -34,7 +34,7 @@ class PartialTree:
         self._served: Tree | None = None
 
     def learn_leaves(self, leaves: Sequence[bytes]) -> bool:
-        """Take a served list of all leaves (their data). False, and nothing learned, if it does not give the root."""
+        """Take a served list of all leaves' data. Returns False and ignores the list if it does not give the root."""
         if len(leaves) != self.size:
             return False
         tree = Tree.from_leaves(leaves)
@@ -45,7 +45,7 @@ class PartialTree:
         return True
 
     def learn_descendants(self, node: Node, hashes: Sequence[bytes]) -> None:
-        """Take a reveal. Raises ProofError unless the hashes fold to the node's known hash."""
+        """Take a reveal of a node's descendants. Raises ProofError unless they give the node's known hash."""
         lo, size = node
         folded = fold_descendants(size, LEVELS, hashes)
         if folded != self.hash(node):
@@ -59,11 +59,11 @@ class PartialTree:
         self._data[index] = data
 
     def data(self, index: int) -> bytes | None:
-        """A leaf's data if it was served or revealed."""
+        """A leaf's data if it was served or revealed, else None."""
         return self._data.get(index)
 
     def hash(self, node: Node) -> bytes:
-        """Hash of a node. Raises ProofError while it is not known."""
+        """Hash of a node. Raises ProofError if it is not known."""
         if self._served is not None:
             return self._served.node(*node)
         if node in self._known:
@@ -79,20 +79,20 @@ class PartialTree:
         return node_hash(self.hash((lo, k)), self.hash((lo + k, size - k)))
 
     def path(self, lo: int, size: int = 1) -> list[bytes]:
-        """Siblings from a node up to the root, bottom first. Raises ProofError while one is not known."""
+        """Siblings from a node up to the root, bottom first. Raises ProofError if one of them is not known."""
         return [self.hash(node) for node in siblings(self.size, lo, size)]
 
     def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
-        """Siblings from a leaf up to, and without, the node that holds the leaf `anchor`."""
+        """Siblings from a leaf up to, but without, the sibling that contains leaf `anchor`."""
         if leaf == anchor:
             return []
         above = siblings(self.size, leaf, 1)
         return [self.hash(node) for node in takewhile(lambda n: not n[0] <= anchor < n[0] + n[1], above)]
 
     def first_difference(self) -> Node | None:
-        """The leftmost known node that differs from our own and below which nothing is known; None if all is equal.
+        """Follow the leftmost difference down as far as nodes are known; None if the trees are equal.
 
-        A node of size 1 is the first differing leaf; a larger one has to be revealed first.
+        A node of size 1 is the first differing leaf. A larger node must be revealed before the search can go on.
         """
         if self._own is None:
             raise ProofError("comparison", expected="an own tree", got="none")
@@ -108,7 +108,7 @@ class PartialTree:
         return node
 
     def _agreed(self, node: Node) -> bool:
-        """Whether a known node above this one equals our own."""
+        """Whether this node, or one above it, is known and equals our own."""
         assert self._own is not None
         lo, size = 0, self.size
         while True:

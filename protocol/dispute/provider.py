@@ -1,6 +1,6 @@
-"""What each side of a game has: its own run, and what the other side serves. Protocols only.
+"""Protocols for the data of a game's two sides: each side's own run, and what the solver serves.
 
-The verifier's replay and the solver's run store both implement `Run`; tests and adversaries may too.
+The verifier's replay and the solver's run store both implement `Run`; so do some tests and adversaries.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Run(Protocol):
     """A run of a task: the roots of its checkpoints and, by replay, everything below them."""
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """State roots r_0, r_1, …, as far as this side has computed them from the start; None if it has only single
-        segments.
+        """State roots r_0, r_1, …, as far as this side has computed them from the start; None if it has computed only
+        single segments.
         """
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
@@ -54,14 +54,14 @@ class Run(Protocol):
         """Tensor roots of the dataset's tensors, then of the constants."""
 
     def frame(self, segment: int, step: int) -> Frame:
-        """The top frame of a step (1 … C): the run from s_{step-1} to s_step."""
+        """The top frame of a step (1 … C), which goes from s_{step-1} to s_step."""
 
 
 class Provider(Protocol):
-    """What the solver answers over the network.
+    """The solver's answers over the network.
 
-    Answers are not trusted: each is checked against a root, and None (no answer, or a malformed one) makes the
-    challenger demand it on-chain instead.
+    Answers are not trusted: each is checked against a root. None means no answer or a malformed one; the challenger
+    then demands the data on-chain.
     """
 
     def segment_roots(self) -> Sequence[bytes] | None:
@@ -81,7 +81,7 @@ class Provider(Protocol):
 
 
 def frame_at(run: Run, segment: int, step: int, path: tuple[int, ...]) -> Frame:
-    """The frame that the call instructions of `path` lead to."""
+    """The frame reached from a step's top frame through the call instructions of `path`."""
     frame = run.frame(segment, step)
     for n in path:
         frame = frame.callee(n)

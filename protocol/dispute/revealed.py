@@ -1,4 +1,4 @@
-"""What a challenger has learned of the solver's trees, by service or by reveal (dispute.md section 6)."""
+"""The parts of the solver's trees that a challenger knows, served or revealed on-chain (dispute.md section 6)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from protocol.dispute.view import DemandedNode
 
 
 class Revealed:
-    """Reveals by root and size of their tree. They may arrive before the tree is looked at, and are replayed then.
+    """Reveals, by the root and size of their tree. A reveal that arrives before its tree is used is applied later.
 
-    A root alone does not identify a tree: a solver may post the same root for its step tree and for a trace. What is
-    known of a tree is kept with our own tree of the same place, whose root is therefore part of the key.
+    A root alone does not identify a tree: a solver may post the same root for its step tree and for a trace. So the
+    key of a `PartialTree` includes the root of our own tree, with which it is compared.
     """
 
     def __init__(self) -> None:
@@ -23,16 +23,16 @@ class Revealed:
         self._asked: set[tuple[bytes, int, bytes]] = set()
 
     def reveal(self, root: bytes, size: int, node: DemandedNode, answer: Sequence[bytes] | bytes) -> None:
-        """Note an answer that the contract has accepted: descendants, or a leaf's bytes."""
+        """Record an answer that the contract has accepted: descendants, or a leaf's bytes."""
         self._nodes.setdefault((root, size), []).append((node, answer))
 
     def tree(
         self, root: bytes, own: Tree, ask: Callable[[], Sequence[bytes] | None] | None = None
     ) -> PartialTree:
-        """The tree with this root beside our own.
+        """The solver's tree with this root, compared with our own.
 
-        The first time, and only while nothing was demanded, the solver is asked for all leaves by `ask`; an answer
-        that does not give the root is dropped.
+        On the first call, `ask` requests all leaves from the solver, unless the roots are equal or a reveal has already
+        arrived. Leaves that do not give the root are ignored.
         """
         name = (root, own.size, own.root)
         known = self._trees.get(name)

@@ -1,9 +1,9 @@
-"""Splitting a long row: the solver states block results, the challenger names the first wrong part.
+"""Splitting a long row: the solver states block results, and the challenger names the first wrong part.
 
 dispute.md section 5.
 
-A part covers 128^level blocks: with at most 128 words a row of up to 128 blocks needs one round, longer ones
-a few.
+A split has at most 128 parts, and a part covers a power of 128 blocks. So a row of up to 128 blocks needs one round,
+and a longer one needs a few.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from protocol.program.instruction import Instruction
 from protocol.program.primitives import PRIMITIVES, Reduction
 
 MAX_WORDS = 128
-"""Words that one split states; 128 blocks of 256 four-byte elements are a row of 32,768."""
+"""Most words in one split. 128 blocks of 256 four-byte elements are a row of 32,768 elements."""
 
 
 def part_size(blocks: int) -> int:
-    """Blocks in one part of a split of `blocks` blocks: the least power of 128 that gives at most 128 parts."""
+    """Blocks per part when `blocks` blocks are split: the least power of 128 that gives at most 128 parts."""
     size = 1
     while -(-blocks // size) > MAX_WORDS:
         size *= MAX_WORDS
@@ -33,7 +33,7 @@ def part_size(blocks: int) -> int:
 
 
 def parts(lo: int, hi: int) -> list[tuple[int, int]]:
-    """The block ranges [lo, hi) splits into."""
+    """The parts of blocks [lo, hi), as ranges (start, end)."""
     size = part_size(hi - lo)
     return [(at, min(at + size, hi)) for at in range(lo, hi, size)]
 
@@ -52,7 +52,7 @@ def block_words(frame: Frame, instruction: Instruction, element: int, lo: int, h
 
 
 def state_words(game: GameView, frame: Frame) -> Move:
-    """The solver's answer to a selected element or part."""
+    """The solver's answer to a selected element or part: the words of its parts."""
     assert game.selection is not None
     instruction = frame.program.instructions[game.instruction]
     chosen = game.selection
@@ -61,7 +61,7 @@ def state_words(game: GameView, frame: Frame) -> Move:
 
 
 def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Move:
-    """State these words for the current selection."""
+    """The move that states `words` for the current selection."""
     return Move(
         "split",
         (game.game, game.head, instruction.encode(), game.selection, words),
@@ -70,7 +70,7 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
 
 
 def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
-    """The challenger's answer to stated words: the first part that differs from its own is judged, or split again."""
+    """The challenger's answer to stated words: the first part that differs from our own is judged, or split again."""
     assert game.selection is not None
     chosen = game.selection
     instruction = frame.program.instructions[game.instruction]

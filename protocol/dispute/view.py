@@ -1,4 +1,4 @@
-"""A game as a party sees it: the contract's state, with what the events add (IDisputeGame.sol)."""
+"""A party's view of a game: the contract's state and the data from its events (IDisputeGame.sol)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Phase(IntEnum):
-    """Where a game stands."""
+    """The phase of a game."""
 
     NONE = 0
     SEGMENT = 1
@@ -20,7 +20,7 @@ class Phase(IntEnum):
 
 
 class TreeKind(IntEnum):
-    """Which tree a demand is about."""
+    """The kind of tree that a demand is about."""
 
     SEGMENT = 0
     STEP = 1
@@ -30,7 +30,7 @@ class TreeKind(IntEnum):
 
 
 class Verdict(IntEnum):
-    """How a game ended."""
+    """The outcome of a game; NONE while it lasts."""
 
     NONE = 0
     SOLVER_FALSE = 1
@@ -38,7 +38,7 @@ class Verdict(IntEnum):
     CHALLENGER_SILENT = 3
     MOOT = 4
     DROPPED = 5
-    """Ended by its challenger, a looker, to accuse a seat instead."""
+    """The challenger, a looker, ended the game to accuse a seat instead."""
 
 
 class DemandedNode(NamedTuple):
@@ -50,7 +50,7 @@ class DemandedNode(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """An open demand: a tree of the game and some of its nodes. `unanswered` holds the numbers of nodes still due."""
+    """An open demand for nodes of one of the game's trees. `unanswered` holds the indices of the nodes still due."""
 
     tree: TreeKind
     root: bytes
@@ -80,10 +80,10 @@ class Selection(NamedTuple):
 class GameView:
     """One game at one block.
 
-    `path` holds the call instructions selected so far; `claim_root` is the root that the solver posted for the
-    current claim (the step tree in phase STEP, the trace of the current frame from FRAME on), None while it is due.
-    `frame_keys` name the claims of the top frame and of each callee on the path; `frame_roots` are their trace roots
-    posted so far.
+    `path` holds the call instructions selected so far. `claim_root` is the root that the solver posted for the
+    current claim: the step tree in phase STEP, the trace of the current frame from FRAME on; None until it is posted.
+    `frame_keys` are the keys of the claims of the top frame and of each callee on the path; `frame_roots` are the
+    trace roots posted for them, or None.
     """
 
     game: int
@@ -109,14 +109,14 @@ class GameView:
 
     @property
     def claim_root(self) -> bytes | None:
-        """The root posted for the claim that the game waits for or has reached."""
+        """The root posted for the current claim, None until it is posted."""
         if self.phase is Phase.STEP:
             return self.steps_root
         return self.frame_roots[-1] if self.frame_roots else None
 
     @property
     def solver_to_move(self) -> bool:
-        """Whether the solver owes a claim, a reveal or block results."""
+        """Whether it is the solver's turn: it owes a claim, a reveal or block results."""
         if self.demand is not None or self.phase is Phase.SPLIT:
             return True
         return self.phase in (Phase.STEP, Phase.FRAME) and self.claim_root is None

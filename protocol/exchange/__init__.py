@@ -2,7 +2,7 @@
 
 A lane serves a folder of plain files: announcements signed by its account, and tensors named by their roots.
 Everything that another lane or a mirror sends is checked against the announcement, so anybody may serve these
-files. A file says which lane counts in which round. Later a chain will say it (docs/lanes.md).
+files. The members file says which lane counts in which round; later a chain will replace it (docs/lanes.md).
 
     jobs            a folder with all that a lane needs: a bundle, and the numbers of the job
     members         the lanes' accounts and addresses, mirrors, and who counts in which round
@@ -11,5 +11,5 @@ files. A file says which lane counts in which round. Later a chain will say it (
     shelf           the files that a lane keeps and serves
     server          the shelf over HTTP
     peers           fetches others' announcements and tensors from any place that has them
-    lane            runs the rounds of one lane, and resumes where they were stopped
+    lane            runs the rounds of one lane, and resumes after a stop
 """

@@ -70,7 +70,7 @@ class Announcement:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Parse the bytes of `encode`. Raises `MessageError` for another form; nothing else is checked."""
+        """Parse bytes written by `encode`. Raises `MessageError` if they are malformed; checks nothing else."""
         try:
             form = _Form.model_validate_json(data)
         except ValidationError as error:
@@ -95,7 +95,7 @@ class Announcement:
 
     @classmethod
     def bytes_of(cls, lanes: Lanes) -> int:
-        """About how many bytes a lane fetches per round from each other lane: announcement and message."""
+        """Approximate bytes that a lane fetches per round from each other lane: announcement and message."""
         roots = (bytes(32),) * len(lanes.inner.state)
         return len(cls(bytes(32), 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
 
@@ -140,5 +140,5 @@ class Announcement:
     def _signer(self) -> str | None:
         try:
             return str(Account.recover_message(self._signable, signature=self.signature))
-        except Exception:  # the libraries do not document what they raise for arbitrary bytes
+        except Exception:  # the libraries do not document which errors arbitrary bytes cause
             return None

@@ -1,4 +1,4 @@
-"""Errors of the exchange between lanes. Data that raises one of them is never trained on."""
+"""Errors of the exchange between lanes. A lane never trains on data that raised one of them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class ExchangeError(AssayError):
 
 
 class JobError(ExchangeError):
-    """A job's folder or members file that is damaged, malformed or inconsistent."""
+    """A job's folder or members file is damaged, malformed or inconsistent."""
 
 
 class MessageError(ExchangeError):
-    """A refused announcement or message: wrong form, job, round, lane, signer or content."""
+    """An announcement or message is refused: wrong form, job, round, lane, signer or content."""
 
 
 class Equivocation(MessageError):

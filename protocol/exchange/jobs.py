@@ -32,13 +32,13 @@ from protocol.tasks.bundles.write import write_bundle
 FILE: Final = "job.json"
 BUNDLE: Final = "bundle"
 MOST_BYTES: Final = 1 << 20
-"""The largest `job.json`; most of it is names of parameters."""
+"""Size limit of `job.json`, which consists mostly of parameter names."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Numbers(BaseModel):
-    """The contents of `job.json`: how a captured step is split. `lanes` says what each number means."""
+    """The contents of `job.json`: how a captured step is split. `protocol.lanes` documents each number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -97,7 +97,7 @@ def write_job(
 ) -> bytes:
     """Write a job's folder and return the job's id. Raises `LanesError`, `BundleError`, `JobError`.
 
-    Nothing has been written when it raises `LanesError`.
+    If it raises `LanesError`, nothing was written.
     """
     split = lanes(
         captured,

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 _log = logs.get("lane")
 
 TABLE: Final = "table.json"
-"""Records who counted in past rounds, which a changed members file must not contradict."""
+"""File that records which lanes counted in past rounds; a changed members file must not contradict it."""
 STOP_SECONDS: Final = 0.2
-"""How often a waiting lane checks whether it should stop, in seconds."""
+"""Seconds between two checks of a waiting lane whether it should stop."""
 
 Found = TypeVar("Found")
 
@@ -51,7 +51,7 @@ class Stopped(InternalError):
 
 @dataclass
 class Lane:
-    """Lane `number` of a job, with its own shelf. `run` may be called again, also in another process."""
+    """Lane `number` of a job, with its own shelf. `run` may be called again, even in another process."""
 
     job: LaneJob
     members: Members
@@ -65,7 +65,7 @@ class Lane:
     """For how many rounds messages are kept for others; None keeps them all."""
 
     def __post_init__(self) -> None:
-        """Raise `JobError` for an unknown lane, a wrong account, or a table with changed past rounds."""
+        """Raise `JobError` for an unknown lane, a wrong account, or a members file that changes past rounds."""
         width = self.job.lanes.width
         if not 0 <= self.number < width:
             raise JobError("lane", expected=f"a number from 0 to {width - 1}", got=str(self.number))
@@ -137,7 +137,7 @@ class Lane:
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `MessageError` if a lane announced other shared parameters than this lane in that round."""
+        """Raise `MessageError` if a lane announced shared parameters that differ from this lane's in that round."""
         own = self.shelf.announced(announcement.number, self.number)
         if own is None:
             return
@@ -156,7 +156,7 @@ class Lane:
             )
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
-        """The first state after rounds away, taken from the first lane that trained the round before."""
+        """The state to continue from after missed rounds, from the first lane that trained the round before."""
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
         found = self._wait(peers.state(number - 1, member, self.job.lanes.taken_over))
@@ -168,10 +168,10 @@ class Lane:
     def _here(self, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: x.to(self.job.device) for name, x in state.items()}
 
-    # what the shelf keeps
+    # the shelf keeps them
 
     def _keep(self, number: int, state: State) -> None:
-        """Put a state on the shelf and announce it; the round is then never trained again."""
+        """Put a state on the shelf and announce it. After that, the round is never trained again."""
         step = self.job.lanes.inner
         count = len(step.state)
         own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
@@ -208,7 +208,7 @@ class Lane:
         return [root for announced in found if announced is not None for root in announced.roots[-count:]]
 
     def _is_joined(self, number: int) -> bool:
-        """Whether another lane joins in this round with this lane's state of the round before."""
+        """Whether another lane joins in this round from this lane's state of the round before."""
         table = self.members.table
         if not 0 < number < len(table.rows):
             return False

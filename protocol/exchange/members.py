@@ -1,6 +1,6 @@
-"""The members file of a job: the lanes' accounts and addresses, and who counts in which round.
+"""The members file of a job: the lanes' accounts and addresses, and which lanes count in which round.
 
-The file takes the place of a chain.
+For now, this file replaces a chain.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from protocol.node.addresses import Address, BadAddress
 FILE: Final = "members.json"
 """The default name, in the job's folder."""
 FIRST_PORT: Final = 8720
-"""The default port of lane 0; lane N listens on this plus N."""
+"""The default port of lane 0. Lane N listens on this port plus N."""
 MOST_BYTES: Final = 1 << 26
-"""The largest members file: about ten bytes for each lane in each round."""
+"""Size limit of a members file, which takes about ten bytes per lane and round."""
 
 _Url = Annotated[str, Field(max_length=500)]
 
@@ -47,7 +47,8 @@ class _Members(BaseModel):
 
 @dataclass(frozen=True)
 class Members:
-    """`accounts` sign for the lanes, `urls` are their own addresses, `mirrors` may serve any lane's files."""
+    """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may serve any
+    lane's files."""
 
     accounts: tuple[str, ...]
     urls: tuple[tuple[Address, ...], ...]
@@ -56,7 +57,7 @@ class Members:
 
     @classmethod
     def read(cls, path: Path, job: LaneJob) -> Members:
-        """Read the members of a job from a file. Without `rounds`, every lane counts in every round.
+        """Read the members of a job from a file. If it has no `rounds`, every lane counts in every round.
 
         Raises `JobError` for a malformed file, `MembershipError` for a table that contradicts itself or the
         job.

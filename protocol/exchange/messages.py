@@ -1,7 +1,7 @@
-"""Checks that `emit` can have made a message, before a lane absorbs it.
+"""Checks, before a lane absorbs a message, that `emit` could have produced it.
 
-`absorb` is defined for any bytes and clamps exponents (`library.lanes`). A message that is refused here
-proves that its lane did not run the job's program.
+`absorb` is defined for any bytes and clamps exponents (`library.lanes`). A message that is refused here proves that
+its lane did not run the job's program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def tensor_of(data: bytes, type_: TensorType, root: bytes, what: str) -> Tensor:
 
 
 def require_message(lanes: Lanes, message: Sequence[Tensor], what: str) -> None:
-    """Raise `MessageError` unless the tensors have the message's types and values that `emit` can give."""
+    """Raise `MessageError` unless the tensors have a message's types and values that `emit` can produce."""
     types = lanes.message_types
     if len(message) != len(types):
         raise MessageError(what, expected=f"{len(types)} tensors", got=str(len(message)))

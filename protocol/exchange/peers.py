@@ -1,8 +1,8 @@
 """Fetches announcements and tensors from any place that has them: their lane, other lanes, mirrors.
 
 Everything is checked: an announcement must be signed by its lane, a tensor must have its root. A place that
-sends something else, or does not answer in time, is asked after all others; a slow place is asked later than
-a fast one. A place that does not have a file yet keeps its rank and is asked again.
+sends anything else, or does not answer in time, is asked after all others; slow places are asked after
+fast ones. A place that does not have a file yet keeps its rank and is asked again.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from protocol.program.types import TensorType
 _log = logs.get("lane.peers")
 
 ANSWER_SECONDS: Final = 10.0
-"""Time for a place to answer, in addition to the time that LEAST_RATE allows for the bytes."""
+"""Seconds for a place to answer, in addition to the time that LEAST_RATE allows for the bytes."""
 LEAST_RATE: Final = 1 << 16
 """Bytes per second; a slower place is abandoned for another."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""The least and the most seconds before places that did not have a file are asked again."""
+"""The shortest and longest pause, in seconds, before places that did not have a file are asked again."""
 PAUSED: Final = 0.1
-"""The pause as a share of the time waited so far: it bounds the relative delay, and long waits ask rarely."""
+"""The pause as a share of the time waited so far. It bounds the relative delay, and makes long waits ask rarely."""
 ALL_TURNS: Final = 4
-"""Each turn asks the best place only; every fourth asks all, so that slow lanes are spared requests."""
+"""Every fourth turn asks all places. The others ask only the best one, which spares slow lanes requests."""
 ANNOUNCEMENT_BYTES: Final = 1_000
 """Most bytes of an announcement, apart from the roots of its tensors."""
 
@@ -61,7 +61,7 @@ class _Standing:
 
 
 class _Clients(AsyncExitStack):
-    """One client per place; each has its own permit, which limits the hosts that it connects to."""
+    """One HTTP client per place. Each has its own permit, which limits the hosts that it connects to."""
 
     def __init__(self, reach: Reach) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class _Clients(AsyncExitStack):
 
 @dataclass
 class Peers:
-    """Fetches for lane `lane` of a job and puts the files on its shelf. Used by one event loop at a time."""
+    """Fetches files for lane `lane` of a job and puts them on its shelf. Used by one event loop at a time."""
 
     job: LaneJob
     members: Members
@@ -90,16 +90,16 @@ class Peers:
     async def messages(
         self, number: int, lanes: list[int], require: Callable[[Announcement], None]
     ) -> Mapping[int, tuple[Tensor, ...]]:
-        """The messages that lanes have announced after a round; waits until all are there.
+        """The messages that `lanes` announced after a round; waits until it has all of them.
 
-        Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have
-        made a signed message.
+        Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have produced a
+        signed message.
         """
         found = await asyncio.gather(*(self._message(number, lane, require) for lane in lanes))
         return dict(zip(lanes, found, strict=True))
 
     async def state(self, number: int, lane: int, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """Tensors by name from the state that a lane announced after a round; waits until they are there."""
+        """Tensors, by name, of the state that a lane announced after a round; waits until it has them."""
         async with _Clients(self.reach) as clients:
             announcement = await self._announcement(clients, number, lane)
             step = self.job.lanes.inner
@@ -159,7 +159,7 @@ class Peers:
     async def _fetched(
         self, clients: _Clients, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
     ) -> Found:
-        """Fetch a file from the first place that has it; returns what `checked` makes of its bytes."""
+        """Fetch a file from the first place that has it, and return `checked` of its bytes."""
         began, turn = time.monotonic(), 0
         while True:
             places = self._places(lane)
@@ -172,7 +172,7 @@ class Peers:
             turn += 1
 
     def _places(self, lane: int) -> list[Address]:
-        """Places that may have a lane's files, sorted by failures, then own addresses first, then speed."""
+        """Places that may have a lane's files, sorted by failures, then the lane's own addresses first, then speed."""
         others = [
             url
             for number, urls in enumerate(self.members.urls)

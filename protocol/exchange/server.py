@@ -1,4 +1,4 @@
-"""A shelf over HTTP: plain files by name, read-only. Clients check every byte against signed roots."""
+"""Serves a shelf over HTTP: plain files by name, read-only. Clients check every byte against signed roots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Root = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 
 
 def application(folder: Path) -> FastAPI:
-    """GET /rounds/<round>/<lane>.json, GET /tensors/<2 digits>/<root>."""
+    """Serve GET /rounds/<round>/<lane>.json and GET /tensors/<2 digits>/<root>."""
     api = FastAPI(title="Assay lane", openapi_url=None, docs_url=None, redoc_url=None)
 
     @api.get(f"/{ROUNDS}/{{number}}/{{lane}}.json")

@@ -3,9 +3,8 @@
     rounds/<round>/<lane>.json      announcements, this lane's and others'
     tensors/<2 digits>/<root>       canonical bytes
 
-An announcement is written after its tensors: all of them for this lane, the message for another lane. So
-everything that is announced here can be fetched here, and this lane's last announcement says how far it has
-come.
+An announcement is written after its tensors: the whole state for this lane, only the message for another lane. So
+everything announced here can be fetched here, and this lane's last announcement shows how far it has come.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ TENSORS: Final = "tensors"
 
 
 class Place(Protocol):
-    """A public place to which files are written, such as a bucket."""
+    """A public place where files are published, such as a bucket."""
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file, replacing any contents."""
@@ -59,15 +58,15 @@ class Shelf:
             remove_stale(folder / name)
 
     def put(self, root: bytes, data: BytesLike, publish: bool = True) -> None:
-        """Keep a tensor's bytes, which have this root; publish them too if asked."""
-        # A tensor kept here but never published may have the same bytes, such as a 1.0: publish it anyway.
+        """Keep a tensor's bytes, whose root is `root`; also publish them if `publish` is true."""
+        # An unpublished tensor may have the same bytes (such as a 1.0), so publish even if they are kept already.
         if publish and self._place is not None:
             self._place.write(tensor_name(root), bytes(data))
         if self.tensor(root) is None:
             write_atomically(self.folder / tensor_name(root), data)
 
     def put_state(self, step: StepProgram, state: State, published: Container[int]) -> tuple[bytes, ...]:
-        """Keep all tensors of a state and return their roots; `published` are the positions to publish."""
+        """Keep all tensors of a state and return their roots. `published` holds the positions to publish."""
         roots = tuple(step.tensor_roots(state))
         for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
             self.put(root, canonical_buffer(x, type_.dtype), publish=k in published)

@@ -1,1 +1,1 @@
-"""Running a program's steps for a party: replay, devices, worker processes."""
+"""Runs a program's steps for a party: replay, devices, worker processes."""

@@ -1,4 +1,4 @@
-"""How many operations of each family a program has (`families`). Operations are those of `protocol.program.cost`."""
+"""Counts a program's operations by family (`families`), as `protocol.program.cost` defines operations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ OF_FUNCTION: Final[Mapping[str, Family]] = {
     **dict.fromkeys(("matmul", "matmul_nt", "matmul_tn"), Family.PRODUCTS),
     **dict.fromkeys(("conv", "conv_grad_input", "conv_grad_weight"), Family.CONVOLUTIONS),
 }
-"""By the library function's name; the others are FUNCTIONS."""
+"""Family by a library function's name; all other functions are FUNCTIONS."""
 
 
 def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:
-    """Operations of one run of a checked program, by family. `kernels` are those that run its calls, by program id."""
+    """Operations of one run of a checked program, by family. `kernels`, by program id, run the program's calls."""
     counted: dict[Family, int] = dict.fromkeys(Family, 0)
     _count(program, kernels, counted, {})
-    # What a program's own instructions take is what its calls leave.
+    # The program's own instructions: all operations minus those of calls.
     counted[Family.PRIMITIVES] += max(0, cost(program).operations - sum(counted.values()))
     return counted
 
@@ -35,7 +35,8 @@ def _count(
     counted: dict[Family, int],
     known: dict[bytes, dict[Family, int]],
 ) -> None:
-    """Add the calls that kernels run. `known` holds every program once: thousands may call each other."""
+    """Add the operations of calls that kernels run. `known` keeps the counts of each program: there may be thousands
+    of calls."""
     for number, instruction in enumerate(program.instructions):
         if instruction.op is not Op.CALL:
             continue

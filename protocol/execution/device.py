@@ -1,8 +1,8 @@
 """Where steps run: the CPU or a CUDA device, with the same bits (arithmetic.md section 8).
 
-On a CUDA device state and data stay there between steps, and a step is recorded once as a CUDA graph: from then on
-one launch replays all its kernels. Recording requires that nothing is read back to the host; if something is, this is
-logged once and steps run kernel by kernel.
+On a CUDA device, state and data stay in its memory between steps, and a step is recorded once as a CUDA graph: from
+then on one launch replays all its kernels. A step that reads anything back to the host cannot be recorded; that is
+logged once, and steps run kernel by kernel.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from protocol.program.step import State, StepProgram
 from protocol.tasks.arithmetics import require_computed
 
 WARM_STEPS = 2
-"""Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left
-to compile.
+"""Steps before recording. The first self-tests and compiles the kernels; the second confirms that nothing is left to
+compile.
 """
 
 _log = logging.getLogger("assay.numerics")
 
 
 def device_of(setting: str) -> torch.device:
-    """The device for `auto` (CUDA where there is one), `cpu`, `cuda`, or `cuda:` and its number. Raises
+    """The device for a setting: `auto` (CUDA if there is one), `cpu`, `cuda`, or `cuda:` and a number. Raises
     `DeviceError`.
     """
     there = torch.cuda.is_available()
@@ -54,7 +54,7 @@ def device_of(setting: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """A device's name for measurements: another processor, number of threads or GPU is another device."""
+    """A device's name in the file of measurements: the GPU, or the processor and its number of threads."""
     if device.type != "cpu":
         return str(torch.cuda.get_device_name(device))
     info = Path("/proc/cpuinfo")
@@ -64,7 +64,8 @@ def device_name(device: torch.device) -> str:
 
 
 def checked(setting: str) -> torch.device:
-    """`device_of`, after the device's self-check; the caller checks the CPU. Also raises `SelfCheckError`.
+    """The device for a setting, after its self-check; the caller checks the CPU. Raises `DeviceError`,
+    `SelfCheckError`.
 
     Logs a warning for an untested torch.
     """
@@ -78,8 +79,8 @@ def checked(setting: str) -> torch.device:
 
 
 def executor_on(device: torch.device) -> ExecutorFactory:
-    """What runs steps on `device` honestly, each task's in its version of the arithmetic. It raises
-    UnknownArithmetic.
+    """A function that makes a task's honest executor on `device`, for the task's version of the arithmetic. It
+    raises UnknownArithmetic.
     """
 
     def make(work: Work) -> Executor:
@@ -94,21 +95,21 @@ def _first_version(work: Work, device: torch.device) -> Executor:
 
 
 EXECUTORS: Final[dict[int, Callable[[Work, torch.device], Executor]]] = {1: _first_version}
-"""By version of the arithmetic: what runs a task's steps on a device."""
+"""For each version of the arithmetic, a function that makes an executor on a device."""
 
 
 class Recorder(Protocol):
-    """What records a step and runs it again: `CudaRecorder`, if there is a GPU."""
+    """Records a step so that it can be run again: `CudaRecorder`, if there is a GPU."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
-        """Run step() once while recording; a function that runs the recorded kernels again."""
+        """Run `step` once while recording, and return a function that runs the recorded kernels again."""
 
 
 class CudaRecorder:
-    """CUDA graphs of torch."""
+    """Records a step as a CUDA graph of torch."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
-        """Raises RuntimeError where the step does what a graph cannot hold."""
+        """Record `step`. Raises RuntimeError if it does something that a graph cannot contain."""
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads may go on
@@ -117,7 +118,7 @@ class CudaRecorder:
 
 
 class DeviceExecutor:
-    """Steps on one device. `graph` says whether they are recorded; returned states belong to the caller."""
+    """Runs steps on one device, and records them if `graph` is true. Returned states belong to the caller."""
 
     def __init__(
         self, work: Work, device: torch.device, *, graph: bool = True, recorder: Recorder | None = None
@@ -146,7 +147,7 @@ class DeviceExecutor:
             return self._program.trace(self._moved(state), self._fixed, self._interpreter)
 
     def _here(self) -> AbstractContextManager[object]:
-        """Makes the device the thread's current one: graphs are recorded, and kernels queued, there."""
+        """Make this the thread's current device, on which graphs are recorded and kernels are queued."""
         return torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
 
     def _moved(self, state: State) -> dict[str, Tensor]:
@@ -154,7 +155,7 @@ class DeviceExecutor:
 
 
 class _Recorded:
-    """A step that is recorded once it is warm. Its operands and results stay at the addresses of the recording."""
+    """A step that is recorded after `WARM_STEPS` runs. Operands and results stay at the recorded addresses."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -203,14 +204,14 @@ class _Recorded:
             first = _first(error)
             reason = str(first).splitlines()[0] if str(first) else type(first).__name__
             _log.warning("the step is not recorded as a CUDA graph, its kernels start one by one: %s", reason)
-            self._steps = -(1 << 62)  # never again
+            self._steps = -(1 << 62)  # do not try again
             return None
         self._inputs, self._outputs = inputs, made[0]
         return replay
 
 
 def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
-    """Copy every tensor by name, as many in one kernel as torch allows: a state has hundreds of small ones."""
+    """Copy every tensor by name, with as few kernels as torch allows: a state has hundreds of small tensors."""
     by_type: dict[torch.dtype, tuple[list[Tensor], list[Tensor]]] = {}
     for name, x in target.items():
         into, out_of = by_type.setdefault(x.dtype, ([], []))
@@ -221,7 +222,7 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The original error: when a recording has failed, ending it raises another one."""
+    """The original error: when a recording fails, ending it raises a second error."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -1,4 +1,4 @@
-"""Errors of where steps run. `protocol.errors` draws the tree of all errors."""
+"""Errors of the device that runs steps. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 

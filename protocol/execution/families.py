@@ -1,6 +1,6 @@
-"""The kinds of work in a program: from a machine's measurement by family follows its speed.
+"""Families: kinds of work in a program. A machine's speed for a program follows from its speed in each family.
 
-A family is what one kind of kernel runs. `counting`, which computes with torch, counts the families of a program.
+A family is the work of one kind of kernel. `counting`, which needs torch, counts a program's operations by family.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from enum import StrEnum
 
 
 class Family(StrEnum):
-    """Products and convolutions by their kernels, all other library functions by theirs, and the rest without a
-    kernel.
-    """
+    """A kind of work: products, convolutions, other library functions with a kernel, and work without a kernel."""
 
     PRODUCTS = "products"
     CONVOLUTIONS = "convolutions"
@@ -21,6 +19,6 @@ class Family(StrEnum):
 
 
 def speed(counted: Mapping[Family, int], measured: Mapping[Family, float]) -> float:
-    """Operations a second of a program whose families run one after the other at these speeds."""
+    """Operations a second of a program with these counts, if its families run one after the other at these speeds."""
     seconds = sum(count / measured[family] for family, count in counted.items())
     return sum(counted.values()) / seconds

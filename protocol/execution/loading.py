@@ -1,8 +1,8 @@
-"""Loading torch, and all of this project that needs it, when there is something to compute: once, and by one thread.
+"""Imports torch, and all modules that need it, on first use and in one thread.
 
-A node that waits for a task has not loaded it: torch alone is 200 MB. Any of a node's threads may need it first, or
-several at once. Two threads must not begin with different modules of one package, because each would wait for the
-other's import. So every path to the first bundle calls this.
+A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need it first at the
+same time. If two threads began with different modules of one package, each could wait for the other's import. So every
+path to a first bundle calls `load_torch`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MODULES = (
     "protocol.execution.device",
     "protocol.execution.workers.pool",
 )
-"""Modules that import all others that need torch."""
+"""These modules import all others that need torch."""
 
 _lock = Lock()
 
 
 def load_torch() -> None:
-    """Import torch and what computes with it, unless that is done: a second or two. Callable from any thread; all
-    wait for the one that imports.
+    """Import torch and all modules that need it, which takes a second or two the first time. Callable from any thread;
+    other threads wait for the one that imports.
     """
     with _lock:
         _load()

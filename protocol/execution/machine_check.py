@@ -1,8 +1,8 @@
-"""`python -m protocol.execution.machine_check DEVICE`: whether this machine computes the right bits.
+"""`python -m protocol.execution.machine_check DEVICE` checks whether this machine computes the right bits.
 
-It is a separate process, so that torch's memory is freed at its end.
+It is a separate process, so that torch's memory is freed when it ends.
 
-It prints one line of JSON, {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or what is wrong:
+It prints one line of JSON: {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or an error,
 {"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
 """
 
@@ -18,7 +18,7 @@ from protocol.execution.errors import CheckLost, DeviceError
 from protocol.numerics.errors import SelfCheckError
 
 PATIENCE = 600.0
-"""Seconds. It takes two on an idle machine, a minute where torch is read from a slow disk."""
+"""Seconds to wait for the check. It takes two on an idle machine, or a minute if torch is read from a slow disk."""
 
 
 ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
@@ -26,7 +26,7 @@ ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The version of torch, where steps run (`cpu` or `cuda`), and the device's name (`device_name`)."""
+    """The version of torch, the device that runs steps (`cpu` or `cuda`), and its name (`device_name`)."""
 
     torch: str
     device: str
@@ -34,10 +34,10 @@ class Machine:
 
 
 def check_machine(setting: str) -> Machine:
-    """The machine's device for `auto`, `cpu` or `cuda`, once it was seen to give the right bits. Raises SelfCheckError,
-    DeviceError, CheckLost.
+    """Check that the device for `auto`, `cpu` or `cuda` computes the right bits, and describe it. Raises
+    SelfCheckError, DeviceError, CheckLost.
     """
-    # -P: not from the folder that the operator happens to be in.
+    # -P: import nothing from the current folder.
     command = [sys.executable, "-P", "-m", __name__, setting]
     try:
         done = subprocess.run(
@@ -52,7 +52,7 @@ def check_machine(setting: str) -> Machine:
 
 
 def _heard(said: Mapping[str, str]) -> Machine:
-    """The process's findings. Raises the error that it names, and KeyError, TypeError for a malformed answer."""
+    """Read the process's answer. Raises the error that it names, and KeyError or TypeError for a malformed answer."""
     if "error" in said:
         raise ERRORS[said["error"]](said["message"])
     return Machine(said["torch"], said["device"], said["name"])
@@ -68,7 +68,7 @@ def _lost(got: str) -> CheckLost:
 
 
 def main(setting: str) -> None:
-    """Check, and say what was found."""
+    """Check the device and print the answer."""
     import torch
 
     from protocol.execution.device import checked, device_name

@@ -1,6 +1,6 @@
-"""This machine's measured speeds, in a file of the home folder, the only source for bids and admission.
+"""This machine's measured speeds, kept in a file of the home folder: the only source for bids and admission.
 
-Measurements are by device, because the same machine computes on a GPU or without. `measuring` writes the file.
+Measurements are kept per device, because a machine may compute with or without its GPU. `measuring` measures.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from protocol.node.home import Home
 
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MAX_BYTES: Final = 1 << 20
-"""Most bytes of the file that are read: a measurement takes half a kilobyte."""
+"""Size limit of the file; one measurement takes half a kilobyte."""
 
 
 class MeasuredError(AssayError):
-    """The file of measured speeds is not one."""
+    """The file of measured speeds is malformed."""
 
 
 class Measured(BaseModel):
-    """A device's measurement. `operations` are per second, by family; `hashing`, `written` and `read` are bytes a
-    second of states' roots and of the home folder's disk. `package` and `torch` are the versions that ran.
+    """A device's measurement. `operations` are per second, by family. `hashing` is the speed of states' roots,
+    `written` and `read` are those of the home folder's disk, all in bytes a second. `package` and `torch` are the
+    versions that were measured.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,12 +49,12 @@ class Measured(BaseModel):
 
     @property
     def fastest(self) -> float:
-        """Of the fastest one."""
+        """Operations a second of the fastest family."""
         return max(self.operations.values())
 
 
 class _File(BaseModel):
-    """Measurements by the device's name."""
+    """The file's contents: measurements by the device's name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,18 +63,18 @@ class _File(BaseModel):
 
 
 def measured_file(home: Home) -> Path:
-    """Where measurements are kept."""
+    """The path of the file of measurements."""
     return home.root / "measured.json"
 
 
 def measured(home: Home, device: str) -> Measured | None:
-    """A device's measurement, None where it was never measured in all families. Raises MeasuredError."""
+    """A device's measurement; None if it was not measured in all families. Raises MeasuredError."""
     found = _read(measured_file(home)).devices.get(device)
     return found if found is not None and set(found.operations) == set(Family) else None
 
 
 def slowest(found: Iterable[Measured | None]) -> Measured | None:
-    """The slowest of several devices' measurements, since bids may be for any of them; None if one is missing."""
+    """The slowest of several devices' measurements, since a task may run on any of them; None if one is missing."""
     every = list(found)
     known = [one for one in every if one is not None]
     return min(known, key=lambda one: one.slowest, default=None) if len(known) == len(every) else None

@@ -1,5 +1,5 @@
-"""Measuring this machine: operations a second by family, hashing, disk. The fastest of many runs counts, as for
-programs at work (`speeds`), because the others were disturbed.
+"""Measures this machine: operations a second by family, hashing, and disk. Of many runs the fastest counts, because
+other work slowed down the rest; `speeds` does the same.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from protocol.node.disk import room
 from protocol.program.step import State
 
 SECONDS: Final = 2.0
-"""Seconds of counted runs, for each family and for hashing."""
+"""Seconds of timed runs, for each family and for hashing."""
 LEAST_RUNS: Final = 5
 MOST_RUNS: Final = 2_000
 DISK_BYTES: Final = 256 << 20
 """Bytes written to the disk, and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
 SPARE_BYTES: Final = 64 << 20
-"""Bytes of disk that measuring leaves to others."""
+"""Bytes of disk that measuring leaves free for other programs."""
 BLOCK: Final = 4 << 20
 
 Order = tuple[Family, ...]
 ORDER: Final[Order] = (Family.PRIMITIVES, Family.FUNCTIONS, Family.CONVOLUTIONS, Family.PRODUCTS)
-"""Primitives come first: their part in the other programs is subtracted."""
+"""Primitives come first: their time is subtracted from the other families' measurements."""
 STAGES: Final = (*map(str, ORDER), "hashing", "disk")
 
 
 class MeasuringError(Retryable):
-    """The disk does not accept what measuring writes."""
+    """The disk does not accept the bytes that measuring writes."""
 
 
 def measure(
     device: torch.device, folder: Path, on_stage: Callable[[str], object], seconds: float = SECONDS
 ) -> Measured:
-    """Measure a device, and the disk of a folder. `on_stage` is told each of `STAGES` once it is done. Raises
+    """Measure a device, and the disk of a folder. `on_stage` is called with each of `STAGES` when it is done. Raises
     MeasuringError, SelfCheckError.
     """
     rates: dict[Family, float] = {}
@@ -72,7 +72,7 @@ def measure(
 
 
 def _operations(family: Family, device: torch.device, known: Mapping[Family, float], seconds: float) -> float:
-    """Operations a second of a family's yardstick, without the time of its few primitives."""
+    """Operations a second of a family, measured on its yardstick without the time of operations of other families."""
     work, state = yardstick(family)
     counted = operations(work.program.program, work.kernels)
     executor = executor_on(device)(work)
@@ -82,26 +82,26 @@ def _operations(family: Family, device: torch.device, known: Mapping[Family, flo
         state = executor.step(state, 1)
         return state
 
-    for _ in range(WARM_STEPS + 1):  # kernels are compiled and tested, and a device records the step
+    for _ in range(WARM_STEPS + 1):  # kernels are compiled and tested, and a GPU records the step
         step()
     took = _quickest(step, device, seconds)
     other = {one: count for one, count in counted.items() if count and one is not family and one in known}
     beside = sum(other.values()) / speed(other, known) if other else 0.0
-    # Half at most: a yardstick consists of its family.
+    # Subtract half at most: a yardstick consists mostly of its family.
     return counted[family] / max(took - beside, took / 2)
 
 
 def _hashing(device: torch.device, seconds: float) -> float:
-    """Bytes a second of the roots of a state where it lies."""
+    """Bytes a second when computing the root of a state on the device."""
     work, state = yardstick(Family.PRODUCTS)
     placed = {name: x.to(device) for name, x in state.items()}
-    work.program.state_root(placed)  # on a device the kernel is compiled
+    work.program.state_root(placed)  # compiles the kernel on a GPU
     took = _quickest(lambda: work.program.state_root(placed), device, seconds)
     return work.program.state_bytes / took
 
 
 def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """Seconds of the quickest of many runs, which take that many seconds in all or LEAST_RUNS runs."""
+    """Seconds of the quickest run. Runs repeat for `seconds` in all, from LEAST_RUNS to MOST_RUNS times."""
 
     def moments() -> Iterator[float]:
         begun = time.perf_counter()
@@ -118,19 +118,19 @@ def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -
 
 
 def _disk(folder: Path) -> tuple[float, float]:
-    """Bytes a second, written until they are on the disk, and read from it. Leaves nothing there."""
+    """Bytes a second of writing to the disk, with fsync, and of reading from it. Leaves no file."""
     try:
         size = min(DISK_BYTES, room(folder, SPARE_BYTES)) // BLOCK * BLOCK
         if size < LEAST_DISK_BYTES:
             raise OSError(f"{max(0, size) >> 20} MiB")
-        block = os.urandom(BLOCK)  # nothing that a file system could make smaller
+        block = os.urandom(BLOCK)  # random bytes, which a file system cannot compress
         with TemporaryFile(dir=folder, prefix=".measuring-", buffering=0) as file:
             begun = time.perf_counter()
             for _ in range(size // BLOCK):
                 _write(file.fileno(), block)
             os.fsync(file.fileno())
             written = size / max(1e-9, time.perf_counter() - begun)
-            if hasattr(os, "posix_fadvise"):  # so that it is read from the disk and not from memory
+            if hasattr(os, "posix_fadvise"):  # read from the disk, not from memory
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             file.seek(0)
             begun = time.perf_counter()
@@ -147,7 +147,7 @@ def _disk(folder: Path) -> tuple[float, float]:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """All of it: a single write may end early."""
+    """Write all of `data`: a single call may write only a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

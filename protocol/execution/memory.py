@@ -1,4 +1,4 @@
-"""How much memory of a device this process may use: free memory, and what it already has."""
+"""Memory of a device that this process may use: the free memory and the memory that it already has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from protocol.node.memory import own_memory
 
 
 def memory_for(device: torch.device) -> int | None:
-    """Bytes; None where the system does not say. For a GPU by its driver's count, which includes other processes."""
+    """Bytes that this process may use; None if the system does not say. For a GPU, the driver's count, which considers
+    other processes."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device)

@@ -1,8 +1,8 @@
-"""Running a task again: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
+"""Replays a task: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
 
-The solver answers challenges with it, the verifier audits with it. Only checkpoints are kept; what lies
-between two of them is computed again, one segment at a time. Both sides give it an `Executor`; the honest
-one runs the committed program.
+The solver answers challenges with it, and the verifier audits with it. Only checkpoints are kept; the states between
+two checkpoints are computed again, one segment at a time. Both sides pass an `Executor`; the honest one runs the
+committed program.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ from protocol.program.trace import KEEP_BYTES, held_bytes
 from protocol.tasks.arithmetics import ARITHMETIC
 
 if TYPE_CHECKING:
-    # Manifests are read with pydantic, which running a program does not need.
+    # Imported only for types: bundles need pydantic, which running a program does not.
     from protocol.tasks.bundles import Bundle
 
 ROOT_BYTES = 73
 """Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
 ROOTS_SHARE = 32
 FRAMES_SHARE = 8
-"""A replay keeps at most one part in this many of the machine's memory as roots, and as many as frames."""
+"""A replay keeps at most one part in this many of the machine's memory as frames, and one part in ROOTS_SHARE as
+roots."""
 FRAMES_BYTES = 4 * KEEP_BYTES
-"""Most bytes of frames, which may be in the smaller memory of a device: two of the largest."""
+"""Most bytes of frames kept, since they may be in a GPU's smaller memory: two of the largest."""
 LEAST = 2
-"""Segments kept: a game walks one segment, and sometimes asks for a neighbour."""
+"""At least this many values of each kind are kept: a game is in one segment, and sometimes needs a neighbour."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class Executor(Protocol):
-    """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
+    """Runs a step. `number` counts the task's steps from 1; the honest executor does not use it."""
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step. Nobody writes to its tensors again, because another thread may still read them."""
+        """The state after the step. Its tensors are never written to again, because another thread may read them."""
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The same step with all its values."""
+        """The trace of the same step, with all its values."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What there is to run: a task's program, its dataset tensors and constants, and kernels by program id."""
+    """What an executor runs: a task's program, its dataset tensors and constants, and kernels by program id."""
 
     task: int
     program: StepProgram
@@ -76,16 +77,16 @@ ExecutorFactory = Callable[[Work], Executor]
 
 
 OnStep = Callable[[int, State], object]
-"""Called after every step with its number, counted from 1, and the state, or its metrics."""
+"""Called after every step with its number, counted from 1, and the state or only its metrics."""
 
 
 def run_steps(
     executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
 ) -> State:
-    """The state after step `first` and those that follow it, `steps` in all. An executor that takes turns has one for
-    each step and its `on_step`.
+    """The state after `steps` steps, beginning with step `first`. With an executor `InTurns`, each step and its
+    `on_step` share one turn.
 
-    `state` is dropped after the first step if the caller passes it without a name: a state may be gigabytes.
+    Pass `state` without keeping a reference, so that it is freed after the first step: it may be gigabytes.
     """
     turn = executor.turn if isinstance(executor, InTurns) else nullcontext
     for number in range(first, first + steps):
@@ -102,12 +103,12 @@ def first_step(segment: int, segment_steps: int) -> int:
 
 
 def honest_executor(work: Work) -> Executor:
-    """The committed program, by fused kernels where there are any."""
+    """An executor that runs the committed program on the CPU, with fused kernels where possible."""
     return HonestExecutor(work.program, work.fixed, honest_interpreter(work))
 
 
 def honest_interpreter(work: Work) -> Interpreter:
-    """Runs the committed program's instructions on the CPU: by kernels, fused where possible."""
+    """The interpreter for the committed program on the CPU, with kernels, fused where possible."""
     return Interpreter(work.kernels, fuse=fusions)
 
 
@@ -120,12 +121,12 @@ class HonestExecutor:
         self._interpreter = interpreter
 
     def step(self, state: State, _number: int, /) -> State:
-        """The next state, by fused kernels where the interpreter has them. Raises `SelfCheckError`."""
+        """The next state, computed with fused kernels if the interpreter has them. Raises `SelfCheckError`."""
         require_mode()
         return self._program.step(state, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step. Its top frame is run by kernels too; the frames below it, primitive by primitive.
+        """The traced step. Its top frame is run with kernels, the frames below it primitive by primitive.
 
         Raises `SelfCheckError`.
         """
@@ -134,13 +135,14 @@ class HonestExecutor:
 
 
 class Replay:
-    """A `protocol.dispute.provider.Run` by re-execution from checkpoints.
+    """A `protocol.dispute.provider.Run` that re-executes steps from checkpoints.
 
-    `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots r_0,
-    r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C = `segment_steps`.
+    `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the state roots
+    r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1; C is
+    `segment_steps`.
 
-    Results are kept as long as the replay, because games in several segments alternate. If they take more than a
-    share of the machine's memory, the least recently used are dropped, down to two of each kind.
+    Results are kept for the life of the replay, because games in several segments alternate. If they take more than a
+    share of the machine's memory, the least recently used are dropped, but two of each kind remain.
     """
 
     def __init__(
@@ -220,11 +222,11 @@ class Replay:
 
 
 class _Kept(Generic[Key, Value]):
-    """The most recently used values, of at most `size` bytes each: as many as fit into `most` bytes, but at least
-    LEAST.
+    """A cache of the most recently used values of at most `size` bytes each. It keeps as many as fit into `most` bytes,
+    but at least LEAST.
 
-    Unlike `lru_cache` on a method it does not refer to its owner, so a replay that nobody needs, with its dataset and
-    frames, is freed at once. It never holds more values than allowed, not even briefly.
+    Unlike `lru_cache` on a method, it has no reference to its owner. So an unused replay is freed at once, with its
+    dataset and frames. The cache drops a value before it computes the next, so it never holds too many.
     """
 
     def __init__(self, size: int, most: int) -> None:
@@ -232,7 +234,7 @@ class _Kept(Generic[Key, Value]):
         self._values: dict[Key, Value] = {}
 
     def get(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The value of a key, computed unless it is kept."""
+        """The value of a key, computed if it is not in the cache."""
         if key in self._values:
             value = self._values.pop(key)
         else:
@@ -244,5 +246,5 @@ class _Kept(Generic[Key, Value]):
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this machine has."""
+    """Bytes of this machine's physical memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

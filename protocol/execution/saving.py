@@ -1,4 +1,4 @@
-"""Save a state as a safetensors file, for those who want the model."""
+"""Saves a state as a safetensors file, for users of the trained model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many operations a second this machine manages, program by program, as its steps are timed."""
+"""This machine's speed for each program, in operations a second, measured by timing the program's steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 STEPS: Final = 10
 """Steps before a program counts as measured: the first ones compile and test kernels."""
 PROGRAMS: Final = 256
-"""Number of programs that are remembered."""
+"""Most programs whose speeds are kept."""
 
 
 class Speeds:
-    """Of the programs that this process runs. The fastest of all steps counts, because the others were disturbed;
-    admission uses a third of it, and leaves the rest to other work. Callable from any thread.
+    """Speeds of the programs that this process runs. A program's fastest step counts, because other work slowed down
+    the rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
     """
 
     def __init__(self) -> None:
@@ -23,12 +23,12 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """A function that is told the seconds of each step of a program of that many operations."""
+        """A function to call with the seconds of each step of a program whose steps have `operations` operations."""
 
         def note(seconds: float) -> None:
             with self._lock:
                 steps, most = self._steps.pop(program, (0, 0.0))
-                # At the end: the oldest goes first.
+                # Inserted at the end: the least recently timed is dropped first.
                 self._steps[program] = steps + 1, max(most, operations / max(seconds, 1e-9))
                 if len(self._steps) > PROGRAMS:
                     del self._steps[next(iter(self._steps))]
@@ -36,7 +36,7 @@ class Speeds:
         return note
 
     def expect(self, program: bytes, speed: float) -> None:
-        """The speed that is assumed for a program until its own steps are measured, in operations a second."""
+        """Set the speed, in operations a second, to assume for a program until its own steps are measured."""
         with self._lock:
             self._expected.pop(program, None)
             self._expected[program] = speed
@@ -44,7 +44,7 @@ class Speeds:
                 del self._expected[next(iter(self._expected))]
 
     def measured(self) -> Mapping[bytes, float]:
-        """Operations a second by program id, as measured, else as expected."""
+        """Operations a second by program id: as measured, otherwise as expected."""
         with self._lock:
             own = {program: most for program, (steps, most) in self._steps.items() if steps >= STEPS}
             return {**self._expected, **own}

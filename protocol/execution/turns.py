@@ -1,13 +1,15 @@
-"""Turns at computing: the work with the earliest deadline goes first, a step at a time.
+"""Schedules computing by turns: the work with the earliest deadline goes first, one step at a time.
 
-Two computations that share the cores both take twice as long, which may be too late for one. So each step waits for a
-turn, which goes to the thread with the earliest deadline, at equal deadlines in order of request. A step is never
-interrupted. If turns are `shared`, work that is due before every running step starts beside them at once. Otherwise
-it waits, and `urgent` work, a solver's defence, precedes everything else and keeps the turn until its answer is
-known, or until something urgent with an earlier deadline comes.
+Two computations that share the cores both take twice as long, and one of them may then be late. So each step waits for
+a turn, which goes to the thread with the earliest deadline; equal deadlines go in order of request. A step is never
+interrupted. If turns are `shared`, work that is due before every running step starts at once, in parallel with them.
+Otherwise it waits.
 
-Several trainings share a device by earliest deadline: the others wait until the first one has ended, or waits for its
-disk. Steps on different devices do not wait for each other.
+`urgent` work, a solver's defence, goes before everything else. It keeps the turn until its answer is known, or until
+urgent work with an earlier deadline arrives.
+
+Trainings that share a device run in order of deadline: the others wait while the first runs, except while it waits for
+its disk. Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
 
 
 class Stopped(InternalError):
-    """What would be computed is not needed any more: its task is over, or the party ends."""
+    """The result is not needed any more: the task is over, or the party is stopping."""
 
 
 @dataclass(slots=True, eq=False)
 class Scheduled:
-    """A training with the deadline `until`, on one of the devices. `dropped`: it needs no further turn. It has been
-    waiting for trainings with an earlier deadline since `since`, and waited for `before` seconds earlier.
+    """A training on a device, with the deadline `until`. `dropped` means that it needs no further turn. `since` is when
+    it began to wait for trainings with an earlier deadline, None if it is not waiting; `before` is the seconds that it
+    waited before that.
     """
 
     until: float
@@ -46,15 +49,15 @@ class Scheduled:
     since: float | None = None
 
     def waited(self) -> float:
-        """Seconds so far during which others went first."""
+        """Seconds so far that this training waited for others."""
         since = self.since
         return self.before + (0.0 if since is None else time.monotonic() - since)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """A request for a turn, for work with the deadline `by`; `asked` numbers them. Without a `device` it is for the
-    whole machine.
+    """A request for a turn, for work with the deadline `by`. `asked` is its number in order of request. Without a
+    `device`, it is for the whole machine.
     """
 
     by: float
@@ -65,17 +68,17 @@ class Ask:
 
     @property
     def order(self) -> tuple[bool, float, int]:
-        """The least goes first."""
+        """Sort key: the smallest goes first."""
         return not self.urgent, self.by, self.asked
 
     def meets(self, other: Ask) -> bool:
-        """Whether both need the same device."""
+        """Whether both requests need the same device."""
         return not (self.device and other.device) or self.device == other.device
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is this request's turn: no waiting one is due before it, and nothing runs or, if turns are shared,
-    only work that is due after it. Requests for another device do not count.
+    """Whether it is this request's turn. No waiting request may be due earlier. Nothing may be running, or, if turns
+    are shared, only work that is due later. Requests for other devices do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
@@ -83,14 +86,15 @@ def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: 
 
 @dataclass(slots=True)
 class _Held:
-    """A turn that a thread has; `between` is called whenever that thread asks again inside it."""
+    """A turn that a thread holds. `between` is called whenever that thread asks again inside the turn."""
 
     ask: Ask
     between: Callable[[], None] = field(default=lambda: None)
 
 
 class Turns:
-    """Callable from any thread. The holder of the turn may ask again inside it. Raises Stopped once it is closed."""
+    """The turns of one machine. Callable from any thread. A thread that holds a turn may ask again inside it. Waiting
+    raises Stopped once closed."""
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared
@@ -105,7 +109,7 @@ class Turns:
 
     @contextmanager
     def due(self, by: float) -> Iterator[None]:
-        """Sets the deadline of what this thread asks for meanwhile; the default is none."""
+        """Set the deadline of this thread's requests inside the block; without it, they have none."""
         before, self._thread.by = self._by, by
         try:
             yield
@@ -114,8 +118,8 @@ class Turns:
 
     @contextmanager
     def scheduled(self, training: Scheduled) -> Iterator[None]:
-        """What this thread asks for meanwhile belongs to a training: it waits for those on its device with an earlier
-        deadline. Raises Stopped once it is dropped.
+        """Make this thread's requests inside the block part of a training, so that they wait for trainings on the same
+        device with an earlier deadline. A request raises Stopped once the training is dropped.
         """
         with self._changed:
             self._trainings.append(training)
@@ -129,15 +133,15 @@ class Turns:
                 self._changed.notify_all()
 
     def drop(self, training: Scheduled) -> None:
-        """A training needs no further turn, even if it waits for one."""
+        """End a training's waiting: it needs no further turn, and raises Stopped if it waits for one."""
         with self._changed:
             training.dropped = True
             self._changed.notify_all()
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
-        """The next turn, before all waiting ones except urgent ones with earlier deadlines; nothing else begins while
-        this one waits or lasts. `between` is called before each of its steps, and may take another urgent turn.
+        """Take the next turn. Only urgent requests with earlier deadlines go first, and no ordinary turn begins until
+        this one has ended. `between` is called before each of its steps, and may take another urgent turn.
         """
         with self.reserved(), self._turn(by, urgent=True):
             held = self._running[get_ident()]
@@ -150,7 +154,7 @@ class Turns:
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """No ordinary turn begins meanwhile, so urgent turns do not wait for steps in between."""
+        """Let no ordinary turn begin inside the block, so that urgent turns do not wait for ordinary steps."""
         with self._changed:
             self._urgent += 1
         try:
@@ -162,8 +166,8 @@ class Turns:
 
     @contextmanager
     def ordinary(self, device: str = "") -> Iterator[None]:
-        """A turn after everything urgent, and after all work that is due before this thread's, or at the same time
-        and requested earlier. With a `device`, work on another one does not count.
+        """Take a turn after all urgent work, and after all work that is due earlier than this thread's, or at the same
+        time but was requested earlier. With a `device`, work on other devices does not count.
         """
         held = self._running.get(get_ident())
         if held is None:
@@ -175,7 +179,7 @@ class Turns:
         yield
 
     def close(self) -> None:
-        """No turn begins any more."""
+        """Let no further turn begin."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -218,7 +222,7 @@ class Turns:
             self._changed.notify_all()
 
     def _make_way(self, held: _Held) -> None:
-        """Of several threads with urgent work, the one with the earliest deadline computes."""
+        """Give up the turn to waiting urgent work with an earlier deadline, if there is any, and wait for it again."""
         with self._changed:
             if held.ask.urgent and any(other.urgent and other.by < held.ask.by for other in self._waiting):
                 del self._running[get_ident()]
@@ -235,7 +239,7 @@ class Turns:
         return not barred and may_begin(ask, waiting, running, self._shared)
 
     def _is_later(self, ask: Ask) -> bool:
-        """Whether another training on the same device has the earlier deadline."""
+        """Whether another training on the same device has an earlier deadline."""
         mine = ask.training
         if mine is None:
             return False
@@ -244,8 +248,10 @@ class Turns:
 
 
 class InTurns:
-    """An executor whose every step and trace waits for an ordinary turn on its `device`. `note` is told the seconds
-    of each step, except on a GPU, which still computes when the next step is requested; `count` is called after each.
+    """An executor whose steps and traces each wait for an ordinary turn on its `device`.
+
+    `note` is called with the seconds of each step, except on a GPU, where a step returns before it is computed.
+    `count` is called after each step.
     """
 
     def __init__(
@@ -264,12 +270,12 @@ class InTurns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Holds for a step, and for the handling of its state before the next."""
+        """Hold one turn for a step and for the handling of its state."""
         with self._turns.ordinary(self._device):
             yield
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step. Raises Stopped, and what the executor raises."""
+        """The state after the step. Raises Stopped and the executor's errors."""
         with self._turns.ordinary(self._device):
             begun = time.perf_counter()
             after = self._executor.step(state, number)
@@ -279,6 +285,6 @@ class InTurns:
             return after
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The same step with all its values. Raises Stopped, and what the executor raises."""
+        """The trace of the same step, with all its values. Raises Stopped and the executor's errors."""
         with self._turns.ordinary(self._device):
             return self._executor.trace(state, number)

@@ -1,4 +1,5 @@
-"""The programs that a machine is measured with: one step each, small, of library functions as training uses them."""
+"""The yardsticks: small programs of one step, with which a machine is measured. They use library functions as training
+does."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ Shapes = tuple[tuple[int, ...], ...]
 Body = Callable[..., tuple[Value, ...]]
 
 ROWS, WIDTH = 1024, 512
-"""Products of 1024 x 512 x 512, of the size that a small transformer's have."""
+"""Products of 1024 x 512 x 512, as in a small transformer."""
 FEW: Final = 32
-"""Columns of a product without a kernel."""
+"""Columns of the product that runs without a kernel."""
 MATRIX: Final = (ROWS, WIDTH)
 IMAGES: Final = (16, 32, 16, 16)
 """Images, channels, height and width."""
@@ -39,7 +40,7 @@ SLIDING: Final = Sliding(3, 3, 1, 1, 1, 1, 1, 1).attributes()
 
 
 def yardstick(family: Family) -> tuple[Work, State]:
-    """A checked program of one family, and its first state. The same each time.
+    """A checked program of one family, and its first state; both are the same on every call.
 
     The inputs of a step are in the state and do not change, so every step does the same work.
     """
@@ -59,14 +60,14 @@ def yardstick(family: Family) -> tuple[Work, State]:
 
 
 def _products(b: Builder, x: Value, w: Value) -> tuple[Value, ...]:
-    """A linear layer forward, and both gradients."""
+    """A linear layer: forward and both gradients."""
     y = contractions.linear.call(b, x, w, px=13, py=13)
     at_input = contractions.linear_grad_input.call(b, y, w, px=20, py=13)
     return y, at_input, contractions.linear_grad_weight.call(b, y, x, px=20, py=13)
 
 
 def _convolutions(b: Builder, x: Value, w: Value) -> tuple[Value, ...]:
-    """Forward, and both gradients."""
+    """A convolution: forward and both gradients."""
     height, width = x.shape[2:]
     y = convolution.conv.call(b, x, w, groups=1, **SLIDING)
     at_input = convolution.conv_grad_input.call(
@@ -79,13 +80,13 @@ def _convolutions(b: Builder, x: Value, w: Value) -> tuple[Value, ...]:
 
 
 def _functions(b: Builder, x: Value, gain: Value, bias: Value) -> tuple[Value, ...]:
-    """What lies between the products of a transformer."""
+    """The functions between the products of a transformer: layer norm, GELU and softmax."""
     y, _, _ = layer_norm.layer_norm.call(b, x, gain, bias, eps=1e-5)
     return (softmax.softmax.call(b, activations.gelu.call(b, y, tanh=False), safe=False),)
 
 
 def _primitives(b: Builder, x: Value, y: Value, w: Value) -> tuple[Value, ...]:
-    """Element by element, and a product: all of it without a kernel."""
+    """Element-wise primitives and a product, all without a kernel."""
     low, high = b.minimum(x, y), b.maximum(x, y)
     mean = b.mul(b.add(x, y), b.constant(DType.F32, (), 0.5))
     z = b.sub(b.select(b.lt(low, mean), low, mean), b.mul(high, mean))
@@ -98,4 +99,4 @@ _BODIES: Final[Mapping[Family, tuple[Shapes, Shapes, Body]]] = {
     Family.FUNCTIONS: ((MATRIX, (WIDTH,), (WIDTH,)), (MATRIX,), _functions),
     Family.PRIMITIVES: ((MATRIX, MATRIX, (FEW, WIDTH)), (MATRIX, (ROWS, FEW)), _primitives),
 }
-"""Shapes of inputs, shapes of results, and the computation."""
+"""By family: shapes of inputs, shapes of results, and the computation."""

@@ -1,5 +1,6 @@
-"""What every command and node needs around its work: home folder, settings, options, output, exit codes, logs, HTTP.
+"""Infrastructure of commands and nodes: home folder, settings, options, output, exit codes, logs, HTTP.
 
-Two halves. The modules here import nothing of the project but `protocol.errors`, and nothing heavy until it is used, so
-that `--help` is quick and every layer above may use them. `protocol.node.party` knows the chain and stands above it.
+There are two halves. The modules here import only each other and `protocol.errors` from the project, and
+heavy packages only when they are used, so that `--help` is quick and every layer may use them.
+`protocol.node.party` is above `protocol.chain` and uses it.
 """

@@ -1,7 +1,7 @@
-"""Addresses of strangers' HTTP servers, parsed once on entry; and which part of an address may be printed.
+"""Addresses of strangers' HTTP servers, parsed once on entry, and the part of a URL that may be printed.
 
-Code that opens a connection takes an `Address`: its parts go to the socket and onto the wire unchanged, without being
-parsed again. So an invalid host or port is found here, not later.
+Code that opens a connection takes an `Address`, and its parts go to the socket and onto the wire unchanged,
+without being parsed again. So an invalid host or port is found here, and not later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.errors import AssayError
 
 HIDDEN = "…"
 MAX_ADDRESS: Final = 1_024
-"""Characters, as many as the terms of a task can hold."""
+"""Most characters of an address, as many as the terms of a task can hold."""
 PORTS: Final = {"http": 80, "https": 443}
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -25,7 +25,7 @@ _PATH = re.compile(r"(?:[A-Za-z0-9/._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 
 
 class BadAddress(AssayError):
-    """Not an http or https address of host, port and path."""
+    """The text is not an http or https address of host, port and path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Address:
     scheme: str
     """http or https."""
     host: str
-    """A name of RFC 1123's letters in lower case (and "_"), or an IP address, an IPv6 one without brackets."""
+    """A host name in lower case (RFC 1123, and "_"), or an IP address, without brackets for IPv6."""
     port: int
     path: str = ""
-    """Empty, or "/" and what follows it (RFC 3986, escapes as they came), without "/" at the end."""
+    """Empty, or a path that begins with "/" and does not end with it (RFC 3986; escapes are not decoded)."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The address that a stranger, or an operator, has written. Raises BadAddress, and nothing else."""
+        """Parse an address that a stranger or an operator wrote. Raises only BadAddress."""
         if not 0 < len(text) <= MAX_ADDRESS:
             raise _bad(text, f"1 to {MAX_ADDRESS} characters")
         if not text.isascii() or not text.isprintable() or any(sign in text for sign in ' "<>\\^`{|}'):
@@ -75,18 +75,18 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """Host and port as URLs and the Host header have them (RFC 9110 section 7.2)."""
+        """Host and port in the form of URLs and the Host header (RFC 9110 section 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def ip(self) -> IPv4Address | IPv6Address | None:
-        """The IP address that the host is written as; None for a name."""
+        """The host as an IP address; None if it is a name."""
         return _ip(self.host)
 
 
 def parsed(text: str) -> Address | None:
-    """The address that a stranger has announced; None for an empty or invalid one."""
+    """Parse an address that a stranger announced; None if it is empty or invalid."""
     try:
         return Address.parse(text)
     except BadAddress:
@@ -94,8 +94,8 @@ def parsed(text: str) -> Address | None:
 
 
 def require_web_url(url: str) -> str:
-    """A URL of the operator's own node or server, unchanged: with any path, query or user. Raises ValueError unless
-    it is http or https, with a host.
+    """Check a URL of the operator's own node or server and return it unchanged. It may have any path, query
+    or user. Raises ValueError unless it is http or https, with a host.
     """
     try:
         parts = urlsplit(url.strip())
@@ -127,8 +127,8 @@ def public_part(url: str) -> str:
 
 
 def _is_host(host: str, bracketed: bool) -> bool:
-    """Whether a resolver accepts it. A host that ends in a number must be a complete IPv4 address: a resolver would
-    read "127.1" and "0x7f000001" as addresses too.
+    """Whether the text is a valid host. If it ends in a number, it must be a complete IPv4 address, because a
+    resolver would read "127.1" and "0x7f000001" as addresses too.
     """
     found = _ip(host)
     if bracketed or ":" in host:

@@ -1,6 +1,7 @@
-"""What the command lines share: an app, commands whose errors end in one line, connection options, `config show`.
+"""Shared parts of the command lines: an app, commands whose errors end in one line, connection options,
+`config show`.
 
-Only Typer is imported here; whatever else a command needs it imports when it runs, so that `--help` is quick.
+Only Typer is imported here. A command imports everything else when it runs, so that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Flags = dict[str, object | None]
-"""Settings that were given as options; None for those that were not."""
+"""Settings by name, from options; None for an option that was not given."""
 Function = Callable[..., ExitCode | None]
 
 _OPTIONS = {
@@ -49,10 +50,10 @@ SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
 
 
 class _Command(TyperCommand):
-    """A command called with a negative number, which the parser would take for an option."""
+    """A command that rejects negative numbers as arguments, which the parser would take for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises BadParameter, a usage error."""
+        """Raises BadParameter, a usage error, for a negative number."""
         valued = {
             name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)
         }
@@ -68,7 +69,7 @@ _NEGATIVE = re.compile(r"-[0-9][0-9_.,]*")
 
 
 def app_of(description: str) -> typer.Typer:
-    """A command with subcommands. Errors are printed by `command`."""
+    """An app with subcommands, which `command` adds."""
     return typer.Typer(
         no_args_is_help=True,
         add_completion=False,
@@ -81,11 +82,11 @@ def app_of(description: str) -> typer.Typer:
 def command(
     app: typer.Typer, name: str | None = None, *, connection: Sequence[str] = ()
 ) -> Callable[[Function], Function]:
-    """Add a function to `app` as a command. Its errors are reported (`exits.reported`); an exit code that it returns
-    ends the process.
+    """Add a function to `app` as a command. Its errors are reported (`exits.reported`); an exit code that it
+    returns ends the process.
 
-    With `connection`, names of options that say where the chain is and who sends, it also has these, and gets what was
-    given for them as settings in its argument `connection: Flags`.
+    `connection` names options that say where the chain is and who sends. The command has these too, and the
+    function gets their values as settings in its argument `connection: Flags`.
     """
 
     def add(function: Function) -> Function:
@@ -123,7 +124,7 @@ def command(
 def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: str, title: str) -> None:
     """Add `config show`: every setting of `party` (its table in config.toml) with its value and its source.
 
-    `model` imports the settings; `title` names the command in the JSON envelope.
+    `model` imports the settings' class; `title` names the command in the JSON envelope.
     """
     config = typer.Typer(
         no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from."
@@ -145,7 +146,7 @@ def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: st
 
 
 def _flags(given: Flags) -> Flags:
-    """The settings given as options: `--dev-account` is another way to give `account`."""
+    """Convert options to settings: `--dev-account` is another way to give `account`."""
     if "account" in given:
         account, index = given.pop("account"), given.pop("dev_account")
         assert account is None or isinstance(account, str)

@@ -1,8 +1,8 @@
-"""The file a node keeps its memory in: SQLite in WAL mode, of one version, one chain, one market and one account.
+"""The file that stores a node's state: SQLite in WAL mode, for one version, chain, market and account.
 
-A party's own `Database` derives from it and adds its tables and methods. Every write is one transaction that is on disk
-when the method returns, so a process killed anywhere finds either the old row or the new one. A file of an earlier
-version becomes one of this version when it is opened (`migrations`).
+A party's own `Database` derives from `NodeDatabase` and adds its tables and methods. Every write is one
+transaction that is on disk when the method returns, so that after a crash the file has either the old row or
+the new one. Opening a file of an earlier version converts it to this version (`migrations`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ _IDENTITY = "CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, a
 
 
 class DatabaseError(AssayError):
-    """The database is damaged, of a later version, or of another chain, market or account."""
+    """The database is damaged, is of a later version, or belongs to another chain, market or account."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose data this is. `chain` is the hash of the chain's first block, because development chains share ids."""
+    """The owner of the data. `chain` is the hash of the chain's first block, because development chains share
+    ids.
+    """
 
     chain: str
     market: str
@@ -35,20 +37,24 @@ class Identity:
 
 
 class NodeDatabase:
-    """One file. Methods may be called from any thread. Raises DatabaseError when the file is not usable."""
+    """A node's database file. Methods may be called from any thread. Raises DatabaseError if the file is not
+    usable.
+    """
 
     PARTY: ClassVar[str]
-    """Whose file it is, for messages: "solver"."""
+    """The party in messages and in the file's name, such as "solver"."""
     VERSION: ClassVar[int]
     APPLICATION: ClassVar[int]
-    """The mark that SQLite keeps in the file's header."""
+    """The application id, which SQLite stores in the file's header."""
     SCHEMA: ClassVar[str]
     """The tables of this version, statements separated by semicolons."""
     MIGRATIONS: ClassVar[tuple[Migration, ...]] = ()
-    """From every earlier version to the next, by version from 1 on."""
+    """The steps from each earlier version to the next, from version 1 on."""
 
     def __init__(self, path: Path, identity: Identity | None) -> None:
-        """Without an identity, a file of this version is opened for reading, no matter which identity it has."""
+        """Without an identity, the file must exist and be of this version. It is opened for reading, whatever
+        its identity.
+        """
         self._path = path
         self._lock = threading.RLock()
         if identity is None:
@@ -88,7 +94,7 @@ class NodeDatabase:
 
     @classmethod
     def market_of(cls, path: Path) -> str | None:
-        """The market that a file belongs to; None without a file, or in a new one. Raises DatabaseError."""
+        """The market that a file belongs to; None without a file, or if it is empty. Raises DatabaseError."""
         if not path.is_file():
             return None
         try:
@@ -101,11 +107,11 @@ class NodeDatabase:
         return str(market)
 
     def try_writing(self) -> None:
-        """Test write: repeat existing content. Raises sqlite3.Error where the disk does not accept it."""
+        """Write unchanged content, as a test. Raises sqlite3.Error if the disk does not accept it."""
         self._execute("UPDATE identity SET chain = chain")
 
     def close(self) -> None:
-        """Close the file; the database may not be used afterwards."""
+        """Close the file. The database must not be used afterwards."""
         with self._lock:
             self._connection.close()
 
@@ -143,7 +149,7 @@ class NodeDatabase:
             self._migrate(version)
 
     def _migrate(self, version: int) -> None:
-        """Convert an earlier version's file to this version, after keeping a copy."""
+        """Convert a file of an earlier version to this version, after making a copy."""
         try:
             keep_copy(self._connection, self._path, version)
         except (OSError, sqlite3.Error) as error:

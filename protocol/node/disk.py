@@ -1,4 +1,4 @@
-"""How much may be written to a shared disk, how much a party has written, and how a folder is deleted."""
+"""Free and used space on a disk that a party shares with others, and deletion of folders."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ REMOVED = ".removed-"
 
 
 def room(folder: Path, spare: int) -> int:
-    """Bytes that may still be written below an existing folder: the free space less `spare`, or less a tenth of the
-    disk if that is smaller. Negative where less is free. Raises OSError.
+    """Bytes that may still be written below an existing folder: the free space minus `spare`, or minus a
+    tenth of the disk if that is smaller. Negative if less than that is free. Raises OSError.
     """
     usage = shutil.disk_usage(folder)
     return usage.free - min(spare, usage.total // 10)
 
 
 def used(folders: Iterable[Path]) -> int:
-    """Bytes that the files below some folders take on the disk; a file with several names counts once. Files may come
-    and go meanwhile.
+    """Bytes that the files below some folders take on the disk. A file with several names counts once. Files
+    may appear and disappear meanwhile.
     """
     found = {(stat.st_dev, stat.st_ino): stat.st_blocks * 512 for one in folders for stat in _files(one)}
     return sum(found.values())
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder. It is renamed first, so that a process killed meanwhile leaves it complete or gone;
-    `remove_rests` deletes what such a process has left.
+    """Delete a folder. It is renamed first, so that even if the process is killed, no incomplete folder has
+    its name. `remove_rests` deletes the rest that a killed process leaves.
     """
     gone = folder.with_name(f"{REMOVED}{uuid4().hex}")
     with suppress(FileNotFoundError):
@@ -40,7 +40,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_rests(parent: Path) -> None:
-    """Delete what killed processes left of folders in `parent` that they were deleting."""
+    """Delete the rests of folders in `parent` whose deletion a killed process did not finish."""
     for path in parent.glob(f"{REMOVED}*"):
         shutil.rmtree(path, ignore_errors=True)
 

@@ -1,7 +1,7 @@
-"""JSON from strangers: however deeply nested, it cannot do more than raise an error.
+"""Parsing JSON from strangers: deep nesting raises an error and cannot end the process.
 
-The standard library's parser uses a level of the C stack for each bracket, up to Python's own limit, which py_ecc
-raises beyond the stack's size: there it would end the process.
+The standard library's parser recurses on the C stack for each bracket, up to Python's recursion limit. py_ecc
+raises that limit beyond the size of the stack, so deep nesting would crash the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parse_json(data: bytes) -> Any:
-    """The value of UTF-8 encoded JSON. Raises ValueError, also for JSON that is nested too deeply."""
+    """Parse UTF-8 encoded JSON. Raises ValueError, also if it is nested too deeply."""
     return _anything().validate_json(data)
 
 

@@ -1,4 +1,4 @@
-"""How a command's errors become one clear line and one exit code."""
+"""Turns a command's errors into one clear line and one exit code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from protocol.errors import AssayError, ExitCode, exit_code_of
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Run a command: an error of this project ends it with one line on stderr (all lines if the message is a list or
-    a traceback) and the exit code of its class.
+    """Run a command inside this context. An error of this project ends the process with one line on stderr
+    (all lines if the message is a list or a traceback) and the exit code of the error's class.
 
-    Any other error is a defect, as is an InternalError: the line names the file that keeps its traceback.
+    An InternalError, or any other error, is a defect: the line then names the file that keeps its traceback.
     """
     try:
         yield
     except KeyboardInterrupt:
         _end("interrupted", ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Anyone who read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
+        # The reader of our output, such as `head`, has closed it. Flushing to it at exit would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(int(ExitCode.FINE))
     except Exception as error:
@@ -36,7 +36,7 @@ def reported() -> Iterator[None]:
 
 
 def _kept() -> str:
-    """Write the current traceback to a private file; its path."""
+    """Write the current traceback to a private file. Returns its path."""
     handle, path = tempfile.mkstemp(prefix="assay-error-", suffix=".txt")
     with os.fdopen(handle, "w") as file:
         file.write(traceback.format_exc())

@@ -1,4 +1,4 @@
-"""The one folder of a party: accounts, deployments, bundles, its node's data and settings (ASSAY_HOME)."""
+"""The home folder of a party (ASSAY_HOME), with accounts, deployments, bundles, nodes' data and settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARIABLE = "ASSAY_HOME"
 
 
 class HomeError(AssayError):
-    """The home folder cannot be made, read or written."""
+    """The home folder cannot be created, read or written."""
 
     def __init__(self, folder: Path, got: str) -> None:
         super().__init__(
@@ -25,19 +25,19 @@ class HomeError(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Paths below the home folder. Folders are made on first use, readable by their owner alone."""
+    """Paths below the home folder. Folders are created on first use, readable only by their owner."""
 
     root: Path
 
     @classmethod
     def find(cls, given: Path | None = None) -> Home:
-        """The folder given, else $ASSAY_HOME, else ~/.assay."""
+        """The home folder: `given`, else $ASSAY_HOME, else ~/.assay."""
         return cls(
             (given or Path(os.environ.get(VARIABLE) or Path.home() / ".assay")).expanduser().absolute()
         )
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the home, made if missing. Raises HomeError."""
+        """A folder below the home folder, created if missing. Raises HomeError."""
         path = self.root.joinpath(*parts)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class Home:
         return path
 
     def require_reachable(self) -> None:
-        """Raises HomeError where it is not a folder, or could not be made. It need not be there yet."""
+        """Raises HomeError if the home folder is not usable, or does not exist and cannot be created."""
         place = self.root
         try:
             while not place.exists() and place != place.parent:
@@ -61,26 +61,27 @@ class Home:
 
     @property
     def config(self) -> Path:
-        """The settings file (TOML); it may be missing."""
+        """Path of the settings file (TOML), which may not exist."""
         return self.root / "config.toml"
 
     @property
     def accounts(self) -> Path:
-        """Encrypted keystores."""
+        """The folder of encrypted key files."""
         return self.folder("accounts")
 
     @property
     def bundles(self) -> Path:
-        """Bundles, one folder each, named by the SHA-256 of their manifest."""
+        """The folder of bundles. Each has its own folder, named by the SHA-256 of its manifest."""
         return self.folder("bundles")
 
     @property
     def bundle_folders(self) -> list[Path]:
-        """Where parties of this home keep bundles: the submitter's, and each node's own. A party takes one with
-        `link_bundle`, so that each may delete its own.
+        """The folders of bundles of all parties with this home: the submitter's, and each node's. To use
+        another party's bundle, a party links it into its own folder (`link_bundle`), so that each can delete
+        its own.
         """
         return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]
 
     def deployment(self, chain_id: int) -> Path:
-        """The file that says where the contracts of a chain are."""
+        """Path of a chain's deployment file, which says where its contracts are."""
         return self.folder("deployments") / f"{chain_id}.json"

@@ -1,5 +1,5 @@
-"""The HTTP servers of the parties: a socket bound before anything is announced, the announced address, and uvicorn
-hardened against strangers.
+"""Parts of the parties' HTTP servers: binding a socket before its address is announced, checks of that
+address, and uvicorn hardened against strangers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import uvicorn
 
 MAX_HEADERS = 16_384
-"""Bytes of an unfinished request."""
+"""Most bytes of an unfinished request."""
 OTHER_FILES = 512
-"""Open files of a process besides its server's connections."""
+"""Number of files that a process may open in addition to its server's connections."""
 
 
 class PortTaken(Retryable):
@@ -28,7 +28,7 @@ class PortTaken(Retryable):
 
 
 class NoSuchHost(AssayError):
-    """The address to serve on does not belong to this machine."""
+    """The address to listen on does not belong to this machine."""
 
 
 class NotPublic(AssayError):
@@ -36,14 +36,14 @@ class NotPublic(AssayError):
 
 
 def url_of(host: str, port: int) -> str:
-    """The address of a server that listens on `host:port`, without a path; an IPv6 address in brackets."""
+    """The URL, without a path, of a server that listens on `host:port`. An IPv6 address gets brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def require_public(url: str, flag: str = "--url") -> None:
-    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0, or one without a host.
-    `flag` names the setting to change. Not for development chains, whose parties share a machine. Does not check
-    whether a name or a private network can be reached.
+    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0, or one without a
+    host. `flag` names the setting to change. Not for development chains, whose parties share a machine. Names
+    and addresses in private networks are accepted, without a check that others can reach them.
     """
     address = parsed(url)
     if address is None or _is_of_this_machine(address):
@@ -72,12 +72,12 @@ def free_port(host: str) -> int:
 
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
-    """A socket to serve on; port 0: any free one. Raises PortTaken, which says that `flag` names another, and
-    NoSuchHost.
+    """A socket to serve on; port 0 means any free port. Raises NoSuchHost, and PortTaken, whose message
+    advises to name another port by `flag`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol by name: asyncio sets TCP_NODELAY only where a socket has it. Without, the body of each answer on a
-    # kept connection waited 40 ms for the client's acknowledgement of the headers.
+    # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, the
+    # body of each answer on a kept connection waited 40 ms for the client's acknowledgement of the headers.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -103,7 +103,8 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
 def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
     """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop.
 
-    `proxies` are IP addresses whose connections come from many clients, which the proxy itself must limit.
+    `proxies` are IP addresses of proxies. Their connections come from many clients, which the proxy itself
+    must limit.
     """
     import uvicorn
 
@@ -115,9 +116,9 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
             app,
             log_config=None,
             access_log=False,
-            log_level="error",  # a line for each request that is none would fill the disk
+            log_level="error",  # a line for each malformed request would fill the disk
             limit_concurrency=MAX_CONNECTIONS
-            + 2,  # for answers to clients that have gone; the protocol sees to the others
+            + 2,  # for answers to clients that have disconnected; `SharedProtocol` limits the others
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
@@ -129,7 +130,7 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
 
 
 def _allow_files(count: int) -> None:
-    """Let this process open that many files, as far as the system permits; the usual limit is 1,024."""
+    """Let this process open `count` files, or as many as the system permits; the usual limit is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

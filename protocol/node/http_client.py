@@ -1,8 +1,8 @@
-"""GET of that many bytes from a stranger's server, and POST: redirects and encodings are refused, and no byte beyond
-the expected ones is read.
+"""GET and POST requests to strangers' servers. Redirects and encodings are refused, and answers are limited
+in bytes.
 
-Every failure of a peer is a BadAnswer, whichever library notices it: name lookup, socket, TLS or HTTP. The caller
-limits the time of the whole exchange, because timeouts of single reads do not stop a trickling server.
+Every failure of a peer is a BadAnswer, whether name lookup, socket, TLS or HTTP notices it. The caller must
+limit the time of the whole exchange, because timeouts of single reads do not stop a trickling server.
 """
 
 from __future__ import annotations
@@ -22,21 +22,25 @@ from protocol.node.addresses import Address
 from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
-"""Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25
-minutes. Slower peers would take time or memory from others.
+"""Bytes a second, over a whole answer, that a server must send and its client must read: 1.5 GB of state in
+25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""Seconds for a connection to each of a name's addresses except the last, which gets all the remaining time."""
+"""Seconds for connecting to each address of a name except the last, which gets all the remaining time."""
 OVERHEAD: Final = 1 << 18
-"""Bytes of an answer besides twice its body: h11 takes 100 KiB of headers, and as much of trailers."""
+"""Bytes that an answer may have in addition to twice its body: h11 accepts 100 KiB of headers and 100 KiB of
+trailers.
+"""
 
 
 class BadAnswer(InternalError):
-    """No answer, or one that is not the bytes that were asked for."""
+    """The peer did not send the requested bytes."""
 
 
 class NotServed(BadAnswer):
-    """A quick answer without data: "not here" or "ask later". `status` is HTTP's."""
+    """The server answered without the data: it does not have them, or asks to come later. `status` is the
+    HTTP status.
+    """
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -44,7 +48,9 @@ class NotServed(BadAnswer):
 
 
 class Broken(BadAnswer):
-    """The name leads nowhere, nobody answers, or what comes is not TLS or HTTP. `kind` is the library's own error."""
+    """The name has no address, nobody answers, or the answer is not TLS or HTTP. `kind` names the library's
+    error.
+    """
 
     def __init__(self, error: Exception) -> None:
         self.kind = type(error).__name__
@@ -52,7 +58,9 @@ class Broken(BadAnswer):
 
 
 class Encoded(BadAnswer):
-    """A content encoding that was not asked for: a small answer that unpacks to a large one. `encoding` is its name."""
+    """The answer has a content encoding that was not asked for, so it might unpack to a large one. `encoding`
+    names it.
+    """
 
     def __init__(self, encoding: str) -> None:
         super().__init__("an encoding that was not asked for")
@@ -60,28 +68,28 @@ class Encoded(BadAnswer):
 
 
 class TooLong(BadAnswer):
-    """More bytes than expected."""
+    """The answer has more bytes than expected."""
 
     def __init__(self, most: int) -> None:
         super().__init__(expected=f"at most {most} bytes", got="more")
 
 
 class Body(Protocol):
-    """Where the bytes of an answer go: a bytearray, or something that does not keep them in memory."""
+    """A receiver of an answer's bytes: a bytearray, or something that does not keep them in memory."""
 
     def __len__(self) -> int:
-        """How many bytes have arrived."""
+        """Number of bytes received."""
 
     def extend(self, piece: bytes, /) -> None:
-        """Take the next ones."""
+        """Take the next bytes."""
 
 
 class HttpClient:
-    """Asks servers; follows no redirect, reads no proxy from the environment and asks for plain bytes. Connections
-    belong to the event loop that it is used in, and close with the context.
+    """An HTTP client that follows no redirects, reads no proxy from the environment and asks for unencoded
+    bytes. Its connections belong to the event loop in which it is used, and close with the context.
 
-    `timeout` is for each read, in seconds. `permit` is given the addresses of a host before a connection. A name is
-    looked up once, so it cannot change to another address afterwards.
+    `timeout` is for each read, in seconds. `permit` checks a host's addresses before a connection. A name is
+    looked up only once, so that it cannot change to another address after the check.
     """
 
     def __init__(self, timeout: float | None = None, permit: Permit | None = None) -> None:
@@ -92,8 +100,8 @@ class HttpClient:
     async def get(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Read the body at `address`, at most `most` bytes, into `into`, which shows the progress. One at a time.
-        Raises BadAnswer, and what `permit` raises.
+        """Read the body at `address`, at most `most` bytes, into `into`. Not for several requests at once.
+        Raises BadAnswer, and what `permit` and `into` raise.
         """
         opened = self._wire.opened
         try:
@@ -101,14 +109,14 @@ class HttpClient:
         except Broken:
             if len(into) or self._wire.opened > opened:
                 raise
-            # The connection was kept from an earlier question, and the server has closed it: servers may at any time.
+            # The server has closed a kept connection of an earlier request; servers may do so at any time.
             await self._ask(address, most, into, parameters)
 
     async def post(
         self, address: Address, body: bytes, content_type: str, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Post `body`, and read only the status of the answer. Raises BadAnswer, NotServed unless the status is a
-        success, and what `permit` raises.
+        """Post `body`, and read only the status of the answer. Raises NotServed if the status is not a
+        success, another BadAnswer if there is no answer, and what `permit` raises.
         """
         headers = [("content-type", content_type), ("content-length", str(len(body)))]
         async with self._answer("POST", address, 0, parameters, headers, body) as answer:
@@ -118,7 +126,7 @@ class HttpClient:
     async def _ask(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None
     ) -> None:
-        # What `into` raises, such as for a full disk, is not a fault of the server's.
+        # Outside of `_answer`: an error of `into`, such as a full disk, is not the server's fault.
         async with aclosing(self._pieces(address, most, parameters)) as pieces:
             async for piece in pieces:
                 into.extend(piece)
@@ -164,8 +172,8 @@ class HttpClient:
         except (AssayError, MemoryError):
             raise
         except Exception as error:
-            # Not a list of classes: what a stranger's bytes make half a dozen libraries raise is not written anywhere,
-            # and one that was left out kept a verifier from every replay.
+            # Not a list of classes: no documentation lists all errors that a stranger's bytes cause in half a
+            # dozen libraries, and one omitted class once kept a verifier from every replay.
             raise Broken(error) from error
 
     async def close(self) -> None:
@@ -183,7 +191,7 @@ class HttpClient:
 
 
 class _Wire(httpcore.AsyncNetworkBackend):
-    """Opens the connections that `permit` allows, and counts their bytes."""
+    """Opens connections that `permit` allows, and counts their bytes."""
 
     def __init__(self, permit: Permit | None) -> None:
         self.most = self.left = self.opened = 0
@@ -192,7 +200,9 @@ class _Wire(httpcore.AsyncNetworkBackend):
         self._found: dict[str, Sequence[IP]] = {}
 
     def take(self, count: int) -> None:
-        """Count received bytes. Raises TooLong: an answer may have a body of one byte and endless headers."""
+        """Count received bytes. Raises TooLong, because an answer may have endless headers and a body of one
+        byte.
+        """
         self.left -= count
         if self.left < 0:
             raise TooLong(self.most)
@@ -205,7 +215,7 @@ class _Wire(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first of a host's addresses that answers."""
+        """Connect to the first address of a host that answers."""
         self.opened += 1
         if host not in self._found:
             ips = await look_up(host, port)
@@ -228,17 +238,17 @@ class _Counted(httpcore.AsyncNetworkStream):
         self._wire = wire
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Some bytes; none at the end."""
+        """Read some bytes; none at the end."""
         data = await self._stream.read(max_bytes, timeout)
         self._wire.take(len(data))
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """All bytes."""
+        """Write all bytes."""
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Close it."""
+        """Close the connection."""
         await self._stream.aclose()
 
     async def start_tls(
@@ -248,12 +258,12 @@ class _Counted(httpcore.AsyncNetworkStream):
         return _Counted(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._wire)
 
     def get_extra_info(self, info: str) -> Any:
-        """What the connection knows of itself."""
+        """Information about the connection, as httpcore defines it."""
         return self._stream.get_extra_info(info)
 
 
 def _require_plain(answer: httpcore.Response) -> None:
-    """Raise BadAnswer unless the answer is a file's plain bytes."""
+    """Raise BadAnswer unless the answer has status 200 and no content encoding."""
     if answer.status != 200:
         raise NotServed(answer.status)
     named = (value for name, value in answer.headers if name.lower() == b"content-encoding")
@@ -264,5 +274,7 @@ def _require_plain(answer: httpcore.Response) -> None:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The system's certificates and certifi's, kept because loading them takes longer than a request."""
+    """A TLS context with httpcore's default certificates, cached because loading them takes longer than a
+    request.
+    """
     return httpcore.default_ssl_context()

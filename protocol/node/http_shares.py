@@ -1,13 +1,13 @@
-"""What one client's address may take of an HTTP server, so that others are answered.
+"""Limits each client address to a share of an HTTP server, so that others are answered.
 
-Without shares the client that opens most connections owns the server: 100 clients that kept reopening half-sent
-requests kept everybody else out. Here an address has few connections and fewer half requests, and when there are too
-many connections in all, the one that has made the server wait longest is closed. An honest request comes in one
-piece, within a round trip: it waits for nothing that a hostile client holds.
+Without shares, clients with many connections block the server: 100 clients that kept reopening half-sent
+requests kept everybody else out. Here an address may have few connections and even fewer half-sent requests.
+If there are too many connections in all, the one that has made the server wait longest is closed. An honest
+request arrives in one piece, within a round trip, so it waits for nothing that a hostile client holds.
 
-One request of an address is answered at a time, over all its connections; the others are not even read. The event
-loop serves in order of arrival, so between a request and its answer each other address gets a few answers, however
-many requests it sends.
+Only one request of an address is answered at a time, over all its connections; further requests are not even
+read. The event loop serves in order of arrival, so between a request and its answer each other address gets
+only a few answers, however many requests it sends.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 MAX_CONNECTIONS: Final = 1_024
-"""Connections in all, enough for a hundred clients with the most that each may have; each is an open file."""
+"""Most connections in all, enough for a hundred clients with `CONNECTIONS_EACH`; each is an open file."""
 CONNECTIONS_EACH: Final = 8
-"""A connection counts until its request is answered, even if its client has disconnected."""
+"""Most connections of one share. A connection counts until its request is answered, even if its client has
+disconnected.
+"""
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
-"""Seconds for a place in the share to become free; and after a refusal for the client to read it, because a
-connection closed at once would be reset under its request.
+"""Seconds that a connection waits for a place in its share before it is refused. A refused client gets as
+long to read the refusal, because closing at once would reset the connection before that.
 """
 TURN_SECONDS = 0.5
-"""Seconds for an answer before the next request of the same address is started as well, so that a long download, or a
-request that waits for a replay, does not delay others behind the same address.
+"""Seconds after which the next request of the same address is started, even if the present one is not
+answered yet. So a long download, or a request that waits for a replay, does not delay other clients behind
+the same address.
 """
 
 _REFUSAL = (
@@ -45,24 +48,28 @@ _REFUSAL = (
 
 IP = IPv4Address | IPv6Address
 Share = IPv4Address | IPv6Network
-"""Prefix length by which an IPv6 client is known: it has 2^64 addresses (RFC 6177)."""
+"""Clients that count as one: an IPv4 address, or an IPv6 /64, because an IPv6 client has 2^64 addresses (RFC
+6177).
+"""
 
 
 def client_of(host: str) -> IP:
-    """The IP address of a client as a socket gives it; IPv4 also where it arrived on an IPv6 socket."""
+    """Parse the address of a client as a socket gives it. An IPv4 client of an IPv6 socket has its IPv4
+    address.
+    """
     address = ip_address(host.partition("%")[0])
     return address if isinstance(address, IPv4Address) else address.ipv4_mapped or address
 
 
 def share_of(client: IP) -> Share:
-    """The share that a client's address counts for."""
+    """The share to which a client's address belongs."""
     return client if isinstance(client, IPv4Address) else IPv6Network((client, 64), strict=False)
 
 
 class _Connections:
-    """The connections of one share: all; those being read; those not being read, the longest first; the one whose
-    turn it is; and those waiting for a turn, in order. An address may open hundreds: no method iterates over all of
-    them.
+    """The connections of one share: all; those being read (`read`); those that wait to be read, the oldest
+    first (`held`); the one whose turn it is to be answered; and those waiting for this turn, in order. An
+    address may open hundreds, so no method iterates over all.
     """
 
     def __init__(self) -> None:
@@ -74,8 +81,9 @@ class _Connections:
 
 
 class SharedProtocol(TimedProtocol):
-    """Lets connections over an address's share wait, then refuses them with 503; starts one request of an address at
-    a time; makes room for newcomers.
+    """A connection of a server with shares. If its share is full, it waits and is then refused with 503. Only
+    one request of a share is started at a time. If the server is full, another connection is closed to make
+    room for a new one.
     """
 
     _proxies: ClassVar[frozenset[IP]]
@@ -92,11 +100,11 @@ class SharedProtocol(TimedProtocol):
 
     @classmethod
     def behind(cls, proxies: Iterable[IP]) -> type[SharedProtocol]:
-        """The connections of one server; those of its proxies come from many clients."""
+        """A class for the connections of one server. Connections from `proxies` have no share."""
         return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_shares": {}})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count it, and check whether there is room."""
+        """Count the new connection, and close another one if there are too many."""
         super().connection_made(transport)
         self.app = self._answer
         client = None if self.client is None else client_of(self.client[0])
@@ -111,7 +119,7 @@ class SharedProtocol(TimedProtocol):
             self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give its place to others, once nothing is computed for it any more."""
+        """Free its place in the share, once no answer is computed for it any more."""
         super().connection_lost(exc)
         self._let_go()
         self._gone = True
@@ -119,12 +127,14 @@ class SharedProtocol(TimedProtocol):
             self._leave()
 
     def data_received(self, data: bytes) -> None:
-        """Read nothing more from a refused client."""
+        """Ignore data from a refused client."""
         if not self._refused:
             super().data_received(data)
 
     def handle_events(self) -> None:
-        """Process what was read, when it is this connection's turn in its share."""
+        """Process received requests if it is this connection's turn in its share; otherwise wait for the
+        turn.
+        """
         if self._is_answering():
             super().handle_events()
         elif self._own.turn is None:
@@ -139,7 +149,7 @@ class SharedProtocol(TimedProtocol):
             self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Pass the turn on; another request may have arrived behind the one being answered."""
+        """Pass the turn on first, because another request may wait on this connection."""
         self._pass_on()
         super().on_response_complete()
 
@@ -156,11 +166,11 @@ class SharedProtocol(TimedProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _owes(self) -> bool:
-        """Whether the client waits for the server, for a turn or for an answer."""
+        """Whether the client waits for the server: for its turn or for an answer."""
         return self in self._own.waiting or super()._owes()
 
     def _pass_on(self) -> None:
-        """Pass the turn to the connection that waits longest, if it was this one's."""
+        """If it is this connection's turn, pass the turn to the connection that has waited longest."""
         if self._own.turn is not self:
             return
         if self._turn_ends is not None:
@@ -173,7 +183,7 @@ class SharedProtocol(TimedProtocol):
                 peer.handle_events()
 
     def _take_up(self) -> None:
-        """Read from the client, if its address's share leaves room."""
+        """Start reading from the client, if its share has room; otherwise hold the connection."""
         self._let_go()
         if self._share is not None and len(self._own.read) >= CONNECTIONS_EACH:
             self._hold()
@@ -187,15 +197,15 @@ class SharedProtocol(TimedProtocol):
             self._hold()
 
     def _is_half(self) -> bool:
-        """Whether the client has begun a request and not finished it."""
+        """Whether the client has sent an incomplete request."""
         if self._owes():
             return False
         in_body = self.cycle is not None and self.cycle.more_body
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close the connection that waits longest for its client, preferring those over a share. If none waits, close
-        one of the largest share, if possible one that waits for its turn.
+        """Close the connection that has waited longest for its client, preferably one that is held. If none
+        waits for its client, close one of the largest share, preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
@@ -206,12 +216,14 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Stop reading for a while: a hostile client refused at once would return at once."""
+        """Stop reading, and refuse the client later: a hostile client that is refused at once would return at
+        once.
+        """
         self._half = False
         self._own.read.discard(self)
         self._own.held[self] = None
         self._held = self.loop.call_later(WAIT_SECONDS, self._refuse)
-        # Soon: asyncio begins to read from a new connection after it is told of it, paused or not.
+        # Pause soon and not now: asyncio starts reading from a new connection only after `connection_made`.
         self.loop.call_soon(self._pause)
 
     def _pause(self) -> None:
@@ -226,7 +238,7 @@ class SharedProtocol(TimedProtocol):
             self.transport.resume_reading()
 
     def _refuse(self) -> None:
-        """Answer that this address gets no more now."""
+        """Answer 503, and close the connection a little later."""
         self._refused = True
         self._own.held.pop(self, None)
         if self.transport.is_closing():
@@ -238,13 +250,13 @@ class SharedProtocol(TimedProtocol):
         self._held = self.loop.call_later(WAIT_SECONDS, self._end)
 
     def _end(self) -> None:
-        # At once: its loss is heard of after all connections that wait to be taken.
+        # Leave at once: `connection_lost` is called only after all connections that wait to be accepted.
         self.connections.discard(self)
         self._leave()
         self.transport.abort()
 
     def _leave(self) -> None:
-        """Give up every place in the share."""
+        """Give up all places in the share, and let others take them."""
         own = self._own
         if self not in own.all:
             return

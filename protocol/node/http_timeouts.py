@@ -1,8 +1,9 @@
-"""HTTP connections that end when the client does nothing.
+"""HTTP connections that are closed if the client does nothing.
 
-uvicorn counts every open connection against its limit, and sets a time only for the next request after an answer. So
-a few sockets that send nothing, send a byte now and then, or do not read their answers would block a server for
-everybody else. Here connections are checked regularly, and closed once they have waited for the client too long.
+uvicorn counts every open connection against its limit, and its only timeout is for the next request after an
+answer. So a few clients that send nothing, send a byte now and then, or do not read their answers would block
+a server for everybody else. Here each connection is checked regularly, and closed once the server has waited
+for the client too long.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 LOOK_SECONDS = 0.25
 """Seconds between two checks of a connection."""
 REQUEST_SECONDS = 5.0
-"""Seconds for a whole request, from the first byte or before: at most 16 KiB of headers, and no useful body."""
+"""Seconds for the client to send a whole request: at most 16 KiB of headers, and no body that is of use."""
 READING_SECONDS = 60.0
-"""Seconds for the client to read what is buffered for it: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
+"""Seconds for the client to read the buffered bytes: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
 
 State = tuple[RequestResponseCycle | None, bool, bool, int]
 
 
 class TimedProtocol(H11Protocol):
-    """Ends a connection that sends no complete request, or does not read its answer, in time."""
+    """A connection that is closed if the client does not send a complete request, or read its answer, in
+    time.
+    """
 
     _timer: asyncio.TimerHandle | None = None
     _state: State = (None, False, False, 0)
@@ -32,7 +35,7 @@ class TimedProtocol(H11Protocol):
     _pauses = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The client has this long for its first request."""
+        """Start the checks; the time for the first request begins."""
         super().connection_made(cast(asyncio.Transport, transport))
         self._since = self.loop.time()
         self._look_later()
@@ -44,7 +47,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """More is buffered than the client reads. Counting this tells whether it has read since."""
+        """Count the pauses: the count shows whether the client has read since the last check."""
         self._pauses += 1
         super().pause_writing()
 
@@ -59,7 +62,7 @@ class TimedProtocol(H11Protocol):
 
     @property
     def waited(self) -> float | None:
-        """Seconds that the client has made the server wait; None while the client is the one waiting."""
+        """Seconds for which the server has waited for the client; None if the client waits for the server."""
         return None if self._allowed() == math.inf else self._lasted()
 
     def _lasted(self) -> float:
@@ -70,11 +73,11 @@ class TimedProtocol(H11Protocol):
         return now - self._since
 
     def _owes(self) -> bool:
-        """Whether a complete request is waiting for its answer."""
+        """Whether the server owes an answer to a complete request."""
         return self.cycle is not None and not (self.cycle.more_body or self.cycle.response_complete)
 
     def _allowed(self) -> float:
-        """Seconds that the present state may last."""
+        """Seconds for which the present state may last."""
         if self.transport.is_closing() or self.flow.write_paused:
             return READING_SECONDS
         return math.inf if self._owes() else REQUEST_SECONDS

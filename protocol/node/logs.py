@@ -1,4 +1,6 @@
-"""Logs of the long-running parties: structlog to stderr, for people or, with `--log-json`, one JSON object a line."""
+"""Logs of the long-running parties: structlog to stderr, for people, or one JSON object per line with
+`--log-json`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def configure(as_json: bool, verbose: bool = False) -> None:
-    """Set up the process's logs; call once, before the first logger is used."""
+    """Set up the process's logs. Call this once, before the first logger is used."""
     import structlog
 
     renderer = (

@@ -1,8 +1,8 @@
 """Looking up a host's addresses within the caller's time limit.
 
 The system's resolver cannot be interrupted: it waits half a minute for a silent name server, which may be a
-stranger's. An event loop that ends waits for the threads it lent out, so each lookup runs in a thread that nobody
-waits for.
+stranger's. An event loop waits for its worker threads when it ends, so each lookup runs in its own daemon
+thread.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Final
 
 IP = IPv4Address | IPv6Address
 Permit = Callable[[Sequence[IP]], None]
-"""Raises an AssayError unless connections to all these addresses are allowed."""
+"""A check that raises an AssayError unless connections to all these addresses are allowed."""
 
 MOST: Final = 8
-"""Addresses of one name that are considered."""
+"""Most addresses of one name that are used."""
 
 
 async def look_up(host: str, port: int) -> Sequence[IP]:
-    """The first of a host's addresses, in the resolver's order; an IP address is returned unchanged.
+    """The first `MOST` addresses of a host, in the resolver's order. An IP address is returned unchanged.
 
     Raises OSError for a name without address, and what the resolver raises.
     """

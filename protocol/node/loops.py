@@ -1,6 +1,7 @@
-"""A separate event loop for code that is not a coroutine, also inside a thread that already runs a loop.
+"""Runs coroutines from synchronous code in a separate event loop, even in a thread that already runs a loop.
 
-A notebook's kernel calls its cells from its loop. There the work is done in another thread, and waited for.
+A notebook's kernel calls its cells from its own loop. In such a thread, the coroutine runs in another thread,
+and the caller waits.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ T = TypeVar("T")
 
 
 class OwnLoop:
-    """Runs coroutines one after the other, all in the same loop."""
+    """An event loop that runs coroutines one after the other."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result."""
+        """Run a coroutine, and return its result."""
         if not _runs_a_loop():
             return self._runner.run(work)
         with ThreadPoolExecutor(1) as beside:
             return beside.submit(self._runner.run, work).result()
 
     def close(self) -> None:
-        """Run nothing any more."""
+        """Close the loop."""
         if not _runs_a_loop():
             self._runner.close()
             return
@@ -36,7 +37,7 @@ class OwnLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine run in its own loop."""
+    """Run a coroutine in a new loop, and return its result."""
     loop = OwnLoop()
     try:
         return loop.run(work)

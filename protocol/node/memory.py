@@ -1,4 +1,4 @@
-"""How much memory this process uses, now and at its peak between two moments (Linux: proc(5))."""
+"""Memory used by this process, now and at its peak since a chosen moment (Linux: proc(5))."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _PROC: Final = Path("/proc/self")
 
 
 def forget_peak() -> None:
-    """Restart the measurement of the peak, where the system allows it."""
+    """Restart the measurement of the peak, if the system allows it."""
     with suppress(OSError):
         (_PROC / "clear_refs").write_text("5")
 
 
 def peak_memory() -> int | None:
-    """Peak resident bytes since `forget_peak`, or since the process began; None where the system does not say."""
+    """Peak resident bytes since `forget_peak` or the process's start; None if the system does not say."""
     return _status("VmHWM:")
 
 
 def own_memory() -> int | None:
-    """Resident bytes of this process that no file backs; None where the system does not say."""
+    """Resident bytes of this process that are not mapped from a file; None if the system does not say."""
     return _status("RssAnon:")
 
 

@@ -1,8 +1,8 @@
-"""How a database of one format is converted to the next, and the copy that is kept of the old file.
+"""Converting a database from one version to the next, and copying the old file first.
 
-A format is a number, `PRAGMA user_version`. A party's `migrations.py` has one `Migration` for each step between two
-formats. Each runs in its own transaction, which also sets the new number, so a process killed anywhere leaves a
-complete database of one format or the next.
+The version is a number, `PRAGMA user_version`. A party's `migrations.py` has one `Migration` for each step to
+the next version. Each runs in one transaction, which also sets the new version, so a process that is killed
+at any moment leaves a complete database of one version or the next.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Execute = Callable[[str], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The step from format `version` to the next one. `change` finds the tables of that format, in a transaction."""
+    """The step from `version` to the next one. `change` converts the tables, inside a transaction."""
 
     version: int
     what: str
@@ -30,12 +30,13 @@ class Migration:
 
 
 def copy_of(path: Path, version: int) -> Path:
-    """Where the copy of a database of format `version` is kept: "solver-v1.sqlite" beside "solver.sqlite"."""
+    """Path of the copy of a database of this version: "solver-v1.sqlite" next to "solver.sqlite"."""
     return path.with_name(f"{path.stem}-v{version}{path.suffix}")
 
 
 def keep_copy(connection: sqlite3.Connection, path: Path, version: int) -> Path:
-    """Write the copy of an open database, whole or not at all; its path. An earlier copy of this format is replaced.
+    """Write the copy of an open database, whole or not at all. Returns its path. Replaces an earlier copy of
+    this version.
 
     Raises OSError, sqlite3.Error.
     """
@@ -61,13 +62,15 @@ def columns(execute: Execute, table: str) -> list[str]:
 
 
 def shape(execute: Execute) -> dict[str, list[Any]]:
-    """All tables with their columns: name, type, whether NULL is refused, default, place in the primary key."""
+    """All tables with their columns: name, type, whether NULL is refused, default, position in the primary
+    key.
+    """
     return {name: [row[1:] for row in execute(f"PRAGMA table_info({name})")] for name in tables(execute)}
 
 
 def rebuild(execute: Execute, table: str, create: str, rows: str = "") -> None:
-    """Recreate a table with the statement `create`. `rows` is the SELECT that fills it from the old table, which it
-    calls `former`; without it the rows are dropped.
+    """Recreate a table with the statement `create`. `rows` is a SELECT that fills it from the old table,
+    which is now named `former`; without `rows` the new table is empty.
     """
     execute(f"ALTER TABLE {table} RENAME TO former")
     execute(create)

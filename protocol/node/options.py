@@ -1,4 +1,4 @@
-"""Command-line options that all three parties share, and what they become. Only Typer is imported here."""
+"""Command-line options that all three parties share, and functions for their values. Imports only Typer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", help="Log more.")]
 
 
 def chosen_account(account: str | None, dev_account: int | None) -> str | None:
-    """The setting `account`. Raises SettingsError if both options are given."""
+    """The setting `account` from the two options. Raises SettingsError if both are given."""
     if account is not None and dev_account is not None:
         from protocol.node.settings import SettingsError
 
@@ -49,7 +49,7 @@ def chosen_account(account: str | None, dev_account: int | None) -> str | None:
 
 
 def at_home(given: Path | None) -> Home:
-    """Set the home folder for all code that looks for it. Raises HomeError."""
+    """Set the home folder for this process. Raises HomeError if it is not usable."""
     home = Home.find(given)
     home.require_reachable()
     os.environ[VARIABLE] = str(home.root)

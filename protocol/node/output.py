@@ -1,5 +1,5 @@
-"""A command's output: prose on stdout. With `--json` prose goes to stderr, and stdout has one versioned envelope, or
-one per line from a command that follows something.
+"""A command's output: text on stdout. With `--json` the text goes to stderr, and stdout gets one versioned
+JSON envelope, or one per line if the command follows something.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ ENVELOPE_VERSION = 1
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: bytes as 0x-hex, dataclasses as objects, integers beyond 2^53 and what is not finite
-    as strings.
+    """Convert a value for JSON: bytes to 0x-hex, dataclasses to objects, integers from 2^53 on and non-finite
+    numbers to strings.
     """
     if isinstance(value, bytes):
         return "0x" + value.hex()
@@ -40,16 +40,16 @@ class Output:
         self.as_json = as_json
 
     def say(self, text: str) -> None:
-        """Prose for the person at the terminal."""
+        """Print text for the person at the terminal."""
         print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
     def result(self, data: Any) -> None:
-        """The command's result, for programs; printed only with `--json`."""
+        """Print the command's result for programs, with `--json` only."""
         if self.as_json:
             print(json.dumps(self._envelope(data), indent=2), flush=True)
 
     def line(self, data: Any) -> None:
-        """One of many results, in its own line; printed only with `--json`."""
+        """Print one of many results on one line, with `--json` only."""
         if self.as_json:
             print(json.dumps(self._envelope(data)), flush=True)
 

@@ -1,6 +1,6 @@
-"""What a process that trains or simulates sets up for itself: how it takes memory, and how it imports.
+"""Process-wide set-up for training and simulating: how the process takes memory, and how it imports.
 
-Both are settings of a whole process, so only entry points of programs choose them, never a library that is imported.
+Only entry points of programs may use this, never a library that others import.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from contextlib import contextmanager
 
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-"""Of glibc's mallopt(3)."""
+"""Parameters of glibc's mallopt(3)."""
 
 MAPPED = 1 << 25
-"""Bytes from which a block is a separate mapping: 32 MiB, the most that glibc takes."""
+"""Bytes from which a block gets its own mapping: 32 MiB, the most that glibc accepts."""
 KEPT = 1 << 28
-"""Free bytes that a process keeps at the end of its heap."""
+"""Most free bytes that a process keeps at the end of its heap."""
 
 
 def keep_memory() -> bool:
-    """Reuse freed memory rather than give it back and take it again; whether the system's library can be told so.
+    """Make the process reuse freed memory instead of returning it to the system. Returns whether the C
+    library can do so.
 
-    By default glibc maps every block above 128 KiB separately until blocks of its size have been freed, and returns
-    free memory at the heap's end after each step. A step allocates and frees gigabytes, and each new page costs a
-    fault and is zeroed: 832,000 faults up to the first step of a GPT of 50M, 484,000 with this and with loading that
-    shares equal tensors; a simulated round of 4,096 markets spent a third of its time on them. Peak memory becomes
-    smaller, because blocks are reused instead of mapped beside each other.
+    By default glibc maps each block above 128 KiB separately until blocks of its size have been freed, and
+    returns free memory at the heap's end after each step. A step allocates and frees gigabytes, and each new
+    page costs a fault and is zeroed. Up to the first step of a GPT of 50M there were 832,000 faults, and
+    484,000 with this setting and with loading that shares equal tensors. A simulated round of 4,096 markets
+    spent a third of its time on faults. Peak memory becomes smaller too, because blocks are reused.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -40,9 +41,11 @@ def keep_memory() -> bool:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """For imports of heavy libraries: their objects never become garbage, so the collector skips them, now and later.
+    """Import heavy libraries inside this context: the garbage collector then skips their objects, now and
+    later.
 
-    A collection walks all objects of all modules: 230,000 with torch and the client of the chain, 0.13 s each time.
+    These objects never become garbage, but each collection walks all of them: 230,000 with torch and the
+    client of the chain, which takes 0.13 s.
     """
     was = gc.isenabled()
     gc.disable()

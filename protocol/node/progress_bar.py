@@ -1,4 +1,4 @@
-"""A bar on stderr for people at a terminal, by rich, which is imported when one is made."""
+"""A progress bar on stderr for people at a terminal. It imports rich only when a bar is made."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
-    """A bar between two texts, with the count and the remaining time; with `elapsed` also the time so far, with
-    `deadline` the time left until `due` (by `time.monotonic`), which `update` is given. Once stopped, it disappears
-    from a terminal, and elsewhere stays as a line.
+    """A bar between two texts, with the count and the remaining time. With `elapsed` it also shows the time
+    so far, with `deadline` the time left until the field `due` (by `time.monotonic`). Once stopped, it
+    disappears from a terminal; elsewhere it stays as a line.
 
-    The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
-    and `update` are given.
+    The texts are format strings with rich's `task`: "{task.description}", or "{task.fields[name]}" for a
+    field that was passed to `add_task` or `update`.
     """
     from rich.console import Console
     from rich.progress import (
@@ -32,7 +32,7 @@ def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bo
     from rich.text import Text
 
     class Due(ProgressColumn):
-        """Time until the deadline, red when the rest takes longer."""
+        """Time until the deadline, in red if the remaining work takes longer."""
 
         def render(self, task: Task) -> Text:
             due = task.fields.get("due")

@@ -1,10 +1,12 @@
-"""Which addresses named by strangers a node may connect to: bundles' in terms, and those that parties have announced.
+"""Which addresses named by strangers a node may connect to: those of bundles in terms, and those that parties
+announce.
 
-Strangers name them on a chain, and plain http would open every door behind an operator's firewall. So plain http is
-allowed to the internet only; to a private network only below an address that the operator allows, and to this machine
-where the node's chain is a development chain, whose parties share it. A name is looked up before the connection, each
-of its addresses is checked, and the connection uses these (`http_client`). https is always allowed: a server in a
-private network has no certificate for a stranger's name, so it is sent no request.
+Anyone can put an address on the chain, and plain http would let a stranger make a node send requests behind
+its operator's firewall. So plain http is allowed to the internet, to a private network only below an address
+that the operator allows, and to this machine only on a development chain, whose parties share it. A name is
+looked up before the connection, each of its addresses is checked, and the connection uses these addresses
+(`http_client`). https is always allowed: a server in a private network has no certificate for a stranger's
+name, so it gets no request.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ class OutOfReach(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an operator permits: URLs below which everything may be requested, and whether this machine may be."""
+    """An operator's rules: URLs below which addresses are allowed, and whether this machine is allowed."""
 
     allowed: tuple[str, ...] = ()
     this_machine: bool = True
     anywhere: bool = False
-    """For addresses that the operator names itself."""
+    """Allow every address, because the operator names them itself."""
 
     def permit(self, address: Address) -> Permit | None:
-        """The check to make before a connection to an address; None where it may lead anywhere. Raises OutOfReach if
-        the address alone shows that it is refused.
+        """The check of the host's IP addresses before a connection; None if none is needed. Raises OutOfReach
+        if the address alone shows that it is refused.
         """
         if address.ip is not None and address.ip.is_unspecified:
             raise _refused(address, "the address of a host", "another")
@@ -50,7 +52,7 @@ class Reach:
         return permit
 
     def _is_allowed(self, address: Address) -> bool:
-        """Whether it lies below one that the operator allows."""
+        """Whether the address is below one that the operator allows."""
         for base in filter(None, map(parsed, self.allowed)):
             same = (base.scheme, base.host, base.port) == (address.scheme, address.host, address.port)
             if same and f"{address.path}/".startswith(f"{base.path}/"):
@@ -59,7 +61,7 @@ class Reach:
 
 
 def _is_loopback(address: Address) -> bool:
-    """Whether a host is written as this machine."""
+    """Whether the host is `localhost` or a loopback IP address."""
     return address.host == "localhost" if address.ip is None else address.ip.is_loopback
 
 

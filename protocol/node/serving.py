@@ -1,4 +1,4 @@
-"""The HTTP server in its own thread; its socket is bound before anything is announced."""
+"""An HTTP server in its own thread, whose socket is bound before its address is announced."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ START_SECONDS = 10.0
 
 
 def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
-    """One ASGI app for those of several deployments, each below the address of its market. Requests without a market
-    go to the first, the earliest: parties of its tasks know it by that address.
+    """One ASGI app that combines the apps of several deployments, each below the address of its market.
+    Requests without a market go to the first app, of the earliest deployment, whose parties know the server
+    by the plain address.
     """
     from starlette.routing import Mount, Router
 
@@ -26,18 +27,18 @@ def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
 
 
 def addresses(url: str, market: str, first: bool) -> tuple[str, ...]:
-    """The URLs of the deployments' apps of `by_market` below `url`, the one to announce first."""
+    """The URLs of one deployment's app in `by_market`, below `url`. The one to announce comes first."""
     below = f"{url.rstrip('/')}/{market}"
     return (url, below) if first else (below,)
 
 
 class NotStarted(Retryable):
-    """The server does not begin to serve."""
+    """The server has not started in time."""
 
 
 class Serving:
-    """An ASGI app served at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if there are
-    any. Raises PortTaken, which names `flag`; on entry, NotStarted.
+    """Serves an ASGI app at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if
+    there are any. Raises NoSuchHost, and PortTaken, which names `flag`; on entry, NotStarted.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Serving:
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The URL at which the server listens."""
         host, port = self._socket.getsockname()[:2]
         return url_of(host, port)
 

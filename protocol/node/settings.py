@@ -1,9 +1,9 @@
 """Settings of a command: flags over environment over the settings file over defaults, each with its source.
 
-A command describes its settings as a pydantic model; `load` fills it. The file is TOML with one table per
-command and nothing else; in an environment variable the items of a list stand between commas. Fields whose
-`json_schema_extra` says `{"secret": True}` are masked when shown, and `rpc`, which every command has, is cut
-to the node's host.
+A command describes its settings as a pydantic model, and `load` fills it. The file is TOML with one table per
+command and nothing else. In an environment variable, the items of a list are separated by commas. Fields with
+`{"secret": True}` in `json_schema_extra` are masked when shown, and `rpc`, which every command has, is shown
+only up to the node's host.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ else:
 
 MASK = "********"
 TABLES = ("assay", "lane", "solver", "verifier")
-"""Of the settings file: those of the commands."""
+"""Tables of the settings file: one for each command."""
 
 
 class SettingsError(AssayError):
-    """A setting that is unknown, or whose value does not fit."""
+    """A setting is unknown, or its value does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def load(
     flags: Mapping[str, object | None],
     environment: Mapping[str, str] | None = None,
 ) -> Loaded[Model]:
-    """Settings of command `section`. A flag that is None was not given; environment variables are ASSAY_<NAME>.
+    """Load the settings of command `section`. A flag that is None was not given; environment variables are
+    ASSAY_<NAME>.
 
     Raises SettingsError naming the setting, its source and the valid names.
     """
@@ -103,7 +104,7 @@ def load(
 
 
 def _from_text(field: FieldInfo, text: str) -> object:
-    """An environment variable's value in the form that the model takes."""
+    """Convert an environment variable's value for the model."""
     if get_origin(field.annotation) is not tuple:
         return text
     return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
@@ -116,7 +117,7 @@ def _shown(name: str, field: FieldInfo, value: object) -> str:
 
 
 def _given(name: str, field: FieldInfo, value: object) -> str:
-    """An invalid value in the form that an error may show."""
+    """An invalid value as an error may show it, without secrets."""
     if _is_secret(field):
         return MASK
     return ", ".join(_public_urls(value)) if name == "rpc" else repr(value)
@@ -133,7 +134,7 @@ def _is_secret(field: FieldInfo) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """The remedy for an unknown word."""
+    """The remedy for an unknown name: a similar known one, if any."""
     close = get_close_matches(word, list(known), 1)
     return f"did you mean {close[0]}?" if close else "remove it"
 

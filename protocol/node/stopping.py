@@ -1,4 +1,4 @@
-"""Stopping a party: the first signal asks it to stop when no deadline is near, the second stops it at once."""
+"""Stopping a party: the first signal asks it to stop once nothing is urgent, the second stops it at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from types import FrameType
 
 
 class Stop:
-    """Set by SIGINT or SIGTERM. The main loop looks at `asked`; `wait` sleeps but wakes for a signal."""
+    """A request to stop, made by SIGINT or SIGTERM. The main loop checks `asked`; a request ends `wait`
+    early.
+    """
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -23,11 +25,11 @@ class Stop:
         self._event.set()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep up to `seconds`; True as soon as a stop is asked for."""
+        """Sleep up to `seconds`, but return True as soon as a stop is requested."""
         return self._event.wait(seconds)
 
     def on_signals(self) -> None:
-        """Handle SIGINT and SIGTERM of this process (main thread only)."""
+        """Install the handlers of SIGINT and SIGTERM. Call this from the main thread."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._signalled)
 

@@ -1,6 +1,6 @@
-"""Numbers as people read them: amounts in tokens and in the chain's coin, and spans of time.
+"""Numbers in a form for people: amounts in tokens and in the chain's coin, and durations.
 
-Programs get the numbers themselves (`--json`); 18-digit units are for neither a terminal nor a log.
+Programs get the raw numbers (`--json`). Numbers of 18-digit units are unreadable in a terminal or a log.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
 DECIMALS: Final = 18
-"""Of the token, and of the chain's coin."""
+"""Decimals of the token, and of the chain's coin."""
 DIGITS: Final = 6
-"""Significant digits, or places after the point, shown of a fraction."""
+"""Significant digits, or places after the point, to which fractions are rounded."""
 LONGEST: Final = 100 * 365 * 86_400
 """Seconds above which a duration is shown as endless."""
 
@@ -19,9 +19,9 @@ _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def amount(units: int, *, at_most: bool = False) -> str:
-    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are rounded to six places
-    after the point, or to six significant digits if that is more precise; `at_most` rounds down, for the most that
-    may be given.
+    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are rounded to
+    six places after the point, or to six significant digits if that is more precise; `at_most` rounds down,
+    for amounts that must not be exceeded.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
@@ -32,7 +32,7 @@ def amount(units: int, *, at_most: bool = False) -> str:
 
 
 def exact(units: int) -> str:
-    """An amount without a name, with all of its digits and nothing else: what programs read too."""
+    """An amount without a name, with all digits and no separators, so that programs can read it too."""
     shown = f"{Decimal(units).scaleb(-DECIMALS, Context(prec=len(str(units)) + DECIMALS)):f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
@@ -49,8 +49,8 @@ def coin(wei: int) -> str:
 
 
 def duration(seconds: float, parts: int = 2) -> str:
-    """A duration in its two largest units: 45 s, 3 min, 2 h 5 min, 31 d; in all units where `parts` is 4. Smaller
-    units are cut off. A negative duration is 0 s.
+    """A duration in its `parts` largest units: 45 s, 3 min, 2 h 5 min, 31 d. With `parts` 4 it has all units.
+    Smaller units are cut off. A negative duration is 0 s.
     """
     if seconds > LONGEST:
         return "more than 100 years"

@@ -1,7 +1,7 @@
-"""Exact contractions: arithmetic.md section 4, by the kernel of section 8 that `kernels.dispatch` gives.
+"""Exact contractions: arithmetic.md section 4, by the kernels of section 8.
 
-`dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same bits as
-`exponent`, `quantise`, `dot`, `round_scaled` in a row. The caller chooses (px, py).
+`dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same
+bits as `exponent`, `quantise`, `dot`, `round_scaled` in sequence. The caller chooses (px, py).
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 HALF_BITS = 32
-"""Bits of a product of two 16-bit halves: |h| <= 2^15, 0 <= l < 2^16."""
+"""Bits of a product of two 16-bit halves h and l: |h| <= 2^15, 0 <= l < 2^16."""
 
 
 def dot(x: Tensor, y: Tensor) -> Tensor:
     """i64 sum_k x[..., m, k] * y[..., n, k], shape [..., M, N], wrapping; batch axes broadcast.
 
-    `x`, `y` are i32 of shape [..., M, K] and [..., N, K] and of any size; quantised rows get the fast kernels.
+    `x`, `y` are i32 of shape [..., M, K] and [..., N, K]. Any values are allowed; those of at most 20 bits
+    use the fast kernels.
     """
     _require_pair(x, y, torch.int32)
     px, py = _magnitude_bits(x), _magnitude_bits(y)
@@ -52,9 +53,9 @@ def contract(
 ) -> Tensor:
     """f32 round((sum_k m_px(x) m_py(y)) * 2^(ex + ey - px - py)), shape [..., M, N], one rounding.
 
-    `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows' exponents,
-    shape [..., M, 1] and [..., N, 1] (or of a larger group holding the row, broadcast); None takes `exponent`.
-    A `bias`, f32 [N], is added after the rounding, as section 2 adds.
+    `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows'
+    exponents, shape [..., M, 1] and [..., N, 1] (or exponents of larger groups, broadcast); None computes
+    them by `exponent`. A `bias`, f32 [N], is added to the rounded result as an f32 sum of section 2.
     """
     _require_pair(x, y, torch.float32)
     if px not in (13, 20) or py not in (13, 20):
@@ -74,26 +75,29 @@ def contract(
 
 
 def _shape(x: Tensor, y: Tensor) -> tuple[int, ...]:
-    """Of the product."""
+    """The shape of the product."""
     return (*broadcast(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
 
 
 def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where one matrix y serves a whole batch, the batch as rows of one matrix x; it is tested and run like that."""
+    """If one matrix y serves a whole batch of x, merge the batch into the rows of a single matrix x.
+
+    The kernel is tested and run on this form.
+    """
     if x.dim() > 2 and math.prod(y.shape[:-2]) == 1:
         return x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
     return x, y
 
 
 def _magnitude_bits(x: Tensor) -> int:
-    """Smallest b with |x| <= 2^b everywhere (i64 arithmetic, so that |-2^31| is right)."""
+    """Smallest b with |x| <= 2^b everywhere (Python integers, so that |-2^31| is right)."""
     low, high = torch.aminmax(x)
     largest = max(-int(low), int(high), 1)
     return (largest - 1).bit_length()
 
 
 def _halves(x: Tensor) -> tuple[Tensor, Tensor]:
-    """x = high * 2^16 + low with 0 <= low < 2^16, both float64."""
+    """`high` and `low`, both float64: x = high * 2^16 + low with 0 <= low < 2^16."""
     return (x >> 16).to(torch.float64), (x & 0xFFFF).to(torch.float64)
 
 

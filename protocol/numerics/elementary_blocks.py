@@ -1,10 +1,10 @@
-"""Elementary functions on the CPU at speed: a list of `elementary`, recorded once, run block by block by numpy.
+"""Fast elementary functions on the CPU: numpy runs recorded lists of `elementary` in blocks.
 
-A recorded list is a row of numpy loops over buffers of one block, which are used again as soon as the value in them
-is dead: all stays in cache and nothing is allocated on the way. Selection works on bits, because a masked copy costs
-as much as eight additions. `elementary_torch` has the plain evaluation, for other devices. This one relies on a
-property of every list: a cast of NaN or of 2^31 and above, and the sign of a zero from `minimum` or `maximum`, never
-reach the result.
+A recorded list is a sequence of numpy loops over buffers of one block. A buffer is reused once its value is
+dead, so all buffers stay in cache. Selection works on bits, because a masked copy costs as much as eight
+additions. `elementary_torch` has the plain evaluation, for other devices. The code here relies on a property
+of every list: its result depends neither on casts of NaN or of 2^31 and above, nor on the sign of a zero from
+`minimum` or `maximum`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 1 << 15
-"""Elements of a buffer: 128 KiB. The three to six that a list needs fit a second-level cache."""
+"""Elements of a buffer: 128 KiB. A list needs three to six buffers, which fit in the L2 cache."""
 BLOCKS_PER_THREAD = 2
-"""Below this a second thread costs more than it saves."""
+"""Fewest blocks per thread: with fewer, another thread costs more than it saves."""
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value while recording: the loop that made it (-1: the argument) read as f32 or i32; or a constant."""
+    """A value while recording: a constant, or loop `source`'s result (-1: the argument) as f32 or i32."""
 
     source: int
     integer: bool = False
@@ -54,7 +54,7 @@ def _convert(x: Array, out: Array) -> None:
 
 
 def _truth(compare: np.ufunc) -> Callable[..., None]:
-    """The comparison as i32: all ones where it holds."""
+    """The comparison with an i32 result: all ones if it holds, else 0."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         compare(x, y, out=out)
@@ -80,7 +80,7 @@ def _spread(x: Value) -> Value:
 
 
 class Recording:
-    """`Operations` that write down loops."""
+    """`Operations` that record loops."""
 
     def __init__(self) -> None:
         self.loops: list[Loop] = []
@@ -139,7 +139,10 @@ class Recording:
         return self._f32(np.rint, x)
 
     def scale(self, x: Value, k: Value) -> Value:
-        """By 2^(k >> 1) and the rest. The first product is exact for |x| > 2^-50 or k >= 0, and |k| <= 250."""
+        """Multiply by 2^(k >> 1) and the rest; |k| <= 250.
+
+        The first product is exact for |x| > 2^-50 or k >= 0.
+        """
         half = self.shr_i32(k, self.i32(1))
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(self.sub_i32(k, half)))
 
@@ -202,9 +205,9 @@ class Plan:
     buffers: int
 
     def run(self, x: Array, y: Array) -> None:
-        """Write the function of x to y, both contiguous f32 of any same length; NaN comes out canonical.
+        """Write the function of x to y, both contiguous f32 of equal length; NaN is made canonical.
 
-        Whole blocks only: the last one reaches back into the one before.
+        All blocks have the same size; the last one overlaps the one before it.
         """
         size = min(x.size, BLOCK)
         argument, result, calls = self._bind(size)
@@ -230,7 +233,7 @@ class Plan:
 
 
 def plan(function: Callable[[Any, Any], Any]) -> Plan:
-    """Record a list and assign buffers: a loop may write over an operand that is not needed any more."""
+    """Record a list and assign buffers; a loop may overwrite an operand that is not needed again."""
     recording = Recording()
     last: int = function(recording, Value(-1)).source
     final_use = {value.source: n for n, loop in enumerate(recording.loops) for value in loop.variables}
@@ -254,7 +257,8 @@ _plan = lru_cache(maxsize=None)(plan)
 def evaluate(function: Callable[[Any, Any], Any], x: Array, y: Array, threads: int) -> None:
     """Write a list's function of x to y, both contiguous f32 of one axis, on up to `threads` threads.
 
-    The threads live for this call only, as a pool would not survive a fork, and have the caller's floating-point mode.
+    The threads end with the call, because a pool would not survive a fork. They use the caller's
+    floating-point mode.
     """
     recorded = _plan(function)
     share = max(-(-x.size // threads), BLOCK * BLOCKS_PER_THREAD)

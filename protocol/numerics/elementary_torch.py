@@ -1,6 +1,6 @@
 """Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
 
-On the CPU a compiled function or `elementary_blocks` does it instead, with the same bits.
+On the CPU a compiled function or `elementary_blocks` is used instead, with the same bits.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def rsqrt_f32(x: Tensor) -> Tensor:
 
 
 def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
-    """A list of one argument, as `elementary` has them, on an f32 tensor of any shape and device.
+    """Evaluate a list of one argument, such as those of `elementary`, on an f32 tensor of any shape.
 
-    `compiled` names its compiled form if it is not one of `elementary`'s own.
+    `compiled` is the compiled form of a list that is not in `elementary`.
     """
     which, fused = compiled or COMPILED.get(function), fused_for(x)
     if which is not None and fused is not None:

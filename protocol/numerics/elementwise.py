@@ -1,8 +1,11 @@
-"""Single-element operations by torch alone: arithmetic.md section 2. `operations` takes compiled ones where it can.
+"""Single-element operations in torch only: arithmetic.md section 2.
 
-Every function is total and leaves NaN canonical. Operands broadcast as in numpy and are stored as `DType.storage`
-says. Where u32 and i32 mean different things (order, right shift, casts) the function takes a `DType`; elsewhere the
-bits agree. Transcendental functions are not here: they are lists of these operations (`elementary`).
+`operations` uses compiled ones where possible.
+
+Every function is total and leaves NaN canonical. Operands broadcast as in numpy and are stored as
+`DType.storage` says. Where u32 and i32 mean different things (order, right shift, casts) the function takes a
+`DType`; elsewhere the bits agree. Transcendental functions are not here: they are lists of these operations
+(`elementary`).
 """
 
 from __future__ import annotations
@@ -16,9 +19,9 @@ from protocol.numerics.types import DType, NumericsError, canonical
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
 LARGEST_F32_BELOW_2_31 = 2147483520.0
-"""2^31 - 128; torch's own f32 to i32 cast of anything above it differs between CPU and CUDA."""
+"""2^31 - 128. Above it, torch's cast from f32 to i32 differs between CPU and CUDA."""
 SCALE_LIMIT = 400
-"""|k| beyond this cannot change x * 2^k: f32 spans 2^-149..2^128 and i64 adds 63 bits, 149 + 128 + 63 < 400."""
+"""A larger |k| gives the same x * 2^k: f32 spans 2^-149..2^128 and i64 adds 63 bits; 149 + 128 + 63 < 400."""
 
 
 def add(x: Tensor, y: Tensor) -> Tensor:
@@ -109,7 +112,7 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 MANY = 1 << 14
-"""Elements from which several branch-free passes are faster than `where`, which mispredicts every element (8x)."""
+"""From this many elements on, branch-free passes are faster than `where`, which mispredicts branches (8x)."""
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -150,7 +153,10 @@ def xor(x: Tensor, y: Tensor) -> Tensor:
 
 
 def mulhi(x: Tensor, y: Tensor) -> Tensor:
-    """High 32 bits of the 64-bit product of two u32. The i64 product wraps, its bits are those of the u64 product."""
+    """High 32 bits of the 64-bit product of two u32.
+
+    The wrapped i64 product has the bits of the u64 product.
+    """
     product = torch.mul(unsigned(x), unsigned(y))
     return _narrow(torch.bitwise_right_shift(product, 32))
 
@@ -182,9 +188,9 @@ def power_of_two(k: Tensor) -> Tensor:
 def cast(x: Tensor, source: DType, target: DType) -> Tensor:
     """Convert `x` from `source` to `target`.
 
-    f32 to i32 rounds to nearest even, saturates at -2^31 and 2^31 - 1, NaN gives 0. Integers to f32 round once.
-    Between integers the value is taken modulo 2^width of the target. Anything to bool is != 0 (NaN is true); bool
-    counts as 0 or 1. f32 to u8, u32 and i64 do not exist: raises `NumericsError`.
+    f32 to i32 rounds to nearest even and saturates at -2^31 and 2^31 - 1; NaN gives 0. Integers to f32 round
+    once. Between integers the value is taken modulo 2^width of the target. A cast to bool is `!= 0` (NaN is
+    true); bool counts as 0 or 1. Raises `NumericsError` for f32 to u8, u32 and i64, which do not exist.
     """
     if target is DType.BOOL:
         return x != 0
@@ -199,7 +205,7 @@ def cast(x: Tensor, source: DType, target: DType) -> Tensor:
 
 
 def round_i64(x: Tensor) -> Tensor:
-    """i64 to f32 with one rounding, on every device: jammed to 53 bits, float64 holds it exactly."""
+    """i64 to f32 with one rounding, on every device: float64 holds the jammed integer exactly."""
     return jam(x).to(torch.float64).to(torch.float32)
 
 

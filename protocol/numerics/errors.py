@@ -1,4 +1,7 @@
-"""Errors of the arithmetic that are caught where no torch is loaded. `protocol.errors` draws the tree of all errors."""
+"""Errors of the arithmetic that code without torch can catch.
+
+`protocol.errors` draws the tree of all errors.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows chosen by an index: `gather` and `scatter_sum`, arithmetic.md sections 4 and 5, encoding.md section 3.
 
-Both are total: an index outside the table reads zero bits or is dropped. Nothing here depends on the order of
-duplicates, because contributions are added as integers.
+Both are total: for an index outside the table, `gather` gives zero bits and `scatter_sum` drops the value.
+The order of duplicate indices has no effect, because contributions are added as integers.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from protocol.numerics.types import NumericsError
 
 
 def gather(table: Tensor, index: Tensor) -> Tensor:
-    """Rows `table[index]`: table [R, c...], i32 index [n...], result [n..., c...]; outside 0..R-1 all bits are zero."""
+    """Rows `table[index]` [n..., c...] of table [R, c...] at i32 index [n...]; zero bits outside 0..R-1."""
     _require_index(index)
     rows = table.shape[0]
     inside = (index >= 0) & (index < rows)
-    # `table[index]` would read an index of rank 0 back from its device.
+    # `table[index]` would copy an index of rank 0 back from its device.
     taken = table.index_select(0, torch.where(inside, index, 0).reshape(-1)).reshape(
         index.shape + table.shape[1:]
     )
@@ -33,16 +33,16 @@ def scatter_sum_i64(index: Tensor, value: Tensor, rows: int) -> Tensor:
     """
     _require_index(index)
     inside = (index >= 0) & (index < rows)
-    # Dropped contributions go to one extra row, cut off at the end: shapes do not depend on the data.
+    # Dropped contributions go to an extra row, removed at the end, so shapes do not depend on the data.
     target = torch.where(inside, index, rows).to(torch.int64)
     out = torch.zeros((rows + 1, *value.shape[1:]), dtype=torch.int64, device=value.device)
     return out.index_add_(0, target, value)[:rows]
 
 
 def scatter_sum(index: Tensor, value: Tensor, rows: int) -> Tensor:
-    """f32 [rows, c...]: sums of the f32 rows value[k] by index, each rounded once from the exact fixed-point sum.
+    """f32 [rows, c...]: exact fixed-point sums of the f32 rows value[k] by index, each rounded once.
 
-    One exponent per column c over all n values, those with dropped indices included, so a column that holds a NaN or
+    Each column c has one exponent over all n values, including dropped ones, so a column that holds a NaN or
     an infinity is NaN in every row. `index` is i32 [n], `value` f32 [n, c...].
     """
     e = exponent(value, axis=0)

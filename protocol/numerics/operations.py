@@ -1,7 +1,7 @@
 """Operations on two f32, compiled where possible: arithmetic.md section 2.
 
-Each has the bits of the function of the same name in `elementwise`, and calls it for few elements, other types, other
-broadcasts, and where nothing compiled may be used (`kernels.fused_dispatch`).
+Each has the bits of the function of the same name in `elementwise`. It calls that function for few elements,
+for other types and broadcasts, and if no compiled function may be used (`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
-    """The compiled operation's result on many f32, or None: too few, of other types, or broadcast in other ways."""
+    """The compiled operation's result, or None for few elements, other types than f32 or other broadcasts."""
     larger = y if x.numel() == 1 else x
     if larger.numel() < MANY or not x.dtype == y.dtype == torch.float32:
         return None
@@ -83,7 +83,7 @@ def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
 
 
 def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
-    """The compiled operations, if all lie contiguous in memory and are of the shape of `whole` or of one element."""
+    """The compiled operations, if all operands are contiguous, with the shape of `whole` or one element."""
     for x in (whole, *operands):
         alike = x.shape == whole.shape or (x.numel() == 1 and x.dim() <= whole.dim())
         if not (alike and x.is_contiguous()):

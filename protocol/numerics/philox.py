@@ -1,6 +1,6 @@
-"""Philox random words and masks, compiled where that may be used: arithmetic.md section 7, encoding.md opcode 0x0901.
+"""Philox random words and masks, compiled if possible: arithmetic.md section 7, encoding.md opcode 0x0901.
 
-Turning words into batches or masks of other kinds is the program's business.
+Programs turn the words into batches or other masks.
 """
 
 from __future__ import annotations

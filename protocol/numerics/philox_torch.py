@@ -1,7 +1,7 @@
-"""Philox4x32-10 counter-based random words by torch alone: arithmetic.md section 7, encoding.md opcode 0x0901.
+"""Philox4x32-10 counter-based random words in torch only: arithmetic.md section 7, encoding.md opcode 0x0901.
 
-Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The generator has no state: a word
-depends on key, step, stream and its own index alone.
+Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). The generator has no
+state: a word depends only on the key, the step, the stream and its index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Order-free reductions by torch alone: arithmetic.md section 5. `sums` takes a compiled sum where it can.
+"""Order-free reductions in torch only: arithmetic.md section 5. `sums` uses a compiled sum where possible.
 
-Sums go through 30-bit fixed point and an i64 accumulator, so any order and any split gives the same bits. Results keep
-the reduced axis with size 1. Contractions are in `contract`, index-driven sums in `indexing`.
+Sums go through 30-bit fixed point and an i64 accumulator, so any order and any split gives the same bits.
+Results keep the reduced axis with size 1. Contractions are in `contract`, index-driven sums in `indexing`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.numerics.types import canonical
 
 SUM_BITS = 30
 FLOAT64_TERMS = 1 << (53 - SUM_BITS)
-"""Terms of |m| <= 2^30 that a float64 accumulator holds exactly in any order."""
+"""Number of terms |m| <= 2^30 that a float64 accumulator adds exactly in any order."""
 
 
 def sum_f32(x: Tensor, axis: int = -1) -> Tensor:
@@ -44,7 +44,7 @@ def argmax(x: Tensor, axis: int = -1) -> Tensor:
     Implemented explicitly because torch does not define the choice among equal elements.
     """
     nan = x != x
-    largest = torch.amax(x, dim=axis, keepdim=True)  # NaN as soon as one element is
+    largest = torch.amax(x, dim=axis, keepdim=True)  # NaN if any element is
     hit = torch.where(largest != largest, nan, x == largest)
     shape = [1] * x.dim()
     shape[axis] = x.shape[axis]

@@ -15,14 +15,15 @@ from protocol.numerics.types import NumericsError, canonical
 SENTINEL = 32767
 """Exponent of a row that holds a NaN or an infinity."""
 MIN_EXPONENT = -95
-"""Clamp of every exponent: 2^(30 + 95) is still a normal f32, so every scale is one."""
+"""Least exponent: 2^(30 + 95) is still a normal f32, so every scale is a normal f32."""
 I64_MAX = 2**63 - 1
 
 
 def exponent(x: Tensor, axis: int = -1) -> Tensor:
-    """i32 `e` with max|x| < 2^e along `axis` (kept with size 1): at least -95, 32767 if the row has NaN or infinity.
+    """i32 `e` with max|x| < 2^e along `axis` (kept with size 1): at least -95; 32767 for NaN or infinity.
 
-    The least and the greatest element are NaN if any is; magnitudes of f32 order as their bit patterns do.
+    The smallest and the largest element are NaN if any element is. Magnitudes of f32 order like their bit
+    patterns.
     """
     _require_f32(x)
     low, high = torch.amin(x, dim=axis, keepdim=True), torch.amax(x, dim=axis, keepdim=True)
@@ -49,8 +50,9 @@ def to_fixed(x: Tensor, e: Tensor, p: int = 30) -> Tensor:
 def round_scaled(acc: Tensor, exponents: Tensor | tuple[Tensor, Tensor], p: int) -> Tensor:
     """f32 round(acc * 2^(sum of exponents - p)): one rounding from the exact i64 `acc`.
 
-    `exponents` is one or two i32 tensors that broadcast with `acc`; their sum does not wrap. NaN where one is 32767,
-    +0 for acc = 0, a zero of acc's sign on underflow, an infinity on overflow.
+    `exponents` is one or two i32 tensors that broadcast with `acc`; their sum does not wrap. The result is
+    NaN where an exponent is 32767, +0 for acc = 0, a zero of acc's sign on underflow, and an infinity on
+    overflow.
     """
     parts = exponents if isinstance(exponents, tuple) else (exponents,)
     total = torch.full((), -p, dtype=torch.int64, device=acc.device)
@@ -63,9 +65,9 @@ def round_scaled(acc: Tensor, exponents: Tensor | tuple[Tensor, Tensor], p: int)
 
 
 def whole_in_row(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """rint(x * 2^(p-e)) as integral f32, for `e` that `exponent` gave a group holding `x`: one multiply, one rint.
+    """rint(x * 2^(p-e)) as integral f32, by one product; `e` must be the `exponent` of a group with `x`.
 
-    Unspecified in rows under the sentinel; the caller multiplies by `row_scale`, which is NaN there.
+    Unspecified where `e` is the sentinel; the caller multiplies by `row_scale`, which is NaN there.
     """
     k = torch.where(e == SENTINEL, 0, p - e)
     factor = torch.bitwise_left_shift(k + 127, 23).view(torch.float32)
@@ -73,12 +75,12 @@ def whole_in_row(x: Tensor, e: Tensor, p: int) -> Tensor:
 
 
 def row_scale(e: Tensor, p: int) -> Tensor:
-    """2^(e-p) as float64, NaN under the sentinel."""
+    """2^(e-p) as float64, NaN where `e` is the sentinel."""
     return torch.where(e == SENTINEL, torch.nan, power_of_two(e.to(torch.int64) - p))
 
 
 def round_exact(acc: Tensor, *scales: Tensor) -> Tensor:
-    """f32 of an integral float64 `acc` (|acc| <= 2^53) times `row_scale`s. Adding +0.0 makes an integer 0 positive."""
+    """f32 of an integral float64 `acc` (|acc| <= 2^53) times its `row_scale`s; a zero `acc` counts as +0."""
     value = acc + 0.0
     for factor in scales:
         value = value * factor
@@ -86,7 +88,7 @@ def round_exact(acc: Tensor, *scales: Tensor) -> Tensor:
 
 
 def _whole(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """rint(x * 2^(p-e)) as float64, 0 under the sentinel and for NaN. Any x, any e: float64 holds the product."""
+    """rint(x * 2^(p-e)) as float64 for any x and e; 0 where `e` is the sentinel and for NaN."""
     _require_f32(x)
     _require_bits(p)
     scaled = torch.round(x.to(torch.float64) * power_of_two(p - e.to(torch.int64)))

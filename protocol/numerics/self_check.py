@@ -1,8 +1,9 @@
-"""Run-time self-test of the machine the process runs on: arithmetic.md section 8, "Self-tests".
+"""Run-time self-test of the machine: arithmetic.md section 8, "Self-tests".
 
-Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
-what the other modules assume of torch: subnormals kept in every thread, IEEE division, square root and narrowing; and
-it self-tests the product kernels, of which one must be exact.
+Every party calls `self_check(device)` once per process, before it computes anything that others will check.
+It tests what the other modules assume of torch: subnormals are kept in every thread, and division, square
+root and narrowing follow IEEE 754. It also self-tests the product kernels, of which at least one must be
+exact.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ELEMENTARY = {
     "cos": 0xBF4D17C0,
     "rsqrt": 0x3F21E89B,
 }
-"""Each elementary function at 2.5."""
+"""The bits of each elementary function's value at 2.5."""
 
 
 def self_check(device: torch.device | str = "cpu") -> None:
@@ -57,19 +58,19 @@ def self_check(device: torch.device | str = "cpu") -> None:
 
 
 MODE = (
-    (0x00000001, 0x3F800000, 0x00000001),  # the least subnormal times one, of both signs
+    (0x00000001, 0x3F800000, 0x00000001),  # the smallest subnormal times one, with both signs
     (0x80000001, 0x3F800000, 0x80000001),
-    (0x3F800001, 0x3F800001, 0x3F800002),  # a square just above a number, another just above a middle
+    (0x3F800001, 0x3F800001, 0x3F800002),  # squares just above an f32 and just above a midpoint between two
     (0x3F800801, 0x3F800801, 0x3F801003),
 )
-"""Factors and products that tell flushing and every other rounding from the arithmetic's."""
+"""Two factors and their product, wrong if subnormals are flushed or another rounding mode is set."""
 
 
 def require_mode() -> None:
-    """Raise `SelfCheckError` if a thread of torch on the CPU flushes subnormals or does not round to nearest even.
+    """Raise `SelfCheckError` if a CPU thread of torch flushes subnormals or does not round to nearest even.
 
-    Any library may change that at any time, for its loading thread and for all threads started by it later. So it is
-    checked before every step, which takes less than 0.1 ms.
+    Any library may change this mode when it is loaded, for the loading thread and all threads that it starts
+    later. So the mode is checked before every step, which takes less than 0.1 ms.
     """
     x, y, product = _mode(GRAIN * torch.get_num_threads() // len(MODE))
     if not torch.equal((x * y).view(torch.int32), product):

@@ -1,4 +1,4 @@
-"""Shapes of results, remembered: torch takes tens of microseconds for one, and small steps ask for hundreds."""
+"""Cached result shapes: torch takes tens of microseconds for each, and a small step needs hundreds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import torch
 
 @lru_cache(maxsize=4096)
 def broadcast(*shapes: torch.Size) -> torch.Size:
-    """The shape that several broadcast to. Raises RuntimeError where there is none."""
+    """The shape that several shapes broadcast to. Raises RuntimeError if they do not broadcast."""
     found: torch.Size = torch.broadcast_shapes(*shapes)
     return found

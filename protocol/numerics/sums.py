@@ -1,4 +1,4 @@
-"""Exact sums, compiled where that may be used: arithmetic.md section 5. The other reductions are in `reductions`."""
+"""Exact sums, compiled where possible: arithmetic.md section 5. The other reductions are in `reductions`."""
 
 from __future__ import annotations
 

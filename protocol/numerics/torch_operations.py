@@ -1,4 +1,4 @@
-"""`elementary.Operations` on torch tensors of any shape and device: what evaluates a list operation by operation."""
+"""`elementary.Operations` on torch tensors of any shape and device."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from protocol.numerics.types import DType
 
 
 class TorchOperations:
-    """`Operations` on torch tensors. NaN is made canonical at the end, not after each step: lists use only the sign
-    of a NaN, and only to set it on another NaN.
+    """`Operations` on torch tensors.
+
+    Callers make NaN canonical at the end, not after each operation: of a NaN,
+    a list uses only the sign, and only as the sign of another NaN.
     """
 
     def __init__(self, device: torch.device) -> None:

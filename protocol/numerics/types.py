@@ -1,8 +1,8 @@
 """The six value types and their canonical bytes: arithmetic.md section 1.
 
-A value is a torch tensor of the type's storage dtype. `u32` is held in `torch.int32` with the same bits, because
-torch's own uint32 lacks most operations; code that holds a u32 therefore carries its `DType` beside the tensor. This
-module moves values to and from bytes. It computes nothing else.
+A value is a torch tensor of the type's storage dtype. `u32` is held in `torch.int32` with the same bits,
+because torch's own uint32 lacks most operations; code that holds a u32 therefore carries its `DType` along
+with the tensor. This module only converts values to and from bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from protocol.errors import InternalError
 
 
 class NumericsError(InternalError, ValueError):
-    """A value does not have the type, shape or bytes that an operation needs. Says expected, got and what to do."""
+    """A value lacks the type, shape or bytes that an operation needs.
+
+    The message says what was expected, what was given and what to do.
+    """
 
 
 class DType(enum.IntEnum):
@@ -46,7 +49,7 @@ class DType(enum.IntEnum):
 
     @property
     def width(self) -> int:
-        """Bits of one element; shifts are modulo this."""
+        """Bits of one element; shift counts are taken modulo the width."""
         return 8 * _ITEMSIZE[self]
 
 
@@ -72,8 +75,8 @@ _LITTLE_ENDIAN: dict[DType, np.dtype[Any]] = {
 def canonical(x: Tensor) -> Tensor:
     """Replace every NaN of an f32 tensor by 0x7fc00000; other types pass unchanged. Never writes to `x`.
 
-    The result may be `x` itself. In the usual case without NaN, a CPU reads each element once: the least element is
-    NaN if any is (5 us for 2^16 elements, 100 us for the code below).
+    The result may be `x` itself. Without a NaN, a CPU only reads each element once, because the minimum is
+    NaN if any element is (5 us for 2^16 elements; replacing takes 100 us).
     """
     if x.dtype != torch.float32:
         return x
@@ -105,30 +108,31 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
 
 
 def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
-    """`to_bytes` without a copy where a CPU tensor lies in memory as it is committed; good until `x` is written to.
+    """`to_bytes` without a copy if a CPU tensor has the committed layout; valid until `x` is written to.
 
-    Takes one core and none of torch's threads, so that it may go on beside a step.
+    Uses one core and none of torch's threads, so it can run at the same time as a step.
     """
     require_storage(x, dtype)
     return canonical_rows(x.contiguous().reshape(1, -1), dtype).reshape(-1).data
 
 
 def canonical_rows(x: Tensor, dtype: DType) -> NDArray[np.uint8]:
-    """Canonical bytes of the rows of `x` [rows, row], without a copy where `canonical_buffer` makes none.
+    """Canonical bytes of the rows of `x` [rows, row], without a copy in the same cases as `canonical_buffer`.
 
-    The elements of a row must be side by side; rows may lie apart.
+    The elements of a row must be contiguous; there may be gaps between rows.
     """
     require_storage(x, dtype)
     array = x.detach().cpu().numpy()
-    if dtype is DType.F32 and np.isnan(array.min()):  # numpy's least element is NaN if any is
+    if dtype is DType.F32 and np.isnan(array.min()):  # numpy's minimum is NaN if any element is
         array = np.where(np.isnan(array), np.float32(np.nan), array)
     return array.astype(_LITTLE_ENDIAN[dtype], copy=False).view(np.uint8)
 
 
 def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:
-    """Load canonical or hostile bytes: every NaN becomes 0x7fc00000, a bool is byte != 0.
+    """Load trusted or untrusted bytes: every NaN becomes 0x7fc00000, a bool is byte != 0.
 
-    Returns a fresh, writable CPU tensor of `shape`. Raises `NumericsError` if the length is not the shape's.
+    Returns a new, writable CPU tensor of `shape`. Raises `NumericsError` if the length does not fit the
+    shape.
     """
     count = math.prod(shape)
     raw = np.frombuffer(data, dtype=np.uint8)
@@ -139,6 +143,6 @@ def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequen
         )
     array = raw.view(_LITTLE_ENDIAN[dtype]).reshape(tuple(shape))
     if dtype is DType.BOOL:
-        return torch.from_numpy(np.asarray(array != 0))  # of rank 0 numpy makes a scalar
+        return torch.from_numpy(np.asarray(array != 0))  # for rank 0, numpy returns a scalar
     native = array.astype(array.dtype.newbyteorder("="), copy=True)
     return canonical(torch.from_numpy(native))

@@ -1,6 +1,7 @@
 """Programs as data: instructions, their bytes, checking, running, tracing (encoding.md sections 3 to 5).
 
-Not here: a torch module made into a program (`capture`), functions over primitives (`library`), games (`dispute`).
+See `capture` for turning torch modules into programs, `library` for functions of primitives, `dispute` for
+games.
 """
 
 from protocol.program.builder import Builder, Value

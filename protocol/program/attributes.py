@@ -1,6 +1,7 @@
-"""Attribute bytes of instructions: one encoder and one strict decoder per form (encoding.md section 3, table).
+"""Attribute bytes of instructions: one encoder and one strict decoder per form (encoding.md section 3,
+table).
 
-A decoder raises `EncodingError` for any other length. Ranges that depend on operand types are checked by `primitives`.
+A decoder raises `EncodingError` for a wrong length. `primitives` checks ranges that depend on operand types.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ PROGRAM_ID_BYTES = 32
 
 
 def decode_nothing(attributes: bytes) -> None:
-    """Most primitives have no attributes."""
+    """For primitives without attributes: raises `EncodingError` if there are bytes."""
     Reader(attributes).end()
 
 
 def encode_index(k: int) -> bytes:
-    """`input`, `output`: number of the frame's input or output. `philox`: the stream. `scatter_sum`: R."""
+    """`input`, `output`: the number of the frame's input or output.
+
+    `philox`: the stream. `scatter_sum`: R.
+    """
     return codec.u32(k)
 
 
@@ -74,7 +78,7 @@ def decode_strided(attributes: bytes, rank: int) -> tuple[int, tuple[int, ...]]:
 
 
 def encode_pad(low: Sequence[int], literal: bytes) -> bytes:
-    """`pad`: elements before the operand on every axis, and the element that fills."""
+    """`pad`: elements before the operand on every axis, and the fill element."""
     return b"".join(map(codec.u32, low)) + literal
 
 

@@ -1,12 +1,12 @@
-"""`Builder`: programs written as calls of typed methods, one per primitive (encoding.md section 3), and views.
+"""`Builder` writes programs: it has a typed method for each primitive (encoding.md section 3), and for views.
 
     b = Builder("affine")
     x = b.input(TensorType(DType.F32, (8, 4)))
     b.output(b.add(x, b.f32(0x3F800000)))
     program = b.build()
 
-It is also the namespace of operations that `protocol.numerics.elementary` writes its functions against. Functions made
-of several primitives are in `library`, not here.
+It is also an `Operations` namespace for the functions of `protocol.numerics.elementary`. Functions made of
+several primitives are in `library`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Builder", "Value", "aligned_length"]
 
 
 def aligned_length(length: int, itemsize: int) -> int:
-    """The least row length, in elements, not below `length` whose bytes divide 1,024 or are a multiple of it."""
+    """The smallest row length >= `length`, in elements, whose bytes divide 1,024 or are a multiple of it."""
     whole = CHUNK_BYTES // itemsize
     if length >= whole:
         return -(-length // whole) * whole
@@ -37,14 +37,14 @@ class Builder(Recorder):
     # movement
 
     def strided(self, x: Value, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Value:
-        """Element [i…] is x at flat index offset + Σ i stride, always inside x."""
+        """A view: element [i…] is x at flat index offset + Σ i stride, which must be inside x."""
         if len(shape) != len(strides):
             raise RuleError(f"{len(shape)} strides", str(len(strides)), operation="strided")
         declared = TensorType(x.dtype, tuple(shape))
         return self._primitive(Op.STRIDED, (x,), attrs.encode_strided(offset, strides), declared)
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        """The same elements in C order under another shape; no instruction when the shape is the same."""
+        """The same elements in C order with another shape; no instruction if the shape is the same."""
         target = TensorType(x.dtype, tuple(shape))
         if target.elements != x.type.elements:
             raise RuleError(f"a shape of {x.type.elements} elements", str(target), operation="reshape")
@@ -66,7 +66,7 @@ class Builder(Recorder):
         return self.permute(x, axes)
 
     def expand(self, x: Value, shape: Sequence[int]) -> Value:
-        """Repeat x along missing and size-1 axes, aligned at the right; no instruction when the shape is the same."""
+        """Repeat x along missing and size-1 axes, aligned at the right; no instruction for an equal shape."""
         if tuple(shape) == x.shape:
             return x
         missing = len(shape) - x.type.rank
@@ -99,26 +99,26 @@ class Builder(Recorder):
         return self.strided(x, x.shape, strides, offset)
 
     def concat(self, pieces: Sequence[Value], axis: int) -> Value:
-        """Pieces side by side along an axis; a negative one counts from the end."""
+        """Concatenate along an axis; a negative axis counts from the end."""
         rank = pieces[0].type.rank if pieces else 0
         return self._primitive(Op.CONCAT, pieces, attrs.encode_byte(axis % rank if rank else 0))
 
     def pad(self, x: Value, shape: Sequence[int], low: Sequence[int], fill: Literal) -> Value:
-        """x inside a tensor of `shape`, `low` elements after its start on every axis; `fill` elsewhere."""
+        """Place x in a tensor of `shape`, at offset `low` on every axis, with `fill` elsewhere."""
         declared = TensorType(x.dtype, tuple(shape))
         return self._primitive(Op.PAD, (x,), attrs.encode_pad(low, literal(x.dtype, fill)), declared)
 
     def pad_rows(self, x: Value, fill: Literal) -> Value:
-        """Lengthen the last axis with `fill` to the next row length that a reduction takes, if need be."""
+        """Pad the last axis with `fill` to the next row length that a reduction accepts, if necessary."""
         length = aligned_length(x.shape[-1], x.dtype.itemsize)
         shape = (*x.shape[:-1], length)
         return x if shape == x.shape else self.pad(x, shape, [0] * x.type.rank, fill)
 
     def gather(self, x: Value, index: Value) -> Value:
-        """x [R, c…] at i32 index [n…]: [n…, c…]; outside 0 … R-1 zero bits."""
+        """Rows of x [R, c…] at i32 index [n…]: [n…, c…]; zero bits for indices outside 0 … R-1."""
         return self._primitive(Op.GATHER, (x, index))
 
-    # single elements; operands broadcast
+    # single-element operations; operands broadcast
 
     def add(self, x: Value, y: Value) -> Value:
         """x + y on f32, i32, u32 or i64."""
@@ -209,7 +209,7 @@ class Builder(Recorder):
         return self._primitive(Op.MULHI, (x, y))
 
     def cast(self, x: Value, dtype: DType) -> Value:
-        """Convert to another type (encoding.md, "Casts"); no instruction when x has it already."""
+        """Convert to another type (encoding.md, "Casts"); no instruction if x has it already."""
         if x.dtype is dtype:
             return x
         return self._primitive(Op.CAST, (x,), b"", TensorType(dtype, x.shape))
@@ -238,7 +238,7 @@ class Builder(Recorder):
         """2^k as f32 for i32 k."""
         return self.scale(self.f32(0x3F800000), k)
 
-    # names that `numerics.elementary` uses where a namespace of bare bits must know the type
+    # names that `numerics.elementary` uses, because other namespaces must know the type of the bits
     add_i32 = add
     sub_i32 = sub
     and_i32 = and_
@@ -273,21 +273,21 @@ class Builder(Recorder):
         return self._primitive(Op.DOT, (x, y))
 
     def sum(self, x: Value) -> Value:
-        """i64 [… K] to [… 1], wrapping."""
+        """i64 [… K] to [… 1]: the wrapping sum."""
         return self._primitive(Op.SUM, (x,))
 
     def max(self, x: Value) -> Value:
-        """f32 [… K] to [… 1], NaN if any is, + (+0.0)."""
+        """f32 [… K] to [… 1]: the maximum, NaN if any element is, + (+0.0)."""
         return self._primitive(Op.MAX, (x,))
 
     def argmax(self, x: Value) -> Value:
-        """f32 [… K] to i32 [… 1]: first NaN, else lowest index of the maximum."""
+        """f32 [… K] to i32 [… 1]: the index of the first NaN, else the lowest index of the maximum."""
         return self._primitive(Op.ARGMAX, (x,))
 
     def scatter_sum(self, index: Value, x: Value, rows: int) -> Value:
-        """i64 [… R] of i32 index [N] and i64 x [… N]: element r is the wrapping sum of x[k] where index[k] = r.
+        """i64 [… R] from i32 index [N] and i64 x [… N]: wrapping sums of the x[k] with index[k] = r.
 
-        R is `rows`. Indices outside 0 … R-1 are dropped: pad rows with an index of -1.
+        R is `rows`. Elements with an index outside 0 … R-1 are dropped, so pad with an index of -1.
         """
         return self._primitive(Op.SCATTER_SUM, (index, x), attrs.encode_index(rows))
 

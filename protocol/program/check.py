@@ -1,6 +1,6 @@
-"""`check`: everything that encoding.md demands of a program, before anybody bids, posts, runs or replays it.
+"""`check` tests everything that encoding.md requires of a program before it is posted or run.
 
-Normative (dispute.md section 4). Checks the callees too. It reads the program alone; no tensor is made.
+This check is normative (dispute.md section 4). It includes the callees, and it creates no tensors.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ MAX_SIGNATURE = 65_535
 
 
 def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
-    """Raise `CheckError`, naming the program, the instruction, what was expected and what is there."""
+    """Raise `CheckError` if the program is invalid; the message names the program and the instruction."""
     checker = _Checker(max_depth)
     checker.count(program)
     checker.visit(program, 0)
 
 
 class _Checker:
-    """One walk over a program and its callees; every program is checked once, its counts before the rest."""
+    """One traversal of a program and its callees.
+
+    Each program is checked once, its counts before everything else.
+    """
 
     def __init__(self, max_depth: int) -> None:
         self._max_depth = max_depth
@@ -42,13 +45,13 @@ class _Checker:
         self._below: dict[bytes, int] = {}
 
     def count(self, program: Program) -> None:
-        """Check what a program needs for an id, once per object."""
+        """Check the counts that a program needs to have an id, once per object."""
         if id(program) not in self._counted:
             _check_counts(program)
-            self._counted[id(program)] = program  # held, so that no other object takes this identity
+            self._counted[id(program)] = program  # kept alive, so that no other object gets the same id()
 
     def visit(self, program: Program, depth: int) -> int:
-        """Check a program that runs `depth` calls below the top frame; returns how deep its own calls go."""
+        """Check a program that runs `depth` calls below the top frame. Returns the depth of its own calls."""
         self._require_depth(program, depth)
         if program.id not in self._below:
             below = [self._callee(program, number, depth) for number in program.calls()]
@@ -60,7 +63,7 @@ class _Checker:
     def _callee(self, program: Program, number: int, depth: int) -> int:
         callee = _at(program, number, lambda: program.callee(number))
         self.count(callee)
-        # Ids are hashes of the callers' bytes: with equal ids a cycle of calls would be a cycle of SHA-256.
+        # A cycle of calls is impossible: a caller's id is a hash of its callees' ids.
         stated = program.instructions[number].attributes
         if callee.id != stated:
             raise _refuse(program, number, f"the body of {stated.hex()}", callee.id.hex())
@@ -110,7 +113,7 @@ def _check_instructions(program: Program) -> None:
 
 
 def _results(program: Program, number: int, outputs: set[int]) -> tuple[TensorType, ...]:
-    """The result types that an instruction must have; notes which output it sets."""
+    """The result types that an instruction must have. Adds the output that it sets to `outputs`."""
     instruction = program.instructions[number]
     operands = instruction.operand_types
     match instruction.op:
@@ -150,7 +153,7 @@ def _count(operands: tuple[TensorType, ...], count: int) -> None:
 
 
 def _at(program: Program, number: int, action: Callable[[], T]) -> T:
-    """Run `action`; its error becomes one that names the instruction."""
+    """Run `action`, and convert its error to one that names the instruction."""
     try:
         return action()
     except CheckError:

@@ -1,6 +1,6 @@
 """Reading and writing structure integers: big-endian, strict (encoding.md, head of the page).
 
-Only bytes and integers. What they mean is said in `types`, `instruction` and `program`.
+`types`, `instruction` and `program` define the meaning of the integers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _unsigned(value: int, size: int) -> bytes:
 
 
 class Reader:
-    """Takes numbers off the front of a byte string; raises `EncodingError` when it is too short or too long."""
+    """Reads numbers from the front of a byte string; raises `EncodingError` for a wrong length."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -73,7 +73,7 @@ class Reader:
         return int.from_bytes(self.take(8), "big", signed=True)
 
     def end(self) -> None:
-        """Raise `EncodingError` unless everything was taken."""
+        """Raise `EncodingError` unless all bytes were taken."""
         left = len(self._data) - self._at
         if left:
             raise EncodingError("no further bytes", f"{left} trailing bytes")

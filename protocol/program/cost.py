@@ -1,8 +1,8 @@
-"""A program's cost, from the program alone: it prices a task, sizes a stake and decides whether a device fits.
+"""A program's cost, which determines prices, stakes, clocks and whether a device has enough memory.
 
-An operation is what a core does in about half a nanosecond: one addition of an integer product. Other operations are
-weighted by their time in eager execution, primitive by primitive, each within a factor of four (measured on one core;
-`WEIGHTS`). Clocks and bids depend on it, so a program must not take long and count little.
+The cost follows from the program alone. Its unit, an operation, is one multiply-add of integers: about half a
+nanosecond on a core. Other operations are weighted by their time in eager execution (`WEIGHTS`, measured on
+one core, each within a factor of four). No program may take much longer than its cost says.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from protocol.program.primitives import PRIMITIVES
 from protocol.program.program import Program
 
 DISPATCH = 1 << 14
-"""Operations of an instruction that does nothing, 8 us: its call, its results' release. Calls and outputs count too;
-otherwise a tower of empty programs would run for ever at no cost.
+"""Operations for the overhead of any instruction: 8 us.
+
+Calls and outputs count too; otherwise nested empty programs would run for ever at no cost.
 """
 
 HASHED = 7
-"""Operations of hashing a byte: 2 x 10^9 a second against the 300 MB a second of dispute.md section 6."""
+"""Operations to hash a byte: 2 x 10^9 operations per second over 300 MB per second (dispute.md section 6)."""
 
 WEIGHTS: Mapping[Op, int] = {
     **dict.fromkeys((Op.STRIDED, Op.CONCAT, Op.PAD, Op.SELECT, Op.LT, Op.LE, Op.DIV), 4),
@@ -34,22 +35,27 @@ WEIGHTS: Mapping[Op, int] = {
     Op.CAST: 32,
     Op.ROUND_SCALED: 48,
 }
-"""Operations for each that the primitive counts; 1 by default."""
+"""The factor for the count of `Primitive.operations`; 1 by default."""
 
 ROW = 16
-"""Operations of each result of a reduction, whose row may be a single element; and of bringing in each operand of a
-`dot`, which may be used once."""
+"""Additional operations for each result of a reduction, whose rows may have a single element, and for each
+operand element of a `dot`, which may be used only once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`operations`: of one run, callees included; at least those of hashing one path of frames of a trace, so that
-    three times as long is enough for a segment and the trace of a step (`task.clock`).
+    """The cost of one run of a program, callees included.
 
-    `peak_bytes`: most canonical bytes alive at once in fast execution without fused kernels, inputs included.
-    Primitives and kernels need up to five times that with what they make on the way
-    (`protocol.tasks.bundles.limits`). `traced_bytes`: bytes of all values of the frame and of all frames below it,
-    what a full trace hashes.
+    `operations` is at least the cost of hashing one path of frames of a trace, so that three times the time
+    is enough for a segment and the trace of a step (`task.clock`).
+
+    `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
+    inputs. With temporaries, primitives and kernels need up to five times as much
+    (`protocol.tasks.bundles.limits`).
+
+    `traced_bytes` are the bytes of all values of the frame and of all frames below it, which a full trace
+    hashes.
     """
 
     operations: int
@@ -59,7 +65,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """As `Cost`, and the bytes of the values along the most expensive path of frames."""
+    """The cost of a frame, as in `Cost`, and the bytes of values along its most expensive path of frames."""
 
     operations: int
     peak_bytes: int
@@ -75,7 +81,7 @@ def cost(program: Program) -> Cost:
 
 
 def _frame(program: Program, known: dict[bytes, _Frame]) -> _Frame:
-    """`known` holds every program once: thousands that call each other are visited once each."""
+    """The cost of a frame. `known` caches results by program id, so that each program is measured once."""
     if program.id not in known:
         known[program.id] = _measured(program, known)
     return known[program.id]
@@ -90,7 +96,7 @@ def _measured(program: Program, known: dict[bytes, _Frame]) -> _Frame:
         instruction = program.instructions[number]
         made = sum(type_.nbytes for type_ in instruction.results)
         own += made
-        # An `input` is held by the caller already; `given` counts it once.
+        # The caller holds inputs; `given` counts them once.
         owned = 0 if instruction.op is Op.INPUT else made
         inside = 0
         operations += DISPATCH
@@ -121,13 +127,13 @@ def _weighed(instruction: Instruction) -> int:
 
 
 PANEL_BYTES = 6
-"""Of an element that a product's kernel packs: at most three planes of 16 bits."""
+"""Bytes per element that a product kernel packs: at most three planes of 16 bits."""
 PANEL_ROWS = 32
-"""Rows are packed this many at a time: a single row takes the room of all."""
+"""Rows of a packed panel; a single row takes as much memory as a full panel."""
 
 
 def _packed(instruction: Instruction) -> int:
-    """Bytes that `dot` takes for padding rows, of one product of a batch."""
+    """Bytes that a `dot` uses to pad rows, for one product of its batch."""
     if instruction.op is not Op.DOT:
         return 0
     x, y = instruction.operand_types

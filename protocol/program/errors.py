@@ -6,9 +6,9 @@ from protocol.errors import AssayError
 
 
 class ProgramError(AssayError, ValueError):
-    """A program, or something given to one, is not as it must be.
+    """A program, or a value passed to it, is invalid.
 
-    `instruction` is the number of the instruction at fault, where there is one; `operation` its name.
+    `instruction` is the number of the instruction at fault, if there is one; `operation` is its name.
     """
 
     expected: str
@@ -31,16 +31,16 @@ class ProgramError(AssayError, ValueError):
 
 
 class EncodingError(ProgramError):
-    """Bytes that do not decode: too short, too long, an unknown code, a number out of range."""
+    """Bytes that do not decode: too short, too long, an unknown code or a number out of range."""
 
 
 class RuleError(ProgramError):
-    """Operands, results or attributes that break the rule of their primitive (encoding.md section 3)."""
+    """Operands, results or attributes that violate the rules of their primitive (encoding.md section 3)."""
 
 
 class CheckError(ProgramError):
-    """A program that breaks encoding.md; refused before anything runs or is staked."""
+    """A program that violates encoding.md; it is refused before anything is run or staked."""
 
 
 class ValueMismatch(ProgramError):
-    """Tensors whose number, types or shapes are not those of the program they were given to."""
+    """Tensors whose number, types or shapes do not match the program."""

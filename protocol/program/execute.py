@@ -1,7 +1,7 @@
-"""Running a program on torch tensors: primitives one by one, calls by a fused kernel or by their body.
+"""Runs programs on torch tensors: primitives one by one, calls by a fused kernel or by the callee's body.
 
-A kernel is chosen by the callee's program id, never by a name (dispute.md section 4). Values are freed at their
-last use; `trace` keeps and hashes them instead, with the same evaluator.
+A kernel is chosen by the callee's program id, never by a name (dispute.md section 4). Values are freed after
+their last use; `trace` uses the same evaluator, but keeps and hashes them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ from protocol.program.program import Program
 from protocol.program.types import TensorType
 
 Path = tuple[int, ...]
-"""Numbers of the `call` instructions from the top frame down; () is the top frame."""
+"""The `call` instructions that lead to a frame, by number, from the top frame down; () is the top frame."""
 
 Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
-"""From the operands of a call to its results, with the bits of the callee's body. Never writes to its operands."""
+"""Maps the operands of a call to its results, with the bits of the callee's body.
+
+Never writes to the operands.
+"""
 
 
 @dataclass(frozen=True)
 class Fusion:
     """Instructions of a frame that fast execution may run as one, with the same bits.
 
-    It runs in place of instruction `at`, before which all its operands are there; `numbers` do not run, and nothing
-    else reads what they give, but for `results`. `ready` says whether it can run here and now.
+    `run` replaces the instructions `numbers`. It runs in place of instruction `at`, when all `operands` are
+    available. Of the values of `numbers`, other instructions read only `results`. `ready` says whether it can
+    run now.
     """
 
     numbers: frozenset[int]
@@ -47,7 +51,7 @@ class Fusion:
 
 
 Fuse = Callable[[Program, Mapping[bytes, Kernel]], Sequence[Fusion]]
-"""Finds what can be run as one in a program's own frame, given the kernels by program id."""
+"""Finds the fusions in a program's own frame, given the kernels by program id."""
 
 Plan = Sequence[tuple[int | Fusion, tuple[int, ...]]]
 
@@ -55,8 +59,10 @@ NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
 
 VIEW = 4
-"""Multiple of its own bytes that a value may keep in memory. A third of a product of queries, keys and values stays a
-view; one element of a large tensor is copied, because otherwise small pieces could hold any number of large tensors.
+"""How many times its own size the storage of a value may be; a view of larger storage is copied.
+
+For example, the queries stay a view of a product of queries, keys and values. A single element of a large
+tensor is copied, because otherwise it would keep that tensor in memory.
 """
 
 
@@ -70,7 +76,7 @@ class Site:
 
     @property
     def instruction(self) -> Instruction:
-        """The instruction there."""
+        """The instruction at this site."""
         return self.program.instructions[self.number]
 
 
@@ -78,13 +84,17 @@ class Evaluator(Protocol):
     """Computes the values of a trace, one instruction at a time."""
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The results of the instruction at `site`. The operand of an `input` is the frame's input."""
+        """The results of the instruction at `site`.
+
+        An `input` instruction has the frame's input as its operand.
+        """
 
 
 class Interpreter:
     """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`.
 
-    With `fuse`, `run` takes instructions together where that is ready; `results` is not asked for those.
+    With `fuse`, `run` uses the fusions if all of a program's are ready; it does not call `results` for their
+    instructions.
     """
 
     def __init__(
@@ -111,9 +121,11 @@ class Interpreter:
         return (_compact(PRIMITIVES[instruction.op].evaluate(instruction, operands)),)
 
     def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
-        """The outputs of a checked program. Outputs are contiguous; one may be an input itself, so write to none.
+        """The outputs of a checked program.
 
-        Raises `ValueMismatch` when the inputs are not of the program's types.
+        They are contiguous. Do not write to them: one may be an input itself.
+
+        Raises `ValueMismatch` if the inputs do not have the program's types.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}
@@ -137,7 +149,10 @@ class Interpreter:
         return tuple(outputs[k] for k in range(len(program.outputs)))
 
     def _constant(self, site: Site) -> Tensor:
-        """A constant. On a device other than the CPU it is kept, so that only the first step copies it there."""
+        """A constant.
+
+        On a device other than the CPU it is cached, so that only the first step copies it there.
+        """
         evaluate = PRIMITIVES[Op.CONSTANT].evaluate
         if self._device.type == "cpu":
             return evaluate(site.instruction, ())
@@ -147,7 +162,7 @@ class Interpreter:
         return self._constants[key]
 
     def _plan(self, program: Program) -> Plan:
-        """What `run` does, in order, each with the leaves that it then frees."""
+        """The work of `run` in order: an instruction or a fusion, and the leaves to free after it."""
         if self._fuse is None or self._device.type != "cpu":
             return list(enumerate(releases(program)))
         if program.id not in self._fused:
@@ -184,7 +199,7 @@ def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:
 
 
 def _compact(value: Tensor) -> Tensor:
-    """The value without the rest of a far larger tensor that it is part of."""
+    """The value, copied if it is a view of far larger storage."""
     if value.untyped_storage().nbytes() <= VIEW * value.numel() * value.element_size():
         return value
     return value.clone(memory_format=torch.contiguous_format)
@@ -193,7 +208,7 @@ def _compact(value: Tensor) -> Tensor:
 def gather_operands(
     instruction: Instruction, values: Mapping[int, Tensor], inputs: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The tensors that an instruction reads, by trace leaf; for an `input` the frame's input."""
+    """The tensors that an instruction reads: values by trace leaf, or for an `input` the frame's input."""
     if instruction.op is Op.INPUT:
         return [inputs[decode_index(instruction.attributes)]]
     return [values[operand.leaf] for operand in instruction.operands]

@@ -1,6 +1,6 @@
 """One instruction and its bytes (encoding.md section 3).
 
-Strict: what decodes is exactly what was encoded. Whether the types fit the opcode is `check`'s business.
+Decoding is strict: only the output of `encode` decodes. `check` tests whether the types fit the opcode.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Instruction:
         return range(self.first, self.first + len(self.results))
 
     def encode(self) -> bytes:
-        """The bytes. Raises `EncodingError` when a number does not fit or they are longer than 4,096."""
+        """The bytes.
+
+        Raises `EncodingError` if a number is out of range or there are more than 4,096 bytes.
+        """
         data = b"".join(
             (
                 codec.u16(self.op),

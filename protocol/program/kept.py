@@ -1,6 +1,6 @@
-"""What is computed from a program once and kept as long as the program exists.
+"""Caches results computed from a program, as long as the program object exists.
 
-A separate cache would keep unused programs: a node sees a new one with every task.
+A global cache would keep unused programs alive, and a node gets a new program with every task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 
 
 def kept(function: Callable[[Program], Found]) -> Callable[[Program], Found]:
-    """The function, called once for each program."""
+    """Decorator: call the function only once for each program object."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""When a value of a frame is needed for the last time: what fast execution frees and `cost` counts."""
+"""Last uses of a frame's values: fast execution frees values then, and `cost` counts live ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from protocol.program.program import Program
 
 @kept
 def releases(program: Program) -> tuple[tuple[int, ...], ...]:
-    """For every instruction the trace leaves that no later instruction reads; unread results count there too."""
+    """For every instruction, the trace leaves to free after it, including its own results if unread."""
     return tuple(releases_among(program, range(len(program.instructions))))
 
 
 def releases_among(program: Program, numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """`releases` where only the instructions `numbers` run, in this order: one entry for each of them."""
+    """`releases` if only the instructions `numbers` run, in this order; one entry for each of them."""
     return releases_of([touched(program.instructions[number]) for number in numbers])
 
 
 def touched(instruction: Instruction) -> tuple[int, ...]:
-    """The leaves that an instruction gives and reads."""
+    """The leaves that an instruction writes and reads."""
     return (*instruction.leaves, *(operand.leaf for operand in instruction.operands))
 
 
 def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """For every piece of work, in order, the leaves that no later piece reads or gives; a piece is all that it does."""
+    """For every piece of work, in order, the leaves that no later piece reads or writes.
+
+    Each piece is given by the leaves that it reads and writes.
+    """
     last = {leaf: place for place, leaves in enumerate(reads_and_gives) for leaf in leaves}
     free: list[list[int]] = [[] for _ in reads_and_gives]
     for leaf, place in last.items():
@@ -35,7 +38,7 @@ def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...
 
 
 def ancestors(program: Program, leaves: Collection[int], known: Collection[int] = ()) -> list[int]:
-    """Numbers of the instructions that give trace leaves `leaves`, in order, where the leaves `known` are at hand."""
+    """Numbers of the instructions that must run, in order, to compute `leaves` from the values `known`."""
     needed = {program.producer(leaf) for leaf in leaves if leaf not in known}
     for number in range(max(needed, default=-1), -1, -1):
         if number in needed:

@@ -1,4 +1,7 @@
-"""The codes of the primitives (encoding.md section 3). What each does is in `primitives`, its bytes in `attributes`."""
+"""The codes of the primitives (encoding.md section 3).
+
+Their meaning is in `primitives`, their attribute bytes in `attributes`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A program: instructions over trace leaves, its bytes, its tree and its id (encoding.md section 4).
 
-Data only. `check` says whether it may run, `execute` and `trace` run it. The programs that it calls are held beside it
-by id; they are not part of its bytes, their ids are.
+This is only data: `check` validates a program, `execute` and `trace` run it. A program's bytes contain the
+ids of the programs that it calls, but not these programs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProgramOpening:
 
 @dataclass(frozen=True, slots=True)
 class InstructionOpening:
-    """Instruction `number`, its bytes and its inclusion path, bottom first, under the program's instruction root."""
+    """Instruction `number`: its bytes and its inclusion path in the instruction tree, bottom first."""
 
     number: int
     data: bytes
@@ -56,7 +56,7 @@ class InstructionOpening:
 class Program:
     """`inputs` and `outputs` are the signature; `callees` maps the program ids of all calls to their bodies.
 
-    `name` is for people and is not committed. Two programs are equal when their ids are.
+    `name` is for display only and not committed. Two programs are equal if their ids are.
     """
 
     inputs: tuple[TensorType, ...]
@@ -83,7 +83,7 @@ class Program:
 
     @cached_property
     def trace_leaves(self) -> int:
-        """Number of results of all instructions: the size of every trace of this program."""
+        """Number of results of all instructions, which is the number of leaves of each trace."""
         return sum(len(instruction.results) for instruction in self.instructions)
 
     @cached_property
@@ -93,14 +93,14 @@ class Program:
 
     @cached_property
     def opening(self) -> ProgramOpening:
-        """What opens the program id."""
+        """The opening of the program id."""
         return ProgramOpening(
             self.instruction_tree.root, len(self.instructions), self.trace_leaves, self.signature
         )
 
     @cached_property
     def id(self) -> bytes:
-        """The program id, 32 bytes: what a task's terms and a call commit to."""
+        """The program id, 32 bytes. A task's terms and call instructions commit to it."""
         return self.opening.id
 
     def open_instruction(self, number: int) -> InstructionOpening:
@@ -110,7 +110,7 @@ class Program:
         )
 
     def callee(self, number: int) -> Program:
-        """The program that the `call` instruction `number` runs. Raises `EncodingError` when it is not at hand."""
+        """The program that the `call` instruction `number` runs. Raises `EncodingError` if it is missing."""
         id_ = decode_program_id(self.instructions[number].attributes)
         if id_ not in self.callees:
             raise EncodingError(f"the body of program {id_.hex()} beside {self.name}", "none")
@@ -123,7 +123,7 @@ class Program:
         number = bisect_right(self._firsts, leaf) - 1
         while not self.instructions[
             number
-        ].results:  # an `output` has the `first` of the instruction after it
+        ].results:  # an `output` has no results, so it has the same `first` as the next instruction
             number -= 1
         return number
 
@@ -137,19 +137,20 @@ class Program:
         return instruction.results[leaf - instruction.first]
 
     def output(self, k: int) -> tuple[int, Instruction]:
-        """Number and instruction of output k of the frame."""
+        """The `output` instruction for output k of the frame, and its number."""
         if k not in self._outputs:
             raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
         return self._outputs[k], self.instructions[self._outputs[k]]
 
     @cached_property
     def _outputs(self) -> dict[int, int]:
-        """Numbers of the `output` instructions, kept because searching for 65,535 of them from the start would take
-        an hour.
+        """Numbers of the `output` instructions by k.
+
+        Cached: searching for each of 65,535 would take an hour.
         """
         numbers = range(
             len(self.instructions) - 1, -1, -1
-        )  # the first of two for one k, in a program not yet checked
+        )  # an unchecked program may have two for one k; the first counts
         return {
             decode_index(self.instructions[n].attributes): n
             for n in numbers
@@ -157,7 +158,7 @@ class Program:
         }
 
     def renamed(self, name: str) -> Program:
-        """The same program under another name, sharing everything computed from it."""
+        """The same program with another name; cached results are shared."""
         other = replace(self, name=name)
         other.__dict__.update({**vars(self), "name": name})
         return other
@@ -167,7 +168,7 @@ class Program:
         return (n for n, instruction in enumerate(self.instructions) if instruction.op is Op.CALL)
 
     def closure(self) -> tuple[Program, ...]:
-        """This program and all that it reaches by calls, each once, callees before callers, itself last."""
+        """This program and all that it calls, directly or indirectly: each once, callees before callers."""
         found: dict[bytes, Program] = {}
 
         def visit(program: Program) -> None:
@@ -189,7 +190,10 @@ class Program:
     def decode(
         cls, data: bytes, callees: Mapping[bytes, Program] = NO_CALLEES, name: str = "program"
     ) -> Program:
-        """Inverse of `encode`; `callees` are held beside it. Raises `EncodingError`; does not `check`."""
+        """Inverse of `encode`, with the programs that it calls in `callees`.
+
+        Raises `EncodingError`; does not `check`.
+        """
         reader = Reader(data)
         inputs = _read_types(reader)
         outputs = _read_types(reader)
@@ -213,7 +217,7 @@ class Program:
 
 
 def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingProxyType({})) -> Program:
-    """The last of some encoded programs, with those before it available (`[p.encode() for p in p.closure()]`).
+    """Decode the programs of a closure, `[q.encode() for q in p.closure()]`, and return the last one, p.
 
     `names` maps program ids to names for display. Raises `EncodingError`.
     """

@@ -1,6 +1,6 @@
-"""Recording a program instruction by instruction: the structure half of `builder`.
+"""Records a program instruction by instruction; `builder` adds the primitives.
 
-Every result type comes from the rule that `check` applies, so a recorded program is well typed.
+Result types come from the same rules that `check` applies, so a recorded program is well typed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.program.types import Shape, TensorType
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
-    """A handle on one trace leaf of the program that `owner` records."""
+    """A handle for one trace leaf of the program that `owner` records."""
 
     owner: Recorder
     leaf: int
@@ -43,7 +43,9 @@ Literal = int | float | bool | bytes
 
 
 def literal(dtype: DType, value: Literal) -> bytes:
-    """Canonical bytes of one element. `bytes` pass unchanged; a float is rounded to f32; NaN becomes 0x7fc00000.
+    """Canonical bytes of one element.
+
+    `bytes` are returned unchanged; a float is rounded to f32; NaN is made canonical.
 
     Raises `RuleError` for an integer outside the type's range or a float beyond f32.
     """
@@ -67,8 +69,7 @@ def literal(dtype: DType, value: Literal) -> bytes:
 class Recorder:
     """Inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
-    `build` gives the program; instructions may be appended until then. Errors name the instruction they would have
-    been.
+    `build` returns the program. Errors name the number that the rejected instruction would have had.
     """
 
     def __init__(self, name: str = "program") -> None:
@@ -112,7 +113,7 @@ class Recorder:
         self._append(Op.OUTPUT, (value,), (), attrs.encode_index(len(self._outputs) - 1))
 
     def call(self, program: Program, *operands: Value) -> tuple[Value, ...]:
-        """Run another program on these operands; one value for each of its outputs."""
+        """Call another program on these operands; returns one value for each of its outputs."""
         given = tuple(operand.type for operand in operands)
         if given != program.inputs:
             expected = ", ".join(map(str, program.inputs))

@@ -1,7 +1,8 @@
-"""`repeat`: n runs of one program, each on the result of the one before (arithmetic.md section 7, "structure").
+"""`repeat`: n runs of a program, each on the previous results (arithmetic.md section 7, "structure").
 
-Not an instruction: 16 runs are a program that calls the body 16 times, 256 one that calls that 16 times, and so on. A
-game goes through n runs in log16 n calls, as through any others, and a trace holds 16 of them.
+This is not an instruction, but nested calls: one program calls the body 16 times, another calls that program
+16 times for 256 runs, and so on. So a game locates one of n runs in log16 n calls, and a trace has at most 16
+calls.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from protocol.program.errors import RuleError
 from protocol.program.program import Program
 
 WIDTH = 16
-"""Calls in one frame: as many as a node of the trace shows descendants (encoding.md section 2)."""
+"""Calls in one frame: as many as the descendants that a trace node shows (encoding.md section 2)."""
 
 
 def repeat(
     b: Builder, body: Program, count: int, carried: Sequence[Value], fixed: Sequence[Value] = ()
 ) -> tuple[Value, ...]:
-    """`carried` after `count` >= 1 runs of `body` on (carried …, fixed …), whose outputs are the next `carried`.
+    """`carried` after `count` >= 1 runs of `body`, which maps (carried …, fixed …) to the next `carried`.
 
-    Raises `RuleError` for a body of another form, a count below 1, and calls deeper than a program may have.
+    Raises `RuleError` for a body of another form, a count below 1, and calls nested too deep.
     """
     _require_form(body, len(carried), count)
     return _runs(b, body, count, tuple(carried), tuple(fixed))
@@ -32,7 +33,10 @@ def repeat(
 def _runs(
     b: Builder, body: Program, count: int, carried: tuple[Value, ...], fixed: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """Record at most 16 calls for `count` runs: the largest power of 16 below it as often as it fits, then the rest."""
+    """Record at most 16 calls for `count` runs.
+
+    Each call runs the largest power of 16 below `count`; the last one runs the rest.
+    """
     size = 1
     while size * WIDTH < count:
         size *= WIDTH
@@ -74,7 +78,7 @@ def _require_form(body: Program, kept: int, count: int) -> None:
 
 
 def call_depth(program: Program) -> int:
-    """Calls below a frame of this program: 0 for one without any."""
+    """The depth of nested calls below a frame of this program: 0 if it has no calls."""
     depths: dict[bytes, int] = {}
     for each in program.closure():
         depths[each.id] = max((1 + depths[each.callee(number).id] for number in each.calls()), default=0)

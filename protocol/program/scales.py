@@ -1,7 +1,8 @@
-"""How far the largest value of a row stands above the ordinary ones, for every contraction of a step.
+"""Measures the precision lost to outliers: max / rms of the rows of every contraction of a step.
 
-A row of p-bit integers is scaled by its largest value, so an ordinary value has p - log2(max / rms) bits left
-(arithmetic.md section 4). Outliers of activations are known to grow in training; this shows them before they do harm.
+A row of p-bit integers is scaled by its largest value, so a value of the size of the rms has p - log2(max /
+rms) bits left (arithmetic.md section 4). Outliers of activations often grow in training; this shows them
+before they do harm.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from protocol.program.step import State, StepProgram
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Operand `operand` of call instruction `number`, which quantises it to `bits` bits: its worst row's max / rms."""
+    """The largest max / rms in operand `operand` of call `number`, which is quantised to `bits` bits."""
 
     function: str
     number: int
@@ -32,7 +33,7 @@ class Scale:
 
     @property
     def left(self) -> float:
-        """Bits that a value of the row's root mean square has left."""
+        """Bits left for a value as large as the row's root mean square."""
         return self.bits - math.log2(self.ratio)
 
 
@@ -45,7 +46,7 @@ class _Watching(Interpreter):
         self.found: list[Scale] = []
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """As the interpreter; measuring does not change results."""
+        """The interpreter's results; measuring does not change them."""
         if site.instruction.op is Op.CALL:
             hint = self._hints.get(site.program.callee(site.number).id)
             if hint is not None and hint.name in CONTRACTED:
@@ -63,14 +64,17 @@ def scales(
     kernels: Mapping[bytes, Kernel],
     hints: Mapping[bytes, Hint],
 ) -> list[Scale]:
-    """Both operands of every contraction of one step from `state`, those with the fewest bits left first."""
+    """The scales of all operands of contractions in one step from `state`, fewest bits left first."""
     watching = _Watching(kernels, hints)
     program.step(state, fixed, watching)
     return sorted(watching.found, key=lambda scale: scale.left)
 
 
 def largest_over_rms(x: Tensor, axis: int) -> float:
-    """The largest max|x| / rms of all rows along an axis of an f32 tensor, 1 where all are zero or not finite."""
+    """The largest max|x| / rms of all rows along an axis of f32.
+
+    Rows of zeros and rows that are not finite count as 1.
+    """
     largest = x.abs().amax(axis)
     rms = torch.linalg.vector_norm(x, dim=axis, dtype=torch.float64) / math.sqrt(x.shape[axis])
     ratio = largest.double() / rms

@@ -1,6 +1,7 @@
-"""A step program: the program whose outputs are the next state (encoding.md section 4), with the names of its tensors.
+"""A step program maps a state to the next state (encoding.md section 4).
 
-Inputs are the state's tensors, then the dataset's, then the constants'; outputs the state's, in the same order.
+Its inputs are the tensors of the state, then of the dataset, then the constants. Its outputs are the state's
+tensors, in the same order. `StepProgram` also holds the names of the state's tensors.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from protocol.program.types import TensorType
 State = Mapping[str, Tensor]
 
 METRIC = "metric."
-"""Prefix of the names of the state's scalars that hold the loss and the metrics of the last step's batch."""
+"""Name prefix of the scalars in the state that hold the loss and the metrics of the last step's batch."""
 
 
 HISTORY = "history"
-"""Name of the state's last tensor where it keeps metrics, f32 [metrics, N]: those of step s in column s mod N."""
+"""Name of the state's last tensor, if it keeps metrics: f32 [metrics, N], with step s in column s mod N."""
 
 
 def metrics(state: State) -> dict[str, float]:
@@ -57,11 +58,11 @@ class StepProgram:
         return self.program.inputs[: len(self.state)]
 
     def history(self, state: State) -> dict[str, list[float]]:
-        """A table of the last steps that a state keeps the metrics of: columns `step`, from 1 on, and each metric's.
+        """The metrics of the last steps that a state keeps, as columns: `step` (from 1) and each metric.
 
-        Empty where it keeps none.
+        Empty if the state keeps no metrics.
         """
-        if self.state[-1] != HISTORY:  # a model may have a buffer of this name, which comes earlier
+        if self.state[-1] != HISTORY:  # a model's buffer may have this name, but comes earlier
             return {}
         kept, done = state[HISTORY], int(state["step"])
         steps = range(max(0, done - kept.shape[1]), done)
@@ -81,7 +82,7 @@ class StepProgram:
         return sum(type_.nbytes for type_ in self.state_types)
 
     def check(self) -> None:
-        """`check` the program, and that it maps a state to a state. Raises `CheckError`."""
+        """Check the program, and that it maps a state to a state. Raises `CheckError`."""
         check(self.program)
         name = self.program.name
         if len(set(self.state)) != len(self.state) or not self.state:
@@ -112,7 +113,10 @@ class StepProgram:
         )
 
     def state_of(self, data: Sequence[BytesLike]) -> dict[str, Tensor]:
-        """The state whose tensors have these bytes, in the program's order. `NumericsError` for wrong lengths."""
+        """The state whose tensors have these bytes, in the program's order.
+
+        Raises `NumericsError` for wrong lengths.
+        """
         return {
             name: from_bytes(item, type_.dtype, type_.shape)
             for name, type_, item in zip(self.state, self.state_types, data, strict=True)
@@ -132,16 +136,16 @@ class StepProgram:
         return _roots(self.state_types, self.order(state))
 
     def state_root(self, state: State) -> bytes:
-        """The root that stands for a state."""
+        """The root that commits to a state."""
         return state_root(self.tensor_roots(state))
 
     def salted_state_root(self, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
-        """The root of state `step` of its segment in a seat's digest (audit.md section 4)."""
+        """The root of a state, number `step` of its segment, in a seat's digest (audit.md section 4)."""
         dtypes = [type_.dtype for type_ in self.state_types]
         return salted_state_root(self.order(state), dtypes, digester, step, threads)
 
     def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
-        """Root of the constants tree: the dataset's tensors, then the constants; there must be at least one."""
+        """Root of the constants tree: the dataset's tensors, then the constants; at least one tensor."""
         require_types(self.fixed_types, fixed, "dataset tensors and constants")
         return constants_tree(_roots(self.fixed_types, fixed)).root
 

@@ -1,7 +1,7 @@
-"""Traced execution: every value of one frame with its root, in instruction order (encoding.md sections 2 to 5).
+"""Traced execution: the root of every value of a frame, in order (encoding.md sections 2 to 5).
 
-Only made in a dispute. A call is one instruction here, run by its kernel if the evaluator has one; `callee(n)` is its
-own trace, run again from its operands, instruction by instruction.
+Traces are made only in disputes. A call is one instruction of its frame, run by a kernel if the evaluator has
+one. `Trace.callee` traces the callee itself, by running it again from the call's operands.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from protocol.program.opcodes import Op
 from protocol.program.program import Program
 
 KEEP_BYTES = 2 << 30
-"""Bytes of values that a frame keeps; a callee keeps half as many, so a frame and all below it stay under 4 GiB.
+"""Bytes of values that a frame keeps.
 
-A whole step of an 11M-parameter GPT on 2,048 tokens has about as much.
+A callee keeps half as many, so a frame and all below it stay under 4 GiB.
+
+The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 """
 
 
 class Trace:
     """One run of one program. Make it with `trace`.
 
-    `roots[leaf]` is the tensor root of value `leaf`. Values stay in memory, the first ones first, up to `keep` bytes;
-    the inputs do not count. Others are computed again on demand, from the nearest kept values.
+    `roots[leaf]` is the tensor root of value `leaf`. Up to `keep` bytes of values stay in memory, earlier
+    ones first; inputs do not count. Other values are computed again on demand, from the nearest kept values.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class Trace:
         return tuple(roots)
 
     def _recall(self, leaves: Collection[int]) -> None:
-        """Compute some values in one run, and hold them until others are asked for."""
+        """Compute some values in one run, and hold them until other values are requested."""
         values = self._held | self._recalled
         numbers = ancestors(self.program, leaves, values)
         wanted = {leaf: values[leaf] for leaf in leaves if leaf in values}
@@ -81,7 +83,7 @@ class Trace:
         self._recalled = wanted
 
     def _evaluate(self, number: int, values: dict[int, Tensor]) -> dict[int, Tensor]:
-        """The results of one instruction by trace leaf; none for an `output`."""
+        """The results of one instruction by trace leaf; empty for an `output`."""
         instruction = self.program.instructions[number]
         if instruction.op is Op.OUTPUT:
             return {}
@@ -100,21 +102,21 @@ class Trace:
         return self.roots[leaf]
 
     def tensors(self, leaves: Collection[int]) -> list[Tensor]:
-        """Some values, at the cost of one run at most; write to none of them."""
+        """Some values, at the cost of at most one run. Do not write to them."""
         if any(leaf not in self._held and leaf not in self._recalled for leaf in leaves):
             self._recall(leaves)
         return [self._held[leaf] if leaf in self._held else self._recalled[leaf] for leaf in leaves]
 
     def tensor(self, leaf: int) -> Tensor:
-        """Value `leaf`; write to none of them."""
+        """Value `leaf`. Do not write to it."""
         if leaf in self._held or leaf in self._recalled:
             return self.tensors((leaf,))[0]
-        # Anyone who asks for a value asks for the operands it came from next: one run gives all.
+        # The caller usually needs the producer's operands next, so one run computes all of them.
         instruction = self.program.instructions[self.program.producer(leaf)]
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 
     def value(self, leaf: int) -> BytesLike:
-        """Canonical bytes of value `leaf`; those of an input, which may exceed memory, in place."""
+        """Canonical bytes of value `leaf`, without a copy where possible: an input may exceed memory."""
         return canonical_buffer(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
 
     @property
@@ -126,13 +128,13 @@ class Trace:
     def callee(self, number: int) -> Trace:
         """The trace of the `call` instruction `number`, run from its operands' values in this trace.
 
-        The last one asked for is held: a game asks for the frames of its path at every move.
+        The last requested trace is kept, because a game needs the frames of its path at every move.
         """
         instruction = self.program.instructions[number]
         if instruction.op is not Op.CALL:
             raise ValueMismatch("a call", instruction.op.label, instruction=number)
         if self._callee is None or self._callee[0] != number:
-            self._callee = None  # before the next one is made: never two of them in memory
+            self._callee = None  # freed first, so that two are never in memory
             operands = self.tensors([operand.leaf for operand in instruction.operands])
             path = (*self.path, number)
             below = Trace(self.program.callee(number), operands, self._evaluator, path, self._keep // 2)
@@ -167,6 +169,6 @@ def trace(
 ) -> Trace:
     """Run a checked program and hash every value. The default evaluator is an `Interpreter` without kernels.
 
-    `keep` is in bytes. Raises `ValueMismatch` when the inputs are not of the program's types.
+    `keep` is in bytes. Raises `ValueMismatch` if the inputs do not have the program's types.
     """
     return Trace(program, inputs, Interpreter() if evaluator is None else evaluator, path, keep)

@@ -1,6 +1,6 @@
-"""The type of a value: element type and shape, its chunks, its bytes (encoding.md section 1), and broadcasting.
+"""The type of a value: element type and shape, chunks, encoding (encoding.md section 1), and broadcasting.
 
-Nothing here touches elements; canonical bytes of a tensor are in `protocol.numerics.types`.
+`protocol.numerics.types` converts tensors to canonical bytes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TensorType:
 
     @classmethod
     def read(cls, reader: codec.Reader) -> TensorType:
-        """Take one type off the front. Raises `EncodingError`."""
+        """Read one type from the front. Raises `EncodingError`."""
         code = reader.u8()
         if code not in _CODES:
             raise EncodingError(f"a type code from {sorted(_CODES)}", str(code))
@@ -78,7 +78,7 @@ class TensorType:
 
     @classmethod
     def decode(cls, data: bytes) -> TensorType:
-        """Inverse of `encode`; refuses trailing and missing bytes."""
+        """Inverse of `encode`. Raises `EncodingError` for trailing or missing bytes."""
         reader = codec.Reader(data)
         result = cls.read(reader)
         reader.end()
@@ -93,12 +93,12 @@ _CODES = frozenset(int(dtype) for dtype in DType)
 
 @lru_cache(maxsize=4096)
 def _encoded(type_: TensorType) -> bytes:
-    """Cached, because a program has few types and writes each of them thousands of times."""
+    """The bytes of a type, cached because a program writes each of its few types thousands of times."""
     return codec.u8(type_.dtype) + codec.u8(type_.rank) + b"".join(map(codec.u32, type_.shape))
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """The numpy broadcast of some shapes. Raises `RuleError` where they do not meet."""
+    """The shape that some shapes broadcast to, as in numpy. Raises `RuleError` if they do not broadcast."""
     shapes = tuple(shapes)
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
@@ -112,7 +112,7 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def broadcast_source(element: int, result: Shape, operand: Shape) -> int:
-    """Flat index in an operand of `operand` shape that element `element` of the broadcast `result` reads."""
+    """Flat index of the element of an operand that element `element` of the broadcast result reads."""
     index = unravel(element, result)[len(result) - len(operand) :]
     return ravel([0 if size == 1 else i for i, size in zip(index, operand, strict=True)], operand)
 

@@ -1,1 +1,1 @@
-"""What a task is: its terms, its money, and its bundle of programs and data."""
+"""Tasks: their terms, their amounts of money, and their bundles of programs and data."""

@@ -1,15 +1,15 @@
-"""Whether everything that a party may have to compute can be done in time, in any order of requests.
+"""Admission: whether a party can do all work that it may have to do in time, in any order of requests.
 
-An *engagement* is asked of a party at most once, at any time, and is due within that many seconds of that; a
-*standing* one, such as a registration that takes seats, again and again. Computing goes by earliest deadline first,
-and only what is never interrupted, a step, holds what is due before it. So an interval of d seconds may ask for the
-work of all engagements that have at most d seconds for it, and nothing else (the processor demand of Baruah, Rosier
-and Howell, Real-Time Systems 2, 1990; a self-suspending engagement is bounded by the same sum, decision 135). Where
-that fits for every d at a third of the measured rates, everything is done in time.
+An *engagement* is work that may be requested once, at any time, and is due some seconds after the request. *Standing*
+work, such as a registration that takes seats, is requested again and again. Work is done by earliest deadline first;
+only a step, which is never interrupted, delays work that is due earlier. So an interval of d seconds demands at most
+the work of all engagements that have at most d seconds (the processor demand of Baruah, Rosier and Howell, Real-Time
+Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If that work fits for every d at a
+third of the measured rates, everything is done in time.
 
-Each transaction takes the time until its receipt. Each time that an engagement asks for the machine again it is seen
-at the next look at the chain, and may have to wait for steps that have begun. All of this shortens its own time and
-takes none of the machine. `owed` says what a task's terms may ask for. Pure: no clock, no chain.
+Waiting shortens an engagement's own time but uses no time of the machine: each transaction waits for its receipt, and
+each request for the machine waits for the next look at the chain and for steps that have begun. `owed` lists the
+engagements that follow from a task's terms. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Scalar operations to replay, bytes to hash, and transactions sent one after the other."""
+    """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the other."""
 
     operations: int = 0
     hashed_bytes: int = 0
@@ -34,7 +34,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Seconds: from a transaction's broadcast to its receipt, between two looks at the chain, and the chain's time."""
+    """Times in seconds. `inclusion` is from a transaction's broadcast to its receipt, `look` is between two looks at
+    the chain, and `now` is the chain's time."""
 
     inclusion: float
     look: float = 0.0
@@ -43,8 +44,8 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations and hashed bytes a second, measured or set. `programs` are operations a second of programs that this
-    machine has run, by program id.
+    """Operations and hashed bytes a second, measured or configured. `programs` holds the operations a second of
+    programs that this machine has run, by program id.
     """
 
     operations: float
@@ -56,16 +57,15 @@ class Rates:
         return self.programs.get(program, self.operations)
 
     def seconds(self, work: Work, program: bytes = b"") -> float:
-        """Seconds that the work takes at a third of the rates, without transactions: the machine does other
-        work too.
-        """
+        """Seconds of computing for the work, at a third of the rates, because the machine also does other work."""
         return SAFETY * (work.operations / self.of(program) + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """`work` that is due within `seconds` of the request for it. `piece` is its longest uninterruptible part. It asks
-    for the machine `waits` times. `since` is the chain's time of the request; None: it may still come.
+    """`work` that is due within `seconds` of its request. `piece` is its longest uninterruptible part, and `waits` how
+    many times it requests the machine. `since` is the chain's time of the request, or None if the request may still
+    come.
     """
 
     name: str
@@ -79,8 +79,8 @@ class Engagement:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Work of any tasks that ask for at most `operations` a second, one after the other. None has less time than
-    `shortest` seconds, of which `beside` are not for computing.
+    """Work for tasks that come one after the other and need at most `operations` a second. Each has at least
+    `shortest` seconds, of which `beside` seconds are not for computing.
     """
 
     name: str
@@ -94,24 +94,24 @@ Owed = Engagement | Standing
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The first sum that does not fit: that many seconds are `needed` for these within `there` seconds."""
+    """The first sum of work that does not fit: the engagements `names` need `needed` seconds within `there` seconds."""
 
     names: tuple[str, ...]
     needed: float
     there: float
 
     def __str__(self) -> str:
-        """For people."""
+        """A message for people."""
         needed = duration(ceil(self.needed), 4) if isfinite(self.needed) else "endless time"
         there = duration(floor(self.there), 4) if isfinite(self.there) else "any"
         return f"{' and '.join(self.names)}: {needed} needed within {there}"
 
 
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
-    """Whether everything is done in time; otherwise the sum that does not fit with the earliest deadline.
+    """None if everything is done in time, otherwise the sum of work with the earliest deadline that does not fit.
 
-    If it is None for some engagements, and None with more added, the first ones are still done in time. So
-    engagements may be accepted one after the other, each checked with all before it.
+    Engagements may be accepted one after the other: if the result is None with a new one added, those accepted before
+    are still done in time.
     """
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
@@ -126,7 +126,7 @@ def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | N
     )
     for row, ((time, number), seconds) in enumerate(zip(rows, sums, strict=True), 1):
         needed = seconds + share * max(0.0, time)
-        if not needed <= time:  # nor where it is not a number
+        if not needed <= time:  # also true for NaN
             names = [engagements[number].name for _, number in rows[:row]]
             names += [one.name for one in standing if share and time > 0]
             there = _window(engagements[number], clocks)
@@ -135,34 +135,35 @@ def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | N
 
 
 def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
-    """Seconds of the longest part that is not interrupted."""
+    """Seconds of the longest uninterruptible part of all engagements."""
     return max((rates.seconds(one.piece, one.program) for one in engagements), default=0.0)
 
 
 def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
-    """Seconds that transactions and waits for the machine take besides computing; `step` is the longest step's time."""
+    """Seconds that transactions and waits for the machine take, without computing. `step` is the time of the longest
+    step."""
     return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """Operations a second that each of that many standing engagements can take if all are to be admitted."""
+    """The most operations a second for each of `count` standing engagements like `one`, so that all are admitted."""
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 
 
 def _window(one: Engagement, clocks: Clocks) -> float:
-    """Seconds from now, or from its request, until it is due."""
+    """Seconds until an engagement is due: from now, or from its request if that may still come."""
     return one.seconds if one.since is None else min(one.seconds, one.since + one.seconds - clocks.now)
 
 
 def _time(one: Engagement, clocks: Clocks, step: float) -> float:
-    """The part of these seconds that transactions, looks and running steps leave."""
+    """Seconds of an engagement's window that transactions, looks at the chain and running steps leave for its work."""
     return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 
 
 def _share(one: Standing, rates: Rates) -> float:
-    """Share of the machine at a third of its rates. Work requested within d seconds must be done in d less the time
-    besides computing, which weighs most in a row of the shortest tasks.
+    """Share of the machine that standing work takes, at a third of the machine's rates. The time not spent computing
+    reduces each task's time, which matters most if all tasks have the shortest time.
     """
     left = one.shortest - one.beside
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

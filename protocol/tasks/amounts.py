@@ -1,30 +1,32 @@
-"""All amounts of a task from its budget, length, times and prices: audit.md section 9.
+"""Derives all amounts of a task from its budget, length, times and prices: audit.md section 9.
 
-Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times seconds, rates
-fractions a year. Every rounding favours deterrence and the payee: costs, fees and stakes round up.
+Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times are seconds, rates
+are fractions a year. Every rounding favours deterrence and the payee: costs, fees and stakes round up.
 
-B is the budget, K the segments, q those of a seat, V the seats, c = B / K what training a segment costs at most:
+B is the budget, K the number of segments, q the segments of a seat, V the seats, and c = B / K the most that training
+one segment costs:
 
     gameCost       gas of a game + 2 replays of a segment, each `replay` c; at least the deployment's floor
     auditFee       `replay` c + a seat's gas / q
-    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward): what a cheater that is its
-                   own challenger, retrainer and submitter gets back is not counted on. More where what a conviction
-                   owes, the bond, or a jury's part of it asks for it
+    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward), because a cheater that is
+                   its own challenger, retrainer and submitter gets those parts back. More if the sum that a
+                   conviction owes, the bond, or a jury's share requires it
     R              2 gameCost, at most S / 8
-    retrainReward  3 B, at most S / 8; of a stake that is given, no more than leaves a quarter of it to burn
+    retrainReward  3 B, at most S / 8. If the stake is given, it must also leave a quarter of the stake to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
-    seatLock       a seat's fees + a draw's: what its silence costs
+    seatLock       a seat's fees + the fee of a draw, which are lost by silence
     lookChance     0, or e
 
-q is the one of 1 … min(64, K) at which V q auditFee + S x rate x T is least, T from the submission to the settlement.
+q is the value of 1 … min(64, K) for which V q auditFee + S x rate x T is least. T is the time from the submission to
+the settlement.
 
-With second looks, at chance e above 0, a looker replays one segment and attests alone, and a seat may have to reveal:
+With second looks (chance e above 0), a looker replays one segment and attests alone, and a seat may have to reveal:
 
     auditFee       `replay` c + a seat's gas + e x gas of a reveal
     seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay; at least 4 gameCost
 
-q and e are then those at which the looks, and the capital of all locks while they wait for a seat too, cost least
-beside the above; V q is at most 32.
+q and e are then chosen together so that the sum above, the looks, and the capital of all locks (including the time
+that they wait for a seat) cost least; V q is at most 32.
 """
 
 from __future__ import annotations
@@ -92,19 +94,20 @@ __all__ = [
 RATE_UNIT: Final = 10_000
 """Hundredths of a percent in the whole: the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
-"""Replays of a segment by one side of a game: to find the step, and to answer for it."""
+"""Replays of a segment by one side of a game: one to find the step, one to answer for it."""
 GAME_CLOCKS: Final = 2
-"""A game lasts as long as both sides' times together."""
+"""Clocks of a game: it lasts at most the sum of both sides' times."""
 REWARD_COSTS: Final = 2
-"""The reward, in costs of a game."""
+"""The reward as a multiple of the cost of a game."""
 RETRAIN_BUDGETS: Final = 3
-"""Highest reward for training a task again, in budgets: the work may cost a budget, payment comes late, and another
-may be faster. The stake does not rely on it, because an accomplice may come first.
+"""Highest reward for training a task again, as a multiple of the budget: the work may cost a budget, payment comes
+late, and another retrainer may be faster. The stake does not count on it, because an accomplice may be the
+retrainer.
 """
 LOOK_CHANCES: Final = tuple(
     100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
 )
-"""The candidates that `derive` chooses from; between neighbours the costs of looks and locks differ little."""
+"""Chances of a look that `derive` compares. The costs of neighbouring values differ little."""
 
 
 class NoRecommendation(AssayError):
@@ -116,10 +119,10 @@ OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
-    """The amounts of a task. `given` ones, by names of `Amounts`, are kept, and the rest follows from them; they may
-    break a bound of the terms, or fail to deter (`deterrent`, `deterrent_lock`).
+    """The amounts of a task. Amounts in `given`, by their names in `Amounts`, are kept, and the others follow from
+    them. Given amounts may violate the terms' bounds or fail to deter (`deterrent`, `deterrent_lock`).
 
-    Raises NoRecommendation where no stake that a lock holds deters, or where no bond is between its minimum and a
+    Raises NoRecommendation if no stake up to the vault's limit deters, or if no bond is between its minimum and a
     quarter of the stake.
     """
     return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
@@ -127,7 +130,7 @@ def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = Non
 
 @lru_cache(maxsize=1024)
 def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]) -> Amounts:
-    """`derive`, cached: a page of studies asks for the same tasks many times, and each takes a tenth of a second."""
+    """`derive` with a cache: a page of studies asks for the same tasks many times, and each takes 0.1 s."""
     given = dict(fixed)
     found: list[tuple[bool, Fraction, int, int, Amounts]] = []
     refused = ""
@@ -137,7 +140,7 @@ def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]
         except NoRecommendation as error:
             refused = str(error)
             continue
-        # Of chances beside a given lock, those come first at which it deters.
+        # With a given lock, chances at which the lock deters come first.
         short = amounts.seat_lock < deterrent_lock(rules, amounts)
         found.append((short, _varying(setting, rules, amounts), q, look_chance, amounts))
     if not found:
@@ -146,9 +149,9 @@ def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]
 
 
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
-    """The least stake with which no number of false segments pays beside these amounts, for every price up to the
-    budget and every share of cheaters that are their own challengers, retrainers and submitters. Raises
-    NoRecommendation where these seats never find a false segment.
+    """The least stake with which no number of false segments pays, given the other amounts. It holds for every price
+    up to the budget, and even if the cheater is its own challenger, retrainer or submitter. Raises NoRecommendation if
+    these seats never find a false segment.
     """
     return _needed(setting, rules, amounts.verifiers, amounts.segments_per_verifier) + (
         amounts.restitution + max(amounts.reward, amounts.retrain_reward)
@@ -156,8 +159,8 @@ def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
 
 
 def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
-    """The least lock with which skipping a seat's replays does not pay with these amounts; 0 without looks. Assumes
-    that skipping saves what a seat is paid. Raises NoRecommendation where no looker is honest.
+    """The least lock with which skipping a seat's replays does not pay, given the other amounts; 0 without looks.
+    Assumes that skipping saves as much as a seat is paid. Raises NoRecommendation if no looker is honest.
     """
     if not amounts.look_chance:
         return 0
@@ -165,22 +168,23 @@ def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
 
 
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
-    """Twice what a lost game can cost the solver, which gets half of the bond: a game lasts as long as both sides'
-    times, and the stake is locked meanwhile (contracts/src/libraries/TermsCheck.sol).
+    """The least bond: twice the most that a won game can cost the solver, which gets half of the bond. The cost
+    includes the stake's capital for the time of both sides (contracts/src/libraries/TermsCheck.sol).
     """
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
 def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
-    """What a silent account loses, and at least twice a draw: an informer takes half of a lock, and the other half
-    pays for a draw. With looks also at least four times a game's cost: the looker of a caught seat gets half of the
-    lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
+    """The least lock of a seat: a seat's fee and a draw's, which a silent account loses, and at least two draws,
+    because an informer takes half of a lock and the other half pays for a draw. With looks, also at least four times a
+    game's cost: a looker that catches a seat gets half of the lock, for a game and a bond
+    (contracts/src/libraries/TermsCheck.sol).
     """
     return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 
 
 def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-    """Numbers of segments of a seat, and chances of a look, that `derive` compares."""
+    """The pairs of q and chance of a look that `derive` compares."""
     most = min(MAX_SEAT_SEGMENTS, setting.segments)
     sizes = [given["segments_per_verifier"]] if "segments_per_verifier" in given else range(1, most + 1)
     if "look_chance" in given:
@@ -215,10 +219,10 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
         retrain_reward = given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room))
     else:
         kept = _needed(setting, rules, verifiers, q) + restitution
-        # Each at most an eighth of what is kept and itself.
+        # Each at most an eighth of the stake, which is at least `kept` plus this amount.
         reward = given.get("reward", min(REWARD_COSTS * game_cost, kept // 7))
         retrain_reward = given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, kept // 7))
-        # What a cheater that is its own challenger gets back is not counted on, whether its task stalls or not.
+        # Does not count on the reward, which a cheater that is its own challenger or retrainer gets back.
         most = max(reward, retrain_reward)
         stake = max(
             kept + most,
@@ -250,7 +254,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
 
 
 def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
-    """Gas that the fee of a segment covers, in token units; with looks, all of a looker's gas."""
+    """Cost of the gas that a segment's fee covers, in token units; with looks, all of a looker's gas."""
     seat = setting.gas_cost(setting.gas.seat)
     if not look_chance:
         return seat / Fraction(q)
@@ -272,7 +276,7 @@ def _look_lock(rules: Rules, saved: int, look_chance: int, q: int) -> int:
 
 
 def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
-    """S_min that relies on the stake alone: if the submitter is the cheater's, the price comes back."""
+    """S_min plus the budget: a cheater that is also the submitter gets the price back, so only the stake deters it."""
     budget, segments = setting.budget, setting.segments
     audit = Audit(segments, min(q, segments), verifiers, int(rules.honest_share * ONE))
     try:
@@ -282,8 +286,8 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """The least stake of which a quarter covers the least bond: 2 (g + ceil(S a / b)) <= floor(S / 4) where S (1 / 4
-    - 2 a / b) >= 2 g + 2 + 3 / 4.
+    """The least stake of which a quarter covers the least bond. 2 (g + ceil(S a / b)) <= floor(S / 4) holds if
+    S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
@@ -308,18 +312,19 @@ def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats:
 
 
 def _covers_claim(setting: Setting, fee: int) -> int:
-    """The least stake of which a jury may take a claimant's audit fee and draw fee."""
+    """The least stake whose share for a jury covers a claimant's audit fee and draw fee."""
     return JURY_SHARE * (fee + setting.draw_fee) if setting.jurors else 0
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """The least stake for which the chosen amounts are within the shares that terms allow."""
+    """The least stake for which the given amounts are within the shares of it that terms allow."""
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """The cost by which q is chosen: all fees, and the stake's capital. With looks: also the capital of locks."""
+    """The cost that `derive` minimises: all fees and the stake's capital; with looks, also their fees and the capital
+    of locks."""
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     varying = amounts.verifiers * amounts.seat_fee + capital_cost(rules.capital_rate, amounts.stake, audit)
     if amounts.look_chance:

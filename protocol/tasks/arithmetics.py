@@ -1,7 +1,7 @@
-"""Which versions of the arithmetic this release computes, each with its judging contract.
+"""The versions of the arithmetic that this release computes.
 
-A deployment's arbiter states one version; terms and bundles name it. So a task of another version is a task on other
-contracts. `protocol.execution.device.EXECUTORS` runs a version's programs.
+A deployment's arbiter judges one version, and terms and bundles name it. So tasks of another version need another
+deployment. `protocol.execution.device.EXECUTORS` runs the programs of each version.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Final
 from protocol.errors import AssayError
 
 ARITHMETIC: Final = 1
-"""The default version that `assay deploy` makes contracts for."""
+"""The version for which `assay deploy` makes contracts by default."""
 ARBITERS: Final[dict[int, str]] = {1: "Arbiter"}
 
 
 class UnknownArithmetic(AssayError):
-    """A version of the arithmetic that this release does not compute."""
+    """This release does not compute a version of the arithmetic."""
 
 
 def is_computed(version: int) -> bool:
@@ -30,7 +30,7 @@ def versions() -> str:
 
 
 def require_computed(version: int, what: str) -> None:
-    """Raises UnknownArithmetic for a version that this release does not compute; `what` names its source."""
+    """Raise UnknownArithmetic for a version that this release does not compute; `what` names the version's source."""
     if not is_computed(version):
         raise UnknownArithmetic(
             f"arithmetic of {what}",

@@ -1,8 +1,9 @@
 """Chances of detection and least stakes in integers: audit.md section 9.
 
 Amounts are token units. Chances are integers in units of 10^-18 (`ONE`). Every rounding favours the submitter: chances
-of escape and the stake round up, chances of detection round down. This module draws nothing and knows no prices; `sim`
-and the clients call it, by `protocol.tasks.amounts`. Its results for some terms are in `tests/vectors/economics.json`.
+of escape and the stake round up, chances of detection round down. The functions are deterministic and know no prices.
+`sim` and the clients call them through `protocol.tasks.amounts`. `tests/vectors/economics.json` has results for some
+terms.
 
 Notation of audit.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
 h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
@@ -17,11 +18,11 @@ from protocol.errors import AssayError
 from protocol.tasks.task import RATE_OF_ALL
 
 ONE = 10**18
-"""The chance 1."""
+"""A chance of 1, in units of 10^-18."""
 
 
 class StakeError(AssayError, ValueError):
-    """No stake makes cheating unprofitable under these audit terms, or a term is outside its bounds."""
+    """No stake makes cheating unprofitable under these audit terms, or a term is out of bounds."""
 
 
 class Audit(NamedTuple):
@@ -54,13 +55,14 @@ def escape_chance(audit: Audit, false: int) -> int:
 def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0) -> int:
     """S_min: the smallest stake with which no number of false segments pays.
 
-    S_min = max over m of (m p / K + G) / (1 - P(m / K)) - p + margin, and on top `recoverable`: reward and
-    restitution, which a cheater that is also its own challenger and submitter gets back.
+    S_min = max over m of (m p / K + G) / (1 - P(m / K)) - p + margin + recoverable. `recoverable` is the reward and
+    restitution that a cheater gets back if it is also its own challenger and submitter.
 
-    Only m = 1 and m = K are computed. In m, a is convex, so P is, as an increasing convex function of it, and 1 - P is
-    concave; a line over a positive concave function is quasiconvex, and largest at an end.
+    Only m = 1 and m = K are computed, because the maximum is at one of them. As functions of m, a is convex; P is an
+    increasing convex function of a, so it is convex too, and 1 - P is concave. A line over a positive concave function
+    is quasiconvex, and so largest at an end.
 
-    Raises `StakeError` when some m is never caught, or when a number is out of bounds.
+    Raises `StakeError` if some m is never caught, or if a number is out of bounds.
     """
     _check(audit)
     needed = 0
@@ -76,19 +78,19 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
 
 
 def picked_chance(look_chance: int, segments: int) -> Fraction:
-    """1 - (1 - e)^q: the chance that some of a seat's segments is picked, with e = `look_chance` in `RATE_OF_ALL`."""
+    """1 - (1 - e)^q: the chance that any of a seat's q `segments` is picked. e is `look_chance` / RATE_OF_ALL."""
     return 1 - Fraction(RATE_OF_ALL - look_chance, RATE_OF_ALL) ** segments
 
 
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
-    """The least even lock with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
+    """The least even lock L with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
 
-    `saved` is what a seat of `segments` segments saves by replaying none of them. Only half of a lost lock is
-    counted: a caught account may be its own looker, or bribe it. A seat that skips a share f of the steps of each
-    segment saves f of the cost, and one accusation hits a skipped step with chance f; 1 - (1 - e f)^q is concave in
-    f, so f = 1 needs the largest lock. A look needs no larger one than a seat: (1 - (1 - e)^q) / q <= e.
+    `saved` is the amount that a seat of q = `segments` segments saves if it replays none of them. Only half of a lost
+    lock counts, because a caught account may be its own looker, or bribe it. A seat that skips a share f of the steps
+    of each segment saves f of the cost, and an accusation hits a skipped step with chance f. Since 1 - (1 - e f)^q is
+    concave in f, f = 1 needs the largest lock. A look needs no larger lock than a seat, since (1 - (1 - e)^q) / q <= e.
 
-    Raises StakeError where no segment is ever picked, or no looker replays.
+    Raises StakeError if no segment is ever picked, or if no looker is honest.
     """
     caught = picked_chance(look_chance, segments) * honest
     if caught <= 0:
@@ -100,16 +102,18 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
 
 
 def expected_looks(look_chance: int, slots: int) -> Fraction:
-    """Mean number of looks of a task of `slots` = V q segments of seats, all attested: at most V q (e + e^2 + e^3 +
-    e^4), and no more than V q. Slightly too high, because the cap of V q applies to single tasks.
+    """Upper bound of the mean number of looks of a task with `slots` = V q attested segments of seats:
+    V q (e + e^2 + e^3 + e^4), but no more than V q. It is slightly too high, because the limit of V q applies to each
+    task and not to the mean.
     """
     chance = Fraction(look_chance, RATE_OF_ALL)
     return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))
 
 
 def expected_look_draws(look_chance: int, slots: int) -> Fraction:
-    """Mean number of look draws of such a task: one, and one more for each further level that follows some look. A
-    slot has a look of level n with chance e^n. Slightly too high, like `expected_looks`.
+    """Mean number of draws of looks of a task with `slots` = V q attested segments of seats. There is one draw for
+    level 1, and one for each further level if the level before has a look. A slot has a look of level n with chance
+    e^n. Slightly too high, like `expected_looks`.
     """
     if not look_chance:
         return Fraction()

@@ -1,7 +1,7 @@
-"""A solver's costs of a task, by parts: no bid is lower than their sum. Pure.
+"""A solver's floor price for a task: the sum of its costs, by parts. No bid is lower. Pure.
 
-Amounts are token units, each part rounded up. The operator states the training time and power; the task's terms give
-the stake, the penalty and the times; the deployment gives the draw delay.
+Amounts are token units, each part rounded up. The operator provides the speed and prices of the machine, the task's
+terms the stake, the penalty and the times, and the deployment the draw delay.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from protocol.tasks.task import TOKEN, Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
-"""Gas of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle
-144,000; and 2 % for a larger tree. Draws are paid for. Further transactions, such as bids that were outbid, are not
-counted.
+"""The solver's gas for one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit
+170,000, settle 144,000; and 2 % for a larger tree. Draws are paid for by others. Further transactions, such as bids
+that were outbid, are not counted.
 """
 GAME_GAS: Final = 390_000
-"""Gas of the solver in a false game: the step tree and three traces at 80,000 each, a split at 70,000. Deposits pay
-for answers to demands, and what an earlier game has asked for is not sent again.
+"""The solver's gas in a false game: the step tree and three traces at 80,000 each, and a split at 70,000. Deposits pay
+for answers to demands. Answers that an earlier game has requested are not sent again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The bidder's figures. `machine` and `power` are token units a second of training; `capital` is the yearly cost
-    of a locked token and `late` the chance of missing the deadline, both as fractions; `gas` is the price of one gas
-    in token units; `margin` is profit over all costs, a fraction.
+    """A bidder's rates of cost. `machine` and `power` are token units per second of training, and `gas` is token units
+    per gas. The others are fractions: `capital` is the yearly cost of a locked token, `late` the chance of missing the
+    deadline, and `margin` the profit over all costs.
     """
 
     machine: float
@@ -54,7 +54,7 @@ class Costs:
         gas: Fraction,
         margin: float,
     ) -> Costs:
-        """From an operator's figures: whole tokens for an hour of the machine and for a kWh, units for one gas."""
+        """The costs from an operator's figures: tokens per hour of the machine and per kWh, token units per gas."""
         return cls(
             machine=float(cost_per_hour * TOKEN / 3600),
             power=watts / 1000 * float(kwh_price * TOKEN / 3600),
@@ -67,7 +67,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The least price, and its parts."""
+    """The parts of the least price, in token units."""
 
     machine: int
     power: int
@@ -82,19 +82,18 @@ class Floor:
         return sum(asdict(self).values())
 
     def __str__(self) -> str:
-        """The sum, for people, in whole tokens."""
+        """The sum and its parts in whole tokens, for messages."""
         parts = ", ".join(f"{name} {amount(units)}" for name, units in asdict(self).items())
         return f"{tokens(self.price)} ({parts})"
 
 
 def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
-    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its
-    round.
+    """The floor of a task whose training takes `needed` seconds, if a draw waits `draw_delay` seconds for its round.
 
-    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period,
-    which begins with the draw. A solver that is late with chance r loses its costs, the penalty and the price; so a
-    price p is profitable from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1
-    - r).
+    The penalty is locked from the bid to the submission. The stake is locked from the submission to the end of the
+    challenge period, which begins with the draw. A solver that is late (chance r) loses its costs, the penalty and the
+    price. So a price p breaks even at p (1 - r) = costs + r penalty, and the risk's part of it is
+    r (costs + penalty) / (1 - r).
     """
     return least_price(
         needed,
@@ -109,8 +108,8 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
 def least_price(
     needed: float, costs: Costs, *, stake: int, delay_penalty: int, bidding: float, audit: float
 ) -> Floor:
-    """`floor` of a task without terms yet: seconds of the bidding, and of the audit from the submission to the end of
-    the challenge period.
+    """`floor` for a task that has no terms yet. `bidding` and `audit` are seconds; the audit is from the submission to
+    the end of the challenge period.
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
     before = delay_penalty * (bidding + needed)
@@ -123,8 +122,8 @@ def least_price(
 
 
 def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
-    """What a false challenge costs this solver at most, in token units: gas, the replays of a segment, and the
-    capital of its stake during the game. The solver's half of a lost bond must cover it.
+    """The most that a false challenge costs this solver, in token units: gas, the replays of a segment, and the
+    capital of its stake during the game. The solver's half of the challenger's bond must cover this.
     """
     replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)
     capital = terms.stake * 2 * terms.game_time * costs.capital / YEAR

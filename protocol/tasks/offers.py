@@ -1,9 +1,9 @@
-"""Whether to bid on a task, and at which price.
+"""Decides whether to bid on a task, and at which price.
 
-Pure: terms, the solver's own figures and the best bid go in, a price or a reason comes out.
+Pure: the input is the terms, the solver's own figures and the best bid; the output is a price or a reason not to bid.
 
-Bids are open and go down (dispute.md section 2, "bid"): so ask for a share of the budget first, answer a lower bid by
-the least undercut, and stop at our own floor.
+Bids are public and descending (dispute.md section 2, "bid"). So a solver first asks for a share of the budget, then
+undercuts a lower bid by the least amount, and stops at its floor.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import Terms
 
 SLACK = 1.25
-"""Multiple of the training time that must fit before the deadline: games come first, other work slows the machine,
-and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst case of games is not
-included: half of sixteen lost bonds is worth more (decision 135).
+"""Multiple of the training time that must fit before the deadline, because games go first, other work slows the
+machine, and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst case of games
+is not included: it would bring in half of sixteen bonds, which is worth more (decision 135).
 """
 
 NO_WAIT = Clocks(0.0)
 
 
 class Training(NamedTuple):
-    """Seconds of training that must be done within that many seconds from now."""
+    """A training that takes `seconds` and must be done within `left` seconds from now."""
 
     seconds: float
     left: float
 
 
 class Best(NamedTuple):
-    """Another solver's bid to answer, and the whole extensions in the overtime."""
+    """Another solver's best bid, and the number of whole extensions in the overtime."""
 
     price: int
     extensions: int
@@ -47,12 +47,12 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The bidder's figures, in token units. `free` is what it may lock, without the stakes that it will owe for tasks
-    won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the budget that a first
-    bid asks for. `disk` is the bytes that a task's checkpoints may take. `clocks` are what a move takes besides
-    computing; `draw_delay` passes between a submission and its draw's round. `taken` are the tasks that it must also
-    train or defend, by name. `uplink` is the bytes a second that it serves. `trainings` are those that share its
-    device, by name, and leave `memory` bytes of it; a training of the task `needs` that many.
+    """A bidder's figures; amounts are token units. `free` is the amount that it may lock, without the stakes for tasks
+    that it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the budget that
+    a first bid asks for. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
+    can serve. `clocks` are the times that a move takes without computing; `draw_delay` is the seconds from a submission
+    to its draw's round. `taken` are the other tasks that it must train or defend, by name. `trainings` are those on the
+    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes.
     """
 
     free: int
@@ -71,7 +71,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A bid worth making, and the least that it could be."""
+    """The price of a profitable bid, and the floor under it."""
 
     price: int
     floor: Floor
@@ -94,9 +94,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no bid, in the solver's words, and by which rule. `least` is the value with which the rule would
-    hold, where the terms give too little: seconds of training, of the attestation period or of a game, units of a
-    half bond or of the price; otherwise 0.
+    """The reason for not bidding, and its rule. If a term is too small, `least` is the smallest value that the rule
+    accepts: seconds of training, of the attestation period or of a game, or token units of half a bond or of the
+    price. Otherwise it is 0.
     """
 
     reason: str
@@ -105,20 +105,21 @@ class Refusal:
 
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
-    """Time that the training takes."""
+    """Seconds that the training takes."""
     return terms.steps * terms.step_operations / figures.rates.of(terms.program_id)
 
 
 def copies_at_once(terms: Terms) -> int:
-    """States that are requested in one attestation period: one for each segment of each seat (looks do not add to
-    this), or one by each juror. Jurors ask when only the solver has the state, so they cannot serve each other yet.
+    """Number of states that may be requested from the solver in one attestation period: one for each segment of each
+    seat (looks do not add to this), or one for each juror. Jurors cannot fetch from each other, because only the solver
+    has the state when they ask.
     """
     return max(terms.seat_segments, terms.jurors)
 
 
 def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
-    """Of trainings that share a device by earliest deadline first: each that would be late, named with all before it,
-    because they go first (decision 173).
+    """The trainings that would be late, if all share a device by earliest deadline first. Each is named together with
+    those that go before it (decision 173).
     """
     names: list[str] = []
     seconds = 0.0
@@ -130,7 +131,7 @@ def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
 
 
 def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid of somebody else."""
+    """Decide on a first bid, or on an answer to another solver's best bid."""
     if not is_computed(terms.arithmetic):
         return Refusal(
             f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one",

@@ -1,5 +1,5 @@
-"""What the terms of a task may require of a party, as engagements for `admission`: games, seats, answers to looks.
-Pure.
+"""The work that a task's terms may require of a party, as engagements for `admission`: games, seats, and answers to
+looks. Pure.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from protocol.tasks.admission import Engagement, Work
 from protocol.tasks.task import DEMANDS, GAMES_AT_ONCE, MOST_MOVES, SPLITS, STEP_TREES, TRACES, Terms
 
 REPLAYS: Final = 2
-"""Replays of a segment by one side of a game: for its step tree, and for the traces below."""
+"""Replays of a segment by one side of a game: one for its step tree, one for the traces of its steps."""
 
 
 def games(name: str, terms: Terms) -> Engagement:
-    """A solver's defence in all games of a task that are played at once. Each needs a replay (a third of the rates
-    leaves time for its traces) and all answers that may be requested, one after the other, each of which may wait for
-    a running step.
+    """A solver's defence in all games of a task that can be played at once. Each game needs one replay; the traces fit
+    because admission counts on a third of the rates. All answers that may be requested are sent one after the other,
+    and each may wait for a running step.
     """
     return Engagement(
         name,
@@ -36,9 +36,9 @@ def game(name: str, terms: Terms) -> Engagement:
 
 
 def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
-    """The replays of that many segments, each state of which is digested, and the result; attested by `until`."""
+    """A seat's work: replay `segments` segments, digest each state and the result, and attest by `until`."""
     replays = _replays(terms, segments, 1)
-    # Of each segment's last state the solver's root too, and all of the result.
+    # The last state of each segment and the result are also hashed whole; the former gives the solver's root.
     hashed = replays.hashed_bytes // terms.thinning + (segments + 1) * terms.state_bytes
     work = Work(replays.operations, hashed, 1)
     waits, since = segments + 1, until - terms.attest_period
@@ -46,14 +46,14 @@ def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
 
 
 def answers(name: str, terms: Terms) -> Engagement:
-    """Answers to looks that accuse each segment of a seat at the same time."""
+    """A seat's answers if looks accuse each of its segments at the same time."""
     segments = terms.segments_per_verifier
     work = _replays(terms, segments, 1)
     return Engagement(name, work, terms.move_time, _step(terms), segments, program=terms.program_id)
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Answers that a solver may still owe in a game of this phase, `depth` frames down, after that many demands."""
+    """Answers that a solver may still owe in a game in this phase, `depth` frames down, after `demands` demands."""
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
     below = TRACES - depth + SPLITS
@@ -61,11 +61,11 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
 
 
 def _step(terms: Terms) -> Work:
-    """The uninterruptible part: a step, and the hashing of its state."""
+    """The longest uninterruptible part: a step, and the hashing of its state."""
     return Work(terms.step_operations, terms.state_bytes)
 
 
 def _replays(terms: Terms, count: int, transactions: int) -> Work:
-    """A segment's steps, and hashing each of its states that many times."""
+    """The work of replaying `count` segments and hashing all of their states, with `transactions` transactions."""
     steps = terms.segment_steps
     return Work(count * steps * terms.step_operations, count * (steps + 1) * terms.state_bytes, transactions)

@@ -1,8 +1,7 @@
-"""A task's terms, its deadlines and the time in its games (contracts/src/types/Terms.sol, dispute.md sections 2 and
-6).
+"""A task's terms, and the limits and times of its games (contracts/src/types/Terms.sol, dispute.md sections 2 and 6).
 
-Pure values: nothing here reads a chain or a bundle. The contract enforces the further bounds of the deployment's
-parameters (contracts/src/libraries/TermsCheck.sol); `protocol.tasks.bundles` checks whether the terms fit a bundle.
+Pure values: nothing here reads a chain or a bundle. The contract also enforces the bounds of the deployment's
+parameters (contracts/src/libraries/TermsCheck.sol). `protocol.tasks.bundles` checks whether the terms fit a bundle.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from protocol.errors import AssayError
 from protocol.node.words import duration, tokens
 
 TOKEN: Final = 10**18
-"""Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
+"""Units of one token. The test token has 18 decimals, OpenZeppelin's default for ERC-20."""
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
 MAX_THINNING: Final = 64
@@ -24,23 +23,23 @@ MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 LOOK_LOCK: Final = 4
-"""The least lock of a seat, in costs of a game, where there are looks: half of a caught seat's lock pays the looker
-for a bond and for the game that obtains the solver's step tree.
+"""With looks, the least lock of a seat, as a multiple of the cost of a game. Half of a caught seat's lock pays the
+looker for a bond and for the game that obtains the solver's step tree.
 """
 MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
-"""A jury may take one part in this many of the stake: it refunds the claimant's audit fee and draw fee."""
+"""A jury may take the stake divided by this number, to refund the claimant's audit fee and draw fee."""
 RATE_OF_ALL: Final = 10_000
 """Hundredths of a percent in the whole: the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
-"""Draws of a task that its escrow pays at most, without those of looks."""
+"""Most draws of a task that its escrow pays for, without those of looks."""
 LOOK_DRAWS: Final = LEVELS
-"""Further draws that it may pay for looks: the first of each level."""
+"""Draws of looks that the escrow also pays for: the first of each level."""
 LINE: Final = 1 << 22
-"""Bytes a second that every party's line must carry, 4 MiB: no task may require more (TermsCheck.sol)."""
+"""Bytes a second (4 MiB) that every party's line must carry; no task may require more (TermsCheck.sol)."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
-"""Most token units that one lock of the vault holds."""
+"""Most token units in one lock of the vault."""
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 
@@ -68,11 +67,11 @@ PERIODS: Final = (
     "replay_allowance",
     "move_time",
 )
-"""Fields of terms that are seconds."""
+"""Fields of terms that are times in seconds."""
 
 
 def shown(field: str, value: object) -> str:
-    """A field's value for people: amounts in tokens, periods in words too."""
+    """A field's value for messages: amounts in tokens, periods in seconds and in words."""
     if not isinstance(value, int) or isinstance(value, bool):
         return repr(value)
     if field in AMOUNTS:
@@ -83,7 +82,7 @@ def shown(field: str, value: object) -> str:
 
 
 class TermsError(AssayError, ValueError):
-    """Terms that no market takes. `name` is the field at fault."""
+    """Terms that no market accepts. `name` is the field at fault."""
 
     def __init__(self, name: str, expected: str, got: object) -> None:
         super().__init__(
@@ -94,11 +93,9 @@ class TermsError(AssayError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a submitter asks for, fixed when the task is posted; fields are those of the contract, in its
-    order.
+    """The terms of a task, fixed when it is posted. The fields are those of the contract, in the same order.
 
-    Amounts are token units, periods seconds, roots 32 bytes. Raises TermsError when a number is out of its
-    bounds.
+    Amounts are token units, periods are seconds, roots are 32 bytes. Raises TermsError if a number is out of bounds.
     """
 
     program_id: bytes
@@ -144,7 +141,7 @@ class Terms:
                 raise TermsError(name, "32 bytes, not all zero", value)
         for name, (least, most) in self._bounds().items():
             value = getattr(self, name)
-            # bool is an int to Python, and would be encoded as one.
+            # In Python a bool is an int, and would be encoded as one.
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 expected = f"a whole number from {shown(name, least)} to {shown(name, most)}"
                 raise TermsError(name, expected, shown(name, value))
@@ -177,7 +174,7 @@ class Terms:
             "extension": (1, self.bidding_period),
             "training_period": (1, u32),
             "attest_period": (1, u32),
-            # Two calls after the attestations: to commit, and to open the commitment. A clock is a second at least.
+            # Two more seconds for two calls after the attestations: to commit, and to open the commitment.
             "challenge_period": (self.attest_period + 2, u32),
             "clock": (1, u32),
             "replay_allowance": (0, u32),
@@ -185,11 +182,11 @@ class Terms:
             "segments_per_verifier": (1, min(MAX_SEAT_SEGMENTS, self.segments)),
             "arithmetic": (1, 2**16 - 1),
             "thinning": (1, min(MAX_THINNING, self.segment_steps)),
-            # A look is compared with what is revealed.
+            # A look's digest is compared with the revealed one.
             "move_time": (1, self.attest_period),
             "look_chance": (0, RATE_OF_ALL if self.seat_segments <= MAX_LOOKS else 0),
             "jurors": (0, MAX_JURORS),
-            # Anyone who is silent in a seat loses its fee and pays the next draw.
+            # A silent seat loses its fee and pays for the next draw.
             "seat_lock": (max(self.seat_fee, LOOK_LOCK * self.game_cost if self.look_chance else 0), u128),
         }
 
@@ -199,47 +196,47 @@ class Terms:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Terms:
-        """Inverse of `abi`, from what a contract returned."""
+        """Inverse of `abi`, for a struct that a contract returned."""
         return cls(*values)
 
     @property
     def steps(self) -> int:
-        """Steps of the whole task, K C."""
+        """Number of steps of the whole task, K C."""
         return self.segments * self.segment_steps
 
     @property
     def game_time(self) -> int:
-        """Seconds that each side of a game has: a game ends within twice that."""
+        """Seconds that each side of a game has. A game ends within twice this time."""
         return self.clock + self.replay_allowance
 
     @property
     def seat_fee(self) -> int:
-        """What an attested seat is paid: for each of its q segments."""
+        """The pay of an attested seat: the audit fee for each of its q segments."""
         return self.audit_fee * self.segments_per_verifier
 
     @property
     def least_fee(self) -> int:
-        """The least pay of a place that binds an account until the task is over: a look's fee, or without looks a
-        seat's.
+        """The least fee of a seat or look, either of which binds an account until the task is over: a look's fee, or a
+        seat's if there are no looks.
         """
         return self.audit_fee if self.look_chance else self.seat_fee
 
     @property
     def seat_period(self) -> int:
-        """Most seconds from a seat's draw to the task's end if every draw finds accounts, all attest, and nobody
-        challenges or claims, without the waits for draws of looks.
+        """Most seconds from a seat's draw to the task's end if every draw finds accounts, all accounts attest, and
+        nobody challenges or claims. The delays of draws of looks are not included.
         """
         return self.challenge_period + (LEVELS * self.attest_period if self.look_chance else 0)
 
     @property
     def seat_segments(self) -> int:
-        """V q: segments of all seats, and most looks of a task."""
+        """V q: the segments of all seats, which is also the most looks of a task."""
         return self.verifiers * self.segments_per_verifier
 
     @property
     def owed(self) -> int:
-        """Most that a conviction owes out of the stake: the greater reward, cost and fee of every seat and of every
-        possible look, and the restitution.
+        """The most that must be paid out of a convicted stake: the greater of the two rewards, a game's cost and the
+        fees for every seat and every possible look, and the restitution.
         """
         reward = max(self.reward, self.retrain_reward)
         looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0
@@ -252,14 +249,15 @@ class Terms:
 
     @property
     def least_speed(self) -> int:
-        """Operations a second that a seat's account must manage, rounded up: all replays by the end of the
-        attestation period, and with looks, which may accuse each segment at the same time, again within a move time.
+        """Operations a second that a seat's account must manage, rounded up. It must do all replays within the
+        attestation period; with looks, it must be able to repeat them within a move time, because looks may accuse
+        each segment at the same time.
         """
         return -(-self.seat_operations // (self.move_time if self.look_chance else self.attest_period))
 
     def escrow(self, draw_fee: int) -> int:
-        """What posting locks: the budget, the fees of V seats and of all draws that the escrow may pay; with looks,
-        also the fees of V q looks and of the first draw of each level.
+        """The amount that posting locks: the budget, the fees of V seats, and the fees of all draws that the escrow may
+        pay; with looks, also the fees of V q looks and of the first draw of each level.
         """
         fees, draws = self.verifiers * self.seat_fee, ESCROW_DRAWS
         if self.look_chance:
@@ -268,40 +266,40 @@ class Terms:
 
 
 def least_stake(owed: int) -> int:
-    """The least S with owed <= S - ceil(S / 4): a quarter of a convicted stake burns, whatever is claimed."""
+    """The least stake S with owed <= S - ceil(S / 4): a quarter of a convicted stake always burns."""
     return -(-4 * owed // 3)
 
 
 GAMES_AT_ONCE: Final = 16
-"""Games of a task that are played at once; the others wait (contracts/src/dispute/GameState.sol)."""
+"""Most games of a task that are played at once; others wait (contracts/src/dispute/GameState.sol)."""
 DEMANDS: Final = 96
-"""Demands of one game (contracts/src/dispute/Demands.sol)."""
+"""Most demands in one game (contracts/src/dispute/Demands.sol)."""
 STEP_TREES: Final = 1
 TRACES: Final = 9
-"""Frames: of a step and of eight callees."""
+"""Most traces in one game: a step's frame and eight nested callees."""
 SPLITS: Final = 5
-"""Depth of a split, enough for 128^5 blocks."""
+"""Most rounds of a split, enough for 128^5 blocks."""
 MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
-"""Answers that a solver may owe in one game. A challenger makes about as many moves."""
+"""Most answers that a solver owes in one game. A challenger makes about as many moves."""
 INCLUSION_BLOCKS: Final = 2
-"""Blocks until a move is mined: it may just miss the next one."""
+"""Blocks until a move is mined, since it may just miss the next block."""
 SAFETY: Final = 3
-"""Multiple of its time that a replay takes on a busy machine; it holds the trace of a step too."""
+"""A replay on a busy machine takes at most this multiple of its time, including the trace of a step."""
 BEGUN: Final = 2
-"""Steps of others that each wait may include: one that runs, and one that began before this one's turn."""
+"""Most steps of other work during one wait: one that is running, and one that begins before this work's turn."""
 ASSUMED_SPEED: Final = 10**9
-"""Scalar operations a second that each side of a game is assumed to manage where terms are derived."""
+"""Scalar operations a second that each side of a game is assumed to manage when terms are derived."""
 
 
 def replay_seconds(terms: Terms, operations_a_second: float) -> float:
-    """Seconds to replay a segment: its operations, and the hashing of a state each step."""
+    """Seconds to replay a segment: its operations, and the hashing of each of its states."""
     return replay_seconds_of(
         terms.segment_steps, terms.step_operations, terms.state_bytes, operations_a_second
     )
 
 
 def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int) -> int:
-    """Seconds to replay a segment safely in each of the games that are played at once, rounded up."""
+    """Seconds, rounded up, that safely allow one replay of a segment in each of the games that are played at once."""
     replay = replay_seconds_of(segment_steps, step_operations, state_bytes, ASSUMED_SPEED)
     return ceil(SAFETY * GAMES_AT_ONCE * replay)
 
@@ -309,7 +307,7 @@ def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int)
 def replay_seconds_of(
     segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float
 ) -> float:
-    """`replay_seconds` of a segment without terms yet."""
+    """`replay_seconds` for a task that has no terms yet."""
     return (
         segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
     )

@@ -1,7 +1,7 @@
-"""The cost of trust in a task, and what it follows from: rules, setting and amounts. audit.md section 9.
+"""The cost of trust in a task, computed from rules, setting and amounts. audit.md section 9.
 
-Pure. Amounts are integers in token units, times seconds, rates fractions a year; costs that nobody is paid are exact.
-`protocol.tasks.amounts` derives the amounts.
+Pure. Amounts are integers in token units, times are seconds, rates are fractions a year. Costs of capital, which
+nobody is paid, are exact fractions. `protocol.tasks.amounts` derives the amounts.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from protocol.tasks.economics import expected_look_draws, expected_looks
 from protocol.tasks.task import RATE_OF_ALL, Terms
 
 YEAR: Final = 365 * 86_400
-"""Seconds."""
+"""A year in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Assumptions and goals. Shares and multiples are exact; a multiple is of the budget."""
+    """Assumptions and goals. Shares and multiples are exact; multiples are of the budget unless stated otherwise."""
 
     honest_share: Fraction
     """h: honest share of the verifiers' stake."""
     gain: Fraction
-    """G: worth of a false result to its maker, a multiple."""
+    """G: value of a false result to its maker, as a multiple."""
     verifiers: int
-    """V."""
+    """V: number of seats."""
     restitution: Fraction
-    """A multiple, at most 1."""
+    """Restitution as a multiple, at most 1."""
     delay_penalty: Fraction
-    """A multiple."""
+    """Delay penalty as a multiple."""
     replay: Fraction
-    """The cost of replaying a segment, a multiple of budget / K."""
+    """The cost of replaying a segment, as a multiple of budget / K."""
     capital_rate: Fraction
-    """Yearly cost of capital."""
+    """Yearly cost of capital, as a fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +44,25 @@ class Gas:
     """Gas of the parties' duties."""
 
     game: int
-    """Gas of a seat that wins a game and claims its cost: the side that pays more."""
+    """Gas of a seat that wins a game and claims its cost; this side pays more."""
     defence: int
-    """Of the solver in that game."""
+    """Gas of the solver in that game."""
     seat: int
-    """Gas of a seat whose segments are as committed."""
+    """Gas of a seat that finds its segments as committed."""
     task: int
     """Gas of submitter and solver, from the post to the settlement."""
     reveal: int
-    """Gas of a seat that is looked at, and opens its digest."""
+    """Gas of a seat that opens its digest for a look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a task's amounts follow from, besides the rules."""
+    """A task's and a deployment's figures, from which, with the rules, the amounts follow."""
 
     budget: int
     segments: int
     training: int
-    """Seconds from the bid to the submission, at most."""
+    """Most seconds from the bid to the submission."""
     audit: int
     """T: seconds from the submission to the settlement without a dispute."""
     game_time: int
@@ -75,26 +75,26 @@ class Setting:
     gas_price: Fraction
     """Units of the token for one gas."""
     look_chance: int | None = 0
-    """As in the terms; None: the value at which looks and locks cost least."""
+    """The terms' chance of a look. None means the value with which looks and locks cost least."""
     draw_delay: int = 0
-    """Seconds from requesting a draw to its word, by which looks prolong an audit."""
+    """Seconds from requesting a draw to its word. Looks prolong an audit by this time."""
     attest_period: int = 0
-    """Seconds that a seat or look has to attest; half of them are assumed to be used."""
+    """Seconds that a seat or look has to attest; it is assumed to use half of them."""
     jurors: int = 0
-    """Jurors, 0 without a jury: a claim may take a share of the stake."""
+    """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Share of the time in which tokens kept for a lock are really locked. It counts where there are looks: otherwise
+    """Share of the time that tokens reserved for a lock are actually locked. It is used only with looks; without them,
     a lock is about as large as a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:
-        """Units of the token, rounded up."""
+        """The cost of an amount of gas in token units, rounded up."""
         return ceil(gas * self.gas_price)
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Terms by their names in `protocol.tasks.task.Terms`."""
+    """A task's amounts, numbers and chance of looks, under their names in `protocol.tasks.task.Terms`."""
 
     stake: int
     restitution: int
@@ -112,65 +112,65 @@ class Amounts:
 
     @property
     def seat_fee(self) -> int:
-        """F: what an attested seat is paid."""
+        """F: the pay of an attested seat."""
         return self.audit_fee * self.segments_per_verifier
 
     @property
     def slots(self) -> int:
-        """V q: segments of all seats, which looks are picked from."""
+        """V q: the segments of all seats, from which looks are picked."""
         return self.verifiers * self.segments_per_verifier
 
     def terms(self) -> dict[str, int]:
-        """Those that are fields of the terms."""
+        """The values that are fields of the terms, by name."""
         known = Terms.__dataclass_fields__
         return {name: value for name, value in asdict(self).items() if name in known}
 
 
 @dataclass(frozen=True, slots=True)
 class TrustPrice:
-    """What a task costs besides the training, if nobody is wrong."""
+    """The cost of a task in addition to the training, if all parties are correct."""
 
     audit_fees: int
     """Fees of all seats."""
     looks: int
-    """The fees of the expected looks, and of their draws."""
+    """The fees of the expected looks and of their draws."""
     draws_and_gas: int
     """The fee of a draw, and the gas of submitter and solver."""
     stake: int
-    """Capital of the stake, from the submission to the settlement, which looks delay."""
+    """Capital cost of the stake from the submission to the settlement; looks delay the settlement."""
     locks: int
-    """Capital of the delay penalty during training, of the seats' locks during the audit, and of the fees in the
-    escrow all the time. With looks: also of their locks, assumed to last as long as the seats', and of all these
-    while they wait for a seat.
+    """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the fees in the
+    escrow for the whole time. With looks, also of the looks' locks, assumed to last as long as the seats', and of all
+    these locks' tokens while they wait for a seat.
     """
 
     @property
     def total(self) -> int:
-        """All parts."""
+        """The sum of all parts."""
         return self.audit_fees + self.looks + self.draws_and_gas + self.stake + self.locks
 
     def shares(self, price: int) -> dict[str, Fraction]:
-        """Each part, and the total, over a price."""
+        """Each part and the total as a share of a price."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)} | {"total": self.total}
         return {name: Fraction(part, price) for name, part in parts.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Capital:
-    """What the capital of a task's locks costs each party, exact, in units of the token."""
+    """The exact capital cost of each of a task's locks, in token units."""
 
     stake: Fraction
-    """Seconds from the submission to the settlement."""
+    """Cost of the stake from the submission to the settlement."""
     delay_penalty: Fraction
-    """Seconds from the bid to the submission."""
+    """Cost of the delay penalty from the bid to the submission."""
     seat: Fraction
-    """Capital of one seat's lock, from the submission to the settlement."""
+    """Cost of one seat's lock from the submission to the settlement."""
     escrow: Fraction
-    """Seconds from the bid to the settlement."""
+    """Cost of the escrow from the bid to the settlement."""
 
 
 def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
-    """What trust in a task with these amounts costs all parties together, each part rounded up."""
+    """The cost of trust in a task with these amounts, for all parties together, each part rounded up."""
     fees = amounts.verifiers * amounts.seat_fee
     capital = task_capital(
         rules.capital_rate,
@@ -179,7 +179,7 @@ def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
         stake=amounts.stake,
         delay_penalty=amounts.delay_penalty,
         seat_lock=amounts.seat_lock,
-        # The escrow holds the fees of V q looks as well.
+        # With looks, the escrow also holds the fees of V q looks.
         escrow=2 * fees if amounts.look_chance else fees,
     )
     return TrustPrice(
@@ -192,7 +192,7 @@ def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
 
 
 def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
-    """The fees of the expected looks, and of their draws, exact."""
+    """The exact fees of the expected looks and of their draws."""
     looks = expected_looks(amounts.look_chance, amounts.slots)
     return looks * amounts.audit_fee + setting.draw_fee * expected_look_draws(
         amounts.look_chance, amounts.slots
@@ -200,12 +200,12 @@ def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
 
 
 def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
-    """Mean time from the submission to the settlement without a dispute, where `slots` = V q.
+    """Mean seconds from the submission to the settlement without a dispute; `slots` is V q.
 
-    Level n is drawn n (a + d) after the first draw, d the draws' delay and a the time to attest, half of the period P.
-    The challenge window that follows the attestations begins when all of the newest stage are due: at the draw of the
-    last level that had looks + P, and not before the draw that picked none (TaskMarket.drawn). A level has looks with
-    chance 1 - (1 - e^n)^(V q).
+    Level n of looks is drawn n (a + d) after the first draw. d is the delay of a draw, and a is the time to attest,
+    half of the attestation period P. The challenge window begins when the newest attestations are due: P after the
+    draw of the last level that had looks, but not before the draw that picked none (TaskMarket.drawn). Level n has
+    looks with chance 1 - (1 - e^n)^(V q).
     """
     if not look_chance:
         return Fraction(setting.audit)
@@ -219,7 +219,7 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
 
 
 def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """What the locks of seats and looks cost, exact; with looks, their waiting for a seat too."""
+    """The exact capital cost of the locks of seats and looks; with looks, including their wait for a seat."""
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     each = capital_cost(rules.capital_rate, amounts.seat_lock, audit)
     if not amounts.look_chance:
@@ -239,8 +239,8 @@ def task_capital(
     seat_lock: int,
     escrow: int,
 ) -> Capital:
-    """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of the escrow to
-    count: the price of trust counts only the fees, because the price pays for the training.
+    """The capital cost of a task's locks at `rate` a year; times as in `Setting`. `escrow` is the counted part of the
+    escrow. The price of trust counts only the fees, because the price of the task pays for the training.
     """
     return Capital(
         stake=capital_cost(rate, stake, audit),
@@ -251,5 +251,5 @@ def task_capital(
 
 
 def capital_cost(rate: Fraction, amount: int, seconds: int | Fraction) -> Fraction:
-    """What it costs to lock an amount for that long, at `rate` a year."""
+    """The cost of locking an amount for `seconds`, at `rate` a year."""
     return amount * rate * Fraction(seconds) / YEAR

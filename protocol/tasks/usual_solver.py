@@ -1,7 +1,7 @@
-"""A solver with default settings: what `solver run` is by default, and what a submitter assumes before posting. Pure.
+"""The usual solver: the default settings of `solver run`, which a submitter assumes before posting. Pure.
 
-The price of a training's operations follows from it: an hour of 2 x 10^9 operations a second costs a token and 0.05
-for power, so 10^12 operations cost 0.146 tokens, and 0.177 with the risk of delay and the margin.
+The price of a training's operations follows from them. An hour at 2 x 10^9 operations a second costs one token, and
+0.05 for power. So 10^12 operations cost 0.146 tokens, or 0.177 with the risk of delay and the margin.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from protocol.tasks.task import TOKEN
 SPEED: Final = 2e9
 """Scalar operations a second."""
 STAKE: Final = Decimal(1000)
-"""Tokens."""
+"""Tokens that it can lock."""
 UPLINK_MBIT: Final = 100.0
 COST_PER_HOUR: Final = Decimal(1)
-"""Tokens, of the machine without its power."""
+"""Tokens per hour of the machine, without its power."""
 WATTS: Final = 200.0
 KWH_PRICE: Final = Decimal("0.25")
-"""Tokens."""
+"""Tokens per kWh."""
 CAPITAL_RATE: Final = 0.1
-"""A year, as a fraction."""
+"""Yearly cost of capital, as a fraction."""
 LATE_CHANCE: Final = 0.01
 MARGIN: Final = 0.2
 PACE: Final = 0.5
 """Seconds between two looks at the chain while there is something to do."""
 MEGABIT: Final = 125_000
-"""Bytes."""
+"""Bytes in a megabit."""
 
 
 def costs(gas: Fraction) -> Costs:
-    """Its costs, at that many token units per gas."""
+    """The usual solver's costs; `gas` is the price of one gas in token units."""
     return Costs.of(
         cost_per_hour=COST_PER_HOUR,
         watts=WATTS,
@@ -50,8 +50,8 @@ def costs(gas: Fraction) -> Costs:
 
 
 def figures(gas: Fraction, inclusion: float, draw_delay: float) -> Figures:
-    """The figures by which it decides if it has nothing else to do: `gas` in token units each, a transaction's
-    seconds until its receipt, and the deployment's draw delay.
+    """The figures with which the usual solver decides on a bid if it has no other tasks. `gas` is the price of one gas
+    in token units, `inclusion` a transaction's seconds until its receipt, and `draw_delay` the deployment's draw delay.
     """
     return Figures(
         free=int(STAKE * TOKEN),

@@ -1,3 +1,4 @@
-"""The agents: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns
-arrays.
+"""The agents: strategies of solvers, verifiers, bystanders and submitters, and populations of them.
+
+A strategy is called with a view of the market and returns its actions as arrays.
 """

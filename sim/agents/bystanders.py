@@ -29,7 +29,7 @@ class Passing(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What each member did."""
+    """The actions of each member; each field is (members, rows)."""
 
     replays: Indices
     """Number of segments replayed."""
@@ -41,15 +41,15 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Bystander:
-    """A whistleblower, and the base of all others: replays one random segment with the chance `chance`."""
+    """A whistleblower, and the base of all others: with chance `chance`, replays one random segment."""
 
     name: ClassVar[str] = "whistleblower"
     late: ClassVar[bool] = False
-    """Looks only at tasks that stalled."""
+    """Acts only on stalled tasks."""
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
-        """Challenges what differs, and what is not served."""
+        """Challenge if the replay differs or the solver serves nothing."""
         looks = view.uniform < self.chance
         return Look(
             (looks & view.served).astype(np.int64), (looks & (view.hit | ~view.served)).astype(np.int64)
@@ -57,13 +57,13 @@ class Bystander:
 
     @property
     def most_games(self) -> int:
-        """How many bonds it must have for one task."""
+        """Number of bonds that it needs for one task."""
         return 1
 
 
 @dataclass(frozen=True)
 class Griefer(Bystander):
-    """Opens `games` games against a result with the chance `chance`, right or wrong, and loses its bonds."""
+    """With chance `chance`, opens `games` games against a result without a replay; it usually loses them."""
 
     name: ClassVar[str] = "griefer"
     games: int = 1
@@ -75,13 +75,13 @@ class Griefer(Bystander):
 
     @property
     def most_games(self) -> int:
-        """All games are open at once."""
+        """All games, because they are open at once."""
         return self.games
 
 
 @dataclass(frozen=True)
 class Forgetful(Bystander):
-    """Commits to `commitments` challenges with the chance `chance` and opens none of them: its bonds burn."""
+    """With chance `chance`, commits to `commitments` challenges and opens none of them, so its bonds burn."""
 
     name: ClassVar[str] = "forgetful"
     commitments: int = 1
@@ -100,14 +100,14 @@ class Forgetful(Bystander):
 
 @dataclass(frozen=True)
 class Retrainer(Bystander):
-    """Replays all segments of a stalled task with the chance `chance`, while its stake is locked."""
+    """With chance `chance`, replays all segments of a stalled task while the solver's stake is locked."""
 
     name: ClassVar[str] = "retrainer"
     late: ClassVar[bool] = True
     chance: float = 1.0
 
     def look(self, view: Passing) -> Look:
-        """Challenges what differs, and what is not served."""
+        """Challenge if the replay differs or the solver serves nothing."""
         looks = view.uniform < self.chance
         replays = np.where(looks & view.served, view.parameters.segments, 0)
         return Look(replays, (looks & (view.wrong | ~view.served)).astype(np.int64))

@@ -1,7 +1,7 @@
 """The members of a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's
 strategy.
 
-Members of a group lie side by side.
+Members of a group have consecutive numbers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ MOST_SLOTS: Final = 1 << 15
 
 @dataclass(frozen=True)
 class Group(Generic[Strategy]):
-    """`size` members with one strategy; `first` is the number of the first one, counted from 0."""
+    """`size` members with one strategy; `first` is the number of the first member, counted from 0."""
 
     strategy: Strategy
     size: int

@@ -35,7 +35,7 @@ class Won(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a winner did, by row."""
+    """The work of the winner, by row."""
 
     false: Segments
     """m: number of segments whose checkpoint is not the program's result."""
@@ -106,7 +106,7 @@ class Lazy(Solver):
     share: float = 0.1
 
     def false(self, parameters: MarketParameters) -> int:
-        """m, at least one segment."""
+        """m: number of invented segments, at least one."""
         return min(parameters.segments, max(1, round(self.share * parameters.segments)))
 
     def expected_effort(self, parameters: MarketParameters) -> float:
@@ -126,14 +126,14 @@ class Skipper(Lazy):
     name: ClassVar[str] = "skipper"
 
     def false(self, parameters: MarketParameters) -> int:
-        """One."""
+        """Always one."""
         del parameters
         return 1
 
 
 @dataclass(frozen=True)
 class Withholder(Solver):
-    """Commits to an invented run and serves nothing, hoping to be settled without an audit."""
+    """Commits to an invented run and serves nothing, hoping that the task settles without a challenge."""
 
     name: ClassVar[str] = "withholder"
 
@@ -173,13 +173,13 @@ class Noisy(Solver):
 
 @dataclass(frozen=True)
 class Late(Solver):
-    """At the rate `rate`, asks for nothing in order to win, then lets the deadline pass: a griefer with a stake."""
+    """At the rate `rate`, bids 0 to win, then lets the deadline pass: a griefer with a stake."""
 
     name: ClassVar[str] = "late"
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """The markup's share, 0 to 2, serves as its coin."""
+        """Bid 0 at the given rate, otherwise nothing; the markup's share, 0 to 2, is the random number."""
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 

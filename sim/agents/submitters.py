@@ -1,4 +1,4 @@
-"""What the submitter does apart from paying. The market has one submitter account, so one strategy."""
+"""Strategies of the submitter besides paying. The market has one submitter account, so one strategy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Posting(NamedTuple):
 
 
 class Actions(NamedTuple):
-    """What a submitter does in each row."""
+    """The actions of a submitter in each row."""
 
     asks: Floats
-    """Its own bid under another name, in token units; infinite where it does not bid."""
+    """Its own bid under another name, in token units; infinite if it does not bid."""
     gone: Flags
     """The bundle is taken down before the winner fetches it: nothing is trained and the deadline passes."""
     games: Indices
@@ -35,15 +35,15 @@ class Submitter:
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Challenges just before the challenger that would win, and takes its reward."""
+    """Challenges just before the challenger that would win, and takes the reward in its place."""
 
     def act(self, view: Posting) -> Actions:
-        """Only pays."""
+        """Do nothing besides paying."""
         return self._actions(view)
 
     @property
     def most_games(self) -> int:
-        """Number of bonds it may need for one task."""
+        """Number of bonds that it may need for one task."""
         return 0
 
     def _actions(
@@ -81,7 +81,7 @@ class Vanishing(Submitter):
     rate: float = 0.1
 
     def act(self, view: Posting) -> Actions:
-        """One coin for each task."""
+        """Decide at random for each task."""
         return self._actions(view, gone=view.uniform < self.rate)
 
 
@@ -98,7 +98,7 @@ class Challenging(Submitter):
 
     @property
     def most_games(self) -> int:
-        """All at once."""
+        """All games, because they are open at once."""
         return self.games
 
 

@@ -34,7 +34,7 @@ class Seats(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What was done in each seat."""
+    """The actions in each seat."""
 
     replays: Flags
     attests: Flags
@@ -42,15 +42,15 @@ class Check(NamedTuple):
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> Check:
-        """Nobody did anything."""
+        """No actions in any seat."""
         return cls(*(np.zeros(shape, dtype=np.bool_) for _ in range(3)))
 
     def where(self, seats: Flags) -> Check:
-        """Keep what was done in the given seats; nothing was done in the others."""
+        """Keep the actions in the given seats and remove the others."""
         return Check(*(done & seats for done in self))
 
     def __or__(self, other: Check) -> Check:
-        """What either did."""
+        """The actions of both."""
         return Check(*(mine | done for mine, done in zip(self, other)))
 
 
@@ -79,7 +79,7 @@ class Verifier:
 
 @dataclass(frozen=True)
 class Trusting(Verifier):
-    """Attests whatever is served without looking: rubber-stamping."""
+    """Attests whatever is served without a replay: rubber-stamping."""
 
     name: ClassVar[str] = "lazy"
     honest: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class Trusting(Verifier):
 
 @dataclass(frozen=True)
 class Hiding(Trusting):
-    """Rubber-stamps, and does not reveal when it is looked at."""
+    """Rubber-stamps, and does not reveal its secret when a second look asks for it."""
 
     name: ClassVar[str] = "hiding"
     reveals: ClassVar[bool] = False
@@ -106,7 +106,7 @@ class LazyLooker(Verifier):
     honest: ClassVar[bool] = False
 
     def look(self, looks: Seats) -> Check:
-        """Accuses nobody."""
+        """Attest without a replay, and accuse nobody."""
         nothing = np.zeros_like(looks.served)
         return Check(nothing, looks.served, nothing)
 
@@ -119,7 +119,7 @@ class SilentLooker(Verifier):
     honest: ClassVar[bool] = False
 
     def look(self, looks: Seats) -> Check:
-        """Nothing."""
+        """Do nothing."""
         return Check.nothing(looks.served.shape)
 
 
@@ -148,7 +148,7 @@ class Copying(Verifier):
 
 @dataclass(frozen=True)
 class Colluding(Verifier):
-    """Attests every false result, whether served or not: the cheater's accomplice."""
+    """Attests every result, true or false, served or not: the cheater's accomplice."""
 
     name: ClassVar[str] = "colluding"
     honest: ClassVar[bool] = False
@@ -167,21 +167,21 @@ class Absent(Verifier):
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """Nothing."""
+        """Do nothing."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, nothing, nothing)
 
 
 @dataclass(frozen=True)
 class Mixing(Verifier):
-    """Replays with the chance `diligence`, else rubber-stamps: the mixed strategy of the verifier's dilemma."""
+    """Replays with chance `diligence`, otherwise rubber-stamps: the dilemma's mixed strategy."""
 
     name: ClassVar[str] = "mixing"
     honest: ClassVar[bool] = False
     diligence: float = 0.5
 
     def check(self, seats: Seats) -> Check:
-        """One coin for each seat."""
+        """Decide at random for each seat."""
         looks = seats.uniform < self.diligence
         return Check(
             seats.served & looks,
@@ -192,28 +192,28 @@ class Mixing(Verifier):
 
 @dataclass(frozen=True)
 class Accusing(Verifier):
-    """Challenges at the given rate without looking and otherwise rubber-stamps: a griefer with seats."""
+    """Challenges at the given rate without a replay, and otherwise rubber-stamps: a griefer with seats."""
 
     name: ClassVar[str] = "accusing"
     honest: ClassVar[bool] = False
     rate: float = 1.0
 
     def check(self, seats: Seats) -> Check:
-        """Does not attest what it challenges."""
+        """Either challenge or attest each seat, never both."""
         accuses = seats.uniform < self.rate
         return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)
 
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while that pays: does nothing in rounds where gas and replays cost more than the fee plus what silence
-    would cost."""
+    """Honest while that pays: does nothing in rounds where gas and replays cost more than the fee plus the
+    cost of silence."""
 
     name: ClassVar[str] = "thrifty"
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """A seat is worth its fee plus the cost of being silent in it."""
+        """Act honestly if the fee plus the cost of silence exceeds the cost of replays and gas."""
         parameters = seats.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments * seats.work
         spent = parameters.segments_per_verifier * replay + parameters.gas_attest * seats.gas

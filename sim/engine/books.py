@@ -20,13 +20,13 @@ from sim.units import TOKEN
 
 
 class Bonds:
-    """The most that parties without a seat can have locked in bonds for one task, token units."""
+    """The most that each party without a seat can lock in bonds for one task, in token units."""
 
     def __init__(self, bond: int, seats: int, people: Population) -> None:
-        # The first draw's seats commit before them.
+        # Seats of the first draw commit before the parties without a seat.
         held = seats
         self.bystanders: list[int] = []
-        """The same for each bystander."""
+        """The amount for each bystander."""
         for group in people.bystanders:
             games = group.strategy.most_games
             for _ in range(group.size):
@@ -39,7 +39,7 @@ class Bonds:
 
 
 class Books:
-    """Accounts are numbered: submitter, drawer, solvers, verifiers, bystanders."""
+    """All accounts of the block, in this order: submitter, drawer, solvers, verifiers, bystanders."""
 
     def __init__(self, parameters: MarketParameters, people: Population, rows: int, rounds: int) -> None:
         """Make deposits that last `rounds` rounds. Raises ParameterError if sums of amounts may exceed 62 bits."""
@@ -61,7 +61,7 @@ class Books:
         self.tally = Tally.empty(rows)
 
     def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
-        """First deposits, (accounts,), as integers of Python, which do not overflow.
+        """Initial deposits, (accounts,), as Python integers, which do not overflow.
 
         Everybody except solvers with a given capital deposits the most that they can lose. That also covers the locks
         of tasks in flight, because within one task nothing is both lost and locked.

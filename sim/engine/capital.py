@@ -1,7 +1,7 @@
 """The cost of locked capital, booked outside the vault like gas: `protocol.tasks.amounts.task_capital`.
 
-Durations are those of a task whose seats are all attested in time: redrawing a seat does not change how long it
-locks, and a conviction releases nothing earlier. A look locks for as long as a seat.
+Durations are those of a task whose seats are all attested in time: redrawing a seat does not prolong its
+lock, and a conviction releases nothing earlier. A look is locked for as long as a seat.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Locks:
         self._trained = capital_cost(rate, parameters.escrow, parameters.training_time)
         self._played = of_game(parameters, parameters.stake)
         self.bond = float(of_game(parameters, 1))
-        """Cost per token unit of a bond."""
+        """Cost of locking one token unit of a bond."""
 
     def trained(self, solvers: Indices, sold: Flags) -> None:
         """Book the locks from bid to submission: the escrow, and the winner's delay penalty."""
@@ -58,8 +58,9 @@ class Locks:
         self._spend(solvers, sold * float(self._task.delay_penalty))
 
     def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
-        """Book the locks from the submission on: escrow, stake, seats, and `bonds`, the total locked by each line of
-        games, (n, rows). Games run in parallel, and hold the stake for the duration of one game.
+        """Book the locks from the submission on: escrow, stake, seats, and `bonds`, the total bonds of each
+        party in `checks.games`, (n, rows). Games run in parallel, and hold the stake for the duration of one
+        game.
         """
         live, solvers, games = task.live, task.solver, checks.games
         self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))

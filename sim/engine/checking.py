@@ -1,5 +1,5 @@
-"""The parties that check a submitted task: accounts drawn for its seats, their replacements where they are silent,
-and bystanders.
+"""The parties that check a submitted task: accounts drawn for its seats, their replacements if they are
+silent, and bystanders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sim.parameters import MarketParameters
 
 
 class Checker:
-    """Draws seats in all rows and has their holders act by their strategies."""
+    """Draws seats in all rows and lets their holders act according to their strategies."""
 
     def __init__(self, parameters: MarketParameters, population: Population, random: Streams) -> None:
         self.parameters = parameters
@@ -44,7 +44,7 @@ class Checker:
         self._round = 0
 
     def check(self, task: Task) -> Checks:
-        """Play all checks of a task. Random numbers are drawn in every row, so that variants' streams stay aligned."""
+        """Play all checks of a task. Every row draws random numbers: variants' streams stay aligned."""
         self._round += 1
         checking = _Checking(self, task, self.draw())
         for _ in range(self.parameters.redraws):
@@ -90,7 +90,9 @@ class Checker:
         return np.asarray(uniform >= self.parameters.downtime)
 
     def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
-        """What the seats' accounts that are `there`, (V, n), do; `others`, (n,): somebody has already attested."""
+        """The actions of accounts in their seats. `there`, (V, n): the account is online. `others`, (n,):
+        somebody has already attested the task.
+        """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
@@ -138,7 +140,7 @@ class Checker:
         return np.asarray(self._first_verifier + np.maximum(accounts, 0))
 
     def bystanders(self, members: slice) -> Indices:
-        """The same for bystanders, (members, 1)."""
+        """Ledger numbers of bystanders, (members, 1)."""
         return self._first_bystander + np.arange(members.start, members.stop)[:, None]
 
 
@@ -166,7 +168,7 @@ class _Checking:
         self._second: SecondLooks | None = None
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        # A copy, because an account that acted has paid for it even if its seat is drawn again.
+        # A copy: the sitting must keep these accounts, which pay for their actions even if replaced later.
         self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:
@@ -175,14 +177,14 @@ class _Checking:
             self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
-        """Rows whose seats are redrawn: nobody is convicted, and a silent account or the escrow can pay."""
+        """Rows to redraw: there is no conviction, and a silent account or the escrow can pay."""
         waiting = self._waiting()
         silent = ((self._accounts != NOBODY) & ~self._attested).any(axis=0)
         due: Indices = (waiting & (silent | (self._escrow_draws < ESCROW_DRAWS))).nonzero()[0]
         return due
 
     def redraw(self, rows: Indices) -> None:
-        """AuditBoard.redraw and draw: all unattested seats at once."""
+        """Redraw all unattested seats at once, as AuditBoard.redraw and draw do."""
         if self._luck is None:
             self._luck = self._checker.luck()
         asked = ~self._attested[:, rows]
@@ -216,7 +218,7 @@ class _Checking:
                 self._games.append(Games.of(accounts, opened, level.right, level.segments))
 
     def ended(self) -> Checks:
-        """The final state, when nothing more is drawn."""
+        """The final state, after the last draw."""
         task, waiting = self._task, self._waiting()
         undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
         stalled = waiting & ~undrawable
@@ -242,10 +244,10 @@ class _Checking:
             self._second,
         )
 
-    # ------------------------------------------------------------------ what is decided
+    # ------------------------------------------------------------------ decisions
 
     def _waiting(self) -> Flags:
-        """Drawn tasks with unattested seats, in which nobody is convicted."""
+        """Drawn tasks with unattested seats and without a conviction."""
         waiting: Flags = self._task.live & self._task.drawn & ~self._attested.all(axis=0)
         return waiting & ~self._convicted() if waiting.any() else waiting
 
@@ -254,7 +256,7 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """A challenger wins if it has seen what is false, or if the solver serves nothing or is silent.
+        """A challenger wins if it has found a false segment, or if the solver serves nothing or is silent.
 
         The solver's silence is drawn separately for each game.
         """
@@ -272,18 +274,19 @@ class _Checking:
     def _named(self, games: Games) -> Segments:
         """The segment of each game, (n, rows).
 
-        NO_SEGMENT where nothing is served, and for a challenger that has not looked at a false result, unless the
-        solver is silent: it could hit a false segment by luck.
+        NO_SEGMENT if nothing is served. Also if the result is false and the challenger has not found a false
+        segment, because the one it names could be false by luck. If the solver is silent, the challenger wins
+        anyway, so its segment is kept.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))
         return np.where(names, games.segments, NO_SEGMENT)
 
     def _any(self, shape: tuple[int, ...]) -> Segments:
-        """The segment named by a challenger that has not looked."""
+        """The segment named by a challenger that has not replayed: the last one."""
         return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
-    # ------------------------------------------------------------------ what is done
+    # ------------------------------------------------------------------ actions
 
     def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
         """Have the drawn accounts act."""
@@ -314,7 +317,7 @@ class _Checking:
             self._games.append(Games.of(held, opened, right, self._least, seated=True))
 
     def _pass_by(self) -> Looks | None:
-        """What bystanders do; each draws its own segment."""
+        """Let bystanders act; each draws its own segment."""
         checker, task = self._checker, self._task
         count = checker.population.bystander_count
         if not count:
@@ -334,7 +337,7 @@ class _Checking:
         return looks
 
     def _retrain(self, stalled: Flags) -> None:
-        """Bystanders that wait for stalled tasks look at them."""
+        """Let the bystanders that wait for stalled tasks act on these."""
         if self._looks is not None and stalled.any():
             self._look(self._looks, stalled, late=True)
 

@@ -1,4 +1,4 @@
-"""How a submitted task ends, and what everybody pays and earns."""
+"""The end of a submitted task, and what everybody pays and earns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """Each draw is paid by the escrow or by a silent account. A beacon that stops eventually resumes."""
+        """Pay each draw, from the escrow or a silent account; a stopped beacon only delays its draw."""
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
         booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))
@@ -77,7 +77,7 @@ class Closer:
     # ------------------------------------------------------------------ challenges
 
     def _convict(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """The first winner earns the reward and all games' bonds return; then seats receive what they are owed."""
+        """Pay the first winner's reward, return the bonds of open games, and pay seats what they are owed."""
         parameters, rows = self.parameters, ends.nonzero()[0]
         if not rows.size:
             return
@@ -101,7 +101,10 @@ class Closer:
         self._defend(task, rows)
 
     def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
-        """The rest of the stake pays costs and fees of seats that challenged, and others' fees; what is left burns."""
+        """Pay seats from the rest of the stake, and burn the remainder.
+
+        Seats that challenged get a game's cost and the fee; other seats get the fee if it is owed.
+        """
         parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
         cost, fee = parameters.game_cost, parameters.seat_fee
         seats = self._seats(checks.accounts[:, rows])
@@ -120,7 +123,7 @@ class Closer:
         booking.burn_rest(ledger, rows, solvers, rest)
 
     def _dismiss(self, task: Task, checks: Checks) -> None:
-        """Book lost games, each with its bond, including those lost before a task stalled and was then convicted."""
+        """Book lost games and their bonds, also those lost before a stall that ended in a conviction."""
         games = checks.games
         opened = games.opened * (checks.lost & task.live)
         for number in range(int(opened.max(initial=0))):
@@ -146,14 +149,14 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """Bond of commitment `number` of a line in each row, where `first` others precede it, (rows,)."""
+        """Bond of a party's commitment `number`, (rows,), which follows `first` of its other commitments."""
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:
             return np.full(len(self.books.every), bond)
         return bonds_of(bond, games.held[line] + first + number)
 
     def _all_bonds(self, checks: Checks) -> Amounts:
-        """Total bonds of the commitments of each line of games, (n, rows)."""
+        """Total bonds of each party's commitments, (n, rows)."""
         games = checks.games
         made = games.opened + games.unopened
         bonds = np.zeros_like(made)

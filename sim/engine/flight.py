@@ -1,7 +1,7 @@
-"""What tasks in flight hold while the next is played: accounts with a seat, and their solvers' stakes.
+"""Locks of the tasks in flight while the next task is played: drawn accounts, and solvers' stakes.
 
-A task's locks last until `overlap` - 1 more tasks are over, however it ends: no account is in two draws of tasks that
-are in flight together, as in contracts/src/AuditBoard.sol, and no token is in two of their stakes.
+A task's locks last until `overlap` - 1 more tasks are over, however it ends. Tasks in flight at the same time
+never draw the same account, as in contracts/src/AuditBoard.sol, and never share a stake.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Stakes:
     """Stakes that solvers have locked in tasks in flight."""
 
     def __init__(self, overlap: int, stake: int, solvers: slice, rows: int) -> None:
-        """`solvers`: their accounts."""
+        """`solvers`: the accounts of all solvers."""
         self._stake = stake
         self._first = solvers.start
         self._every = np.arange(rows)

@@ -1,4 +1,4 @@
-"""Book what second looks cost and pay; `sim.engine.looking` decides them."""
+"""Book the costs and payments of second looks; `sim.engine.looking` decides their outcomes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ class LookCloser:
         books.tally.silent += attempt.silent.sum(axis=0)
 
     def _answer(self, task: Task, level: Level) -> None:
-        """Book reveals and answers. A target that does not reveal, or cannot answer, loses its lock. Every accusation
-        was opened as a game, which costs looker and solver gas, and the looker a game's cost, twice if it is
-        answered. An answer costs the gas of a reveal.
+        """Book reveals and answers. A target that does not reveal, or cannot answer, loses its lock. Every
+        accusation began as a game: looker and solver pay gas, and the looker pays a game's cost to the
+        solver. If the target answers, it pays the gas of a reveal, and receives a game's cost from the
+        looker.
         """
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)

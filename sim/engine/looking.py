@@ -32,9 +32,9 @@ class Board(NamedTuple):
     asked: Flags
     """Every seat is attested: a draw of looks is requested, and paid however the task ends, (rows,)."""
     open: Flags
-    """In addition, nobody has won a game, (rows,)."""
+    """Every seat is attested and nobody has won a game, (rows,)."""
     holders: Indices
-    """Accounts, (V, rows)."""
+    """Accounts of the seats, (V, rows)."""
     replayed: Flags
     """Holders that have replayed their segments: only they can open their digests, (V, rows)."""
     segments: Segments
@@ -49,7 +49,7 @@ class Attempt(NamedTuple):
     accounts: Indices
     """NOBODY for slots that this draw was not asked for, or could not fill."""
     check: Check
-    """What they did."""
+    """The accounts' actions."""
 
     @property
     def acts(self) -> Flags:
@@ -73,7 +73,7 @@ class Level(NamedTuple):
     lookers: Indices
     """The account that finally attested each look, or NOBODY."""
     targets: Indices
-    """Accounts that are looked at; arbitrary in other slots."""
+    """The account that each look checks; arbitrary in slots without a look."""
     revealed: Flags
     """Targets that showed their secrets."""
     accused: Flags
@@ -87,7 +87,7 @@ class Level(NamedTuple):
     opened: Flags
     """Games against the solver."""
     right: Flags
-    """Those games whose lookers have seen what is false."""
+    """Games whose lookers have found a false segment."""
 
 
 class SecondLooks(NamedTuple):
@@ -99,13 +99,13 @@ class SecondLooks(NamedTuple):
 
     @property
     def accounts(self) -> Indices:
-        """Everybody who was drawn, (m, rows)."""
+        """All drawn accounts, (m, rows)."""
         drawn = [attempt.accounts for level in self.levels for attempt in level.attempts]
         return np.concatenate([np.empty((0, self.lost.shape[1]), dtype=np.int64), *drawn])
 
 
 def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
-    """Play level by level while something is picked and nobody has opened a game against the solver."""
+    """Play level by level while looks are picked and no looker has opened a game against the solver."""
     each = checker.parameters.segments_per_verifier
     targets = np.repeat(board.holders, each, axis=0)
     skipped = np.repeat(~board.replayed, each, axis=0)
@@ -171,9 +171,9 @@ def _judge(
 ) -> Level:
     """The accounts that attested each look, and the targets that lose a lock to their looker.
 
-    A looker that replays can tell a digest of nothing from a digest of the solver's states if those are right; if
-    they are wrong, the solver is convicted instead. Accusing a target that is right also requires a replay, because
-    an accusation shows a chunk.
+    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong, the
+    solver is convicted instead. Accusing a target that has replayed also requires a replay, because an
+    accusation shows a chunk.
     """
     shape = targets.shape
     lookers = np.full(shape, NOBODY, dtype=np.int64)

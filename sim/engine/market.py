@@ -53,7 +53,7 @@ class Market:
         self._honest_submitter = population.submitter == HONEST_SUBMITTER
 
     def play(self) -> None:
-        """Play one task in every market in which one arrives."""
+        """Play one task in every market in which a task arrives."""
         task = self.begin()
         self.closer.end(task, self.checker.check(task))
 
@@ -65,7 +65,7 @@ class Market:
         return self._train(self._assign(costs, actions), costs, actions)
 
     def _post(self) -> Actions | None:
-        """What the submitter does apart from paying; None if nothing."""
+        """The submitter's actions besides paying; None if it is honest."""
         if self._honest_submitter:
             return None
         return self.population.submitter.act(Posting(self.parameters, self.random.submitters.uniform()))

@@ -18,9 +18,9 @@ from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.parameters import MarketParameters
 
 CHUNKS: Final = 8
-"""Chunks of runs played at once: with fewer, the overhead of a round's 200 calls exceeds their work."""
+"""Chunks of runs played at once; with fewer, a round's 200 NumPy calls take more overhead than work."""
 MOST_CELLS: Final = 1 << 20
-"""Cells in a table of accounts, 8 MB: with many accounts, fewer chunks are played at once."""
+"""Maximum cells of a table of accounts, 8 MB; with many accounts, fewer chunks are played at once."""
 
 
 class Unbalanced(SimError):
@@ -29,7 +29,7 @@ class Unbalanced(SimError):
 
 @dataclass(frozen=True)
 class Case:
-    """One question to the engine."""
+    """A market for the engine to play."""
 
     parameters: MarketParameters
     population: Population

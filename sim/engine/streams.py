@@ -1,4 +1,4 @@
-"""Random numbers: one stream for each purpose, so that variants of a market meet the same ones.
+"""Random numbers: one stream for each purpose, so that variants of a market use the same numbers.
 
 A variant that draws more verifiers uses more of the draws' stream and no more of the others: bids, devices and
 accidents stay the same (common random numbers). CHUNK runs share a generator, which always draws for all of them, so
@@ -16,8 +16,9 @@ import numpy as np
 from sim.mechanism.arrays import Floats, Indices
 
 CHUNK: Final = 512
-"""With a larger chunk, small samples draw numbers that they do not use; with a smaller one, large samples make more
-calls."""
+"""Runs that share a generator. Larger chunks would waste numbers in small samples; smaller chunks would need
+more calls for large samples.
+"""
 
 
 class Stream:

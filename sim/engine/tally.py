@@ -1,4 +1,4 @@
-"""What happened, counted by row."""
+"""Counts of events, by row."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Tally:
     expired: Amounts
     convicted: Amounts
     void: Amounts
-    """A seat could not be filled."""
+    """Tasks with a seat that could not be filled."""
     stalled: Amounts
-    """Never drawn, or not attested when the stall period was over, and nobody was convicted."""
+    """Tasks without a conviction that were never drawn, or not fully attested when the stall period ended."""
     settled: Amounts
     false: Amounts
-    """Submitted with false segments, or not served."""
+    """Tasks submitted with false segments, or not served."""
     escaped: Amounts
-    """False, and settled nevertheless."""
+    """False tasks that settled nevertheless."""
     dismissed: Amounts
     """Challenges that were lost."""
     redrawn: Amounts

@@ -1,4 +1,4 @@
-"""One round's task after its training, and what checking parties do about it."""
+"""One round's task after its training, and the actions of the parties that check it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.draw import NOBODY, Segments
 
 NO_SEAT: Final = -1
-"""Stands for a missing seat number."""
+"""Seat number of a party without a seat."""
 
 
 class Task(NamedTuple):
-    """One round's task; fields are (rows,). Where it is not `live`, nothing was submitted and the rest is undefined."""
+    """One round's task; fields are (rows,). Unless `live`, nothing was submitted: the rest is undefined."""
 
     live: Flags
     drawn: Flags
     """The beacon delivers a round in time. A live task that is not drawn stalls."""
     solver: Indices
-    """Accounts."""
+    """Ledger account of the solver."""
     price: Amounts
     work: Work
     own_games: Indices | None
@@ -42,7 +42,7 @@ class Task(NamedTuple):
 
 
 class Sitting(NamedTuple):
-    """Accounts that one draw found for seats, and what they did; (V, n) each, for the n `rows`."""
+    """Accounts that one draw found for seats, and their actions; (V, n) each, for the n `rows`."""
 
     rows: Indices
     accounts: Indices
@@ -64,13 +64,13 @@ class Games(NamedTuple):
     accounts: Indices
     """Ledger account numbers."""
     opened: Amounts
-    """Number of games that each opens."""
+    """Number of games that each party opens."""
     right: Flags
-    """The challenger has seen what is false."""
+    """The challenger's replay has found a false segment."""
     segments: Segments
-    """The segment it names, if it names one: the first false one that it saw, or any."""
+    """The segment that each party names, if any: the first false one that it found, or an arbitrary one."""
     seats: Indices
-    """Seat that each party was drawn for, (n,); NO_SEAT for the others."""
+    """Seat that each party was drawn for, (n,); NO_SEAT for parties without a seat."""
     unopened: Amounts
     """Commitments in addition to the games, which are never opened."""
 
@@ -85,7 +85,7 @@ class Games(NamedTuple):
         seated: bool = False,
         unopened: Amounts | None = None,
     ) -> Games:
-        """One game of each account, (n, rows); `seated`: the accounts are the seats', in their order."""
+        """The challenges of some accounts, (n, rows). `seated`: they hold the seats, in this order."""
         seats = np.arange(len(accounts)) if seated else np.full(len(accounts), NO_SEAT)
         none = np.zeros_like(opened) if unopened is None else unopened
         return cls(accounts, opened, right, segments, seats, none)
@@ -110,7 +110,7 @@ class Looks(NamedTuple):
     segment: Indices
     """The segment that each has drawn for itself."""
     view: Passing
-    """What they see."""
+    """What the bystanders see."""
 
 
 class Checks(NamedTuple):
@@ -131,7 +131,7 @@ class Checks(NamedTuple):
     won: Flags
     """Whether each game's challenger won, (n, rows)."""
     early: int
-    """How many of the games, the first ones, came before the task stalled, if it did."""
+    """Number of entries of `games` that were made before a task could stall; they come first."""
     looks: Looks | None
     """None if there are no bystanders."""
     escrow_draws: Amounts
@@ -177,7 +177,7 @@ class Checks(NamedTuple):
 
     @property
     def lost(self) -> Flags:
-        """Games lost by their challengers, (n, rows): those before anybody has won."""
+        """Lost games, (n, rows): early games are lost if none of them won, late ones if no game won."""
         late = np.arange(len(self.won)) >= self.early
         before: Flags = ~np.logical_or.reduce(self.won[: self.early], axis=0)
         flags: Flags = np.where(late[:, None], ~self.convicted, before)

@@ -1,4 +1,4 @@
-"""Types of the simulation's arrays, and the one bound that integers need.
+"""Types of the simulation's arrays, and the bound that prevents integer overflow.
 
 Rows (the markets played side by side) are the last axis, so operations on seats, duties or solvers run along
 contiguous memory, a vector of rows at a time.

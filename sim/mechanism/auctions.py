@@ -114,7 +114,7 @@ def second_price(asks: Amounts, budget: Amounts) -> Assignment:
 def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
     """The first solver that asks at most the budget wins and is paid the budget: not in the contracts.
 
-    Solvers' costs are drawn alike, so the lowest number stands for the first to arrive.
+    Costs are identically distributed, so solvers may be taken to arrive in the order of their numbers.
     """
     willing = asks <= budget
     sold: Flags = np.logical_or.reduce(willing, axis=0)
@@ -139,9 +139,9 @@ def weakest(strength: Floats) -> Auction:
 
 
 def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
-    """Sell concurrent tasks one after another: the winner of one is busy for the others.
+    """Sell concurrent tasks one after another: the winner of a task cannot win a later one.
 
-    Asks (tasks, solvers, rows), budgets and all of the result (tasks, rows).
+    Asks are (tasks, solvers, rows); budgets and all fields of the result are (tasks, rows).
     """
     free = np.ones(asks.shape[1:], dtype=np.bool_)
     results = []
@@ -154,7 +154,7 @@ def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
 
 
 def _first(flags: Flags) -> Indices:
-    """The first set index along the first axis, in each row: `argmax`, which is slow over that axis."""
+    """The first set index along the first axis, in each row: a faster `argmax` for this axis."""
     places = len(flags)
     kind = np.int8 if places < 128 else np.int16
     backwards: Amounts = np.arange(places, 0, -1, dtype=kind)[:, None]

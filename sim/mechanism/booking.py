@@ -1,8 +1,8 @@
 """Bookings for the ends of a task, draws, silent seats, dismissed challenges, and locks taken by looks.
 
-Each function moves tokens in the affected rows, and mirrors the contract function that it names. What is not moved
-returns to its owner: stakes of tasks without a conviction, the rest of an escrow. `rows` are (n,) row numbers;
-accounts and amounts are (n,), or (V, n) where there is one per seat.
+Each function moves tokens in the affected rows, and mirrors the contract function that it names. Tokens that
+are not moved return to their owner: stakes of tasks without a conviction, the rest of an escrow. `rows` are
+(n,) row numbers; accounts and amounts are (n,), or (V, n) where there is one per seat.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.ledger import Ledger
 
 SUBMITTER = 0
-"""The account that posts all tasks."""
+"""Account of the party that posts all tasks."""
 DRAWER = 1
 """Account of the party that executes draws."""
 FIRST_SOLVER = 2
@@ -83,7 +83,7 @@ def compensate(
 def pay_fees(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
 ) -> None:
-    """Commitments.payFee: the fee to each seat that is owed only that, out of the stake. Both are (V, n)."""
+    """Commitments.payFee: the fee to each seat that is owed only that, out of the stake; seats are (V, n)."""
     amounts = ledger.amount(fee) * owed
     ledger.take(rows, solvers, amounts.sum(axis=0))
     ledger.give(rows, seats, amounts)
@@ -109,7 +109,7 @@ def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indice
 
 
 def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fee: int) -> None:
-    """TaskMarket.settle, voidTask, closeStalled: pay attested seats their whole fee. Both are (V, n)."""
+    """TaskMarket.settle, voidTask, closeStalled: pay attested seats their whole fee; seats are (V, n)."""
     fees = ledger.amount(fee) * attested
     ledger.take(rows, SUBMITTER, fees.sum(axis=0))
     ledger.give(rows, seats, fees)

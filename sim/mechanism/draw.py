@@ -41,9 +41,9 @@ class Pool:
     def seats(self, uniform: Floats, bound: Indices) -> Indices:
         """Draw the accounts of n seats one after the other, from n uniform numbers in [0, 1), (n, rows).
 
-        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat is
-        empty with chance (share of the bound slots)^TRIES, otherwise its slot is a uniform one of the others: the
-        same as trying slots in turn.
+        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat
+        is empty with chance (share of the bound slots)^TRIES; otherwise its slot is uniform among the free
+        ones. The distribution is the same as when slots are tried in turn.
         """
         found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)
         taken = bound

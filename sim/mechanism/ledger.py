@@ -35,7 +35,7 @@ def require_range(what: str, most: float) -> None:
 
 
 class Ledger:
-    """`free`, `deposits`: (accounts, rows) token units; `locked`: (accounts, 1), in all rows; `burned`: (rows,).
+    """Tokens in the vault. `free`, `deposits`: (accounts, rows); `locked`: (accounts, 1); `burned`: (rows,).
 
     In all methods `rows` are (n,) distinct row numbers; accounts and amounts as in `book`.
     """
@@ -50,7 +50,7 @@ class Ledger:
         self.deposits = deposits
 
     def amount(self, amount: int) -> Amounts:
-        """One number in this ledger's type."""
+        """Convert a number to this ledger's integer type."""
         return np.asarray(amount, dtype=self.free.dtype)
 
     def lock(self, accounts: slice, amounts: Amounts | int) -> None:
@@ -59,7 +59,7 @@ class Ledger:
         self.locked[accounts] += amounts
 
     def give(self, rows: Indices, takers: Indices | int, amounts: Amounts) -> None:
-        """Add to free tokens what was taken from another account."""
+        """Add tokens taken from other accounts to the free tokens of `takers`."""
         book(self.free, rows, takers, amounts)
 
     def take(self, rows: Indices, givers: Indices | int, amounts: Amounts) -> None:
@@ -67,7 +67,7 @@ class Ledger:
         book(self.free, rows, givers, np.negative(amounts))
 
     def burn(self, rows: Indices, amounts: Amounts) -> None:
-        """Burn what was taken."""
+        """Burn tokens that were taken."""
         self.burned[rows] += amounts
 
     def gains(self) -> Amounts:

@@ -27,7 +27,7 @@ class _Shown(NamedTuple):
 
     look: Look
     looker: int
-    """Account of the ledger."""
+    """Ledger account number."""
     target: Target
     hidden: bool
     revealed: bool
@@ -41,7 +41,7 @@ class _Shown(NamedTuple):
 
 
 class Looked:
-    """All looks of a task that were attested."""
+    """All attested looks of a task: makes the accusations and takes the locks."""
 
     def __init__(self, stage: Stage, task: Submitted, looks: SecondLooks, looking: Looking) -> None:
         self._stage = stage
@@ -50,8 +50,9 @@ class Looked:
         self._calls = stage.referee.looks
 
     def accuse(self) -> None:
-        """Make all accusations and answer those that can be answered, unless they are to become moot; then let time
-        pass and take the locks.
+        """Make all accusations, answer those that can be answered, and take the locks once they are due.
+
+        Answerable accusations stay open if the scenario is `moot`.
         """
         made = [each for each in self._shown if each.accused or each.answered]
         for each in made:

@@ -1,7 +1,7 @@
 """A market's amounts in the chain's units of 10^-18 token, deliberately odd so that every rounding is visible.
 
 The engine's unit is 10^-6 token. The chain's twelve extra digits are a different prime for each amount; agents never
-see them. With `exact` they are zeros, so the chain's amounts are exactly 10^12 times the engine's.
+see them. With `exact`, these digits are zeros, so the chain's amounts are exactly 10^12 times the engine's.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sim.units import DECIMALS
 SCALE: Final = TOKEN // 10**DECIMALS
 """Chain units in one of the engine's: 10^12."""
 
-# Primes below 10^12, larger for amounts that must not be below another one: a reward is at most an eighth of a
-# stake, a bond a quarter and at least twice a game's cost.
+# Primes below 10^12 that keep the required ratios of the amounts: a reward is at most an eighth of the stake,
+# and a bond is at most a quarter of the stake and at least twice a game's cost.
 _REMAINDERS: Final = {
     "budget": 999_999_999_989,
     "stake": 999_999_999_961,
@@ -76,12 +76,12 @@ class Amounts:
 
     @property
     def outside(self) -> int:
-        """What every account keeps outside the vault."""
+        """Tokens that every account keeps outside the vault."""
         return _OUTSIDE
 
     def escrow(self, terms: MarketParameters) -> int:
-        """What a submitter locks: the budget, the fees of all seats and looks, and of all draws that the escrow may
-        pay.
+        """The amount that a submitter locks: the budget, and the fees of all seats, looks and draws that the
+        escrow may pay.
         """
         fees, draws = terms.verifiers * self.seat_fee(terms), ESCROW_DRAWS
         if terms.look_chance:
@@ -93,9 +93,7 @@ class Amounts:
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """The parameters' lock, or the least that the market accepts: what a silent account loses, two draws, and with
-        looks four times a game's cost.
-        """
+        """The lock of a seat or look: the parameters' lock, but at least the market's minimum."""
         fee, looks = self.seat_fee(terms), int(terms.look_chance > 0)
         least = least_seat_lock(fee, self.draw_fee, self.game_cost, looks)
         given = terms.seat_lock * SCALE + (0 if self.exact else _LOCK)
@@ -103,7 +101,7 @@ class Amounts:
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
-    """Deployment parameters: the market's where it has them, otherwise a development chain's.
+    """Deployment parameters: the market's own if it has them, otherwise a development chain's.
 
     Capital costs nothing there, so a bond only needs to be twice a game's cost.
     """

@@ -39,11 +39,11 @@ class Auditing:
         self._accounts = [NOBODY] * self._seats
 
     def segments(self, seat: int) -> list[int]:
-        """Those of a seat."""
+        """The segments of a seat."""
         return self._segments[seat]
 
     def first(self) -> Draw:
-        """The first draw: of all seats."""
+        """Execute and return the first draw, which fills all seats."""
         parameters, audit = self.stage.scenario.parameters, self.stage.referee.audit
         accounts = self._draw([True] * self._seats)
         first = audit.audit(self.task).seed
@@ -59,7 +59,7 @@ class Auditing:
         return Draw(np.array(accounts)[:, None], drawn)
 
     def nobody(self) -> Draw:
-        """The result if there is no draw."""
+        """The result of a task without a draw: all seats are empty."""
         parameters = self.stage.scenario.parameters
         shape = (parameters.segments_per_verifier, self._seats, 1)
         return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
@@ -82,8 +82,9 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """The next attestation requests the draw of a level, after `looks` earlier looks: wait for a second in which it
-        picks the looks that the scenario wants.
+        """Wait for a second in which the next attestation leads to the scenario's picks for a level of looks.
+
+        That attestation requests the level's draw. `looks` were picked on the levels below.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):
@@ -151,12 +152,12 @@ class Auditing:
         return drawn
 
     def _places(self) -> list[Seat]:
-        """Seats and looks that are held."""
+        """Seats and looks that have an account."""
         audit = self.stage.referee.audit
         return [seat for seat in (*audit.seats(self.task), *audit.looks(self.task)) if not seat.is_empty]
 
     def execute(self) -> bytes:
-        """Execute the draw and return its seed from the beacon's word, which the chain's must equal."""
+        """Execute the draw and return its seed, which must be the same here and on the chain."""
         stage, client = self.stage, self.stage.referee
         first = client.audit.first_draw()
         stage.same("the first draw of the queue", self.task, first and first.task)

@@ -1,7 +1,7 @@
-"""What the engine expects every account to hold: its ledger, plus the locks that a round opens and closes.
+"""The balances that the engine expects: its ledger, plus the locks that a round opens and closes.
 
-`sim.mechanism` moves all amounts, on rows of Python integers; this adds only what the engine omits because it nets
-out within a round: open locks by cause, tokens outside the vault, withdrawals.
+`sim.mechanism` moves all amounts, on rows of Python integers. This module adds only amounts that the engine
+omits because they net out within a round: open locks by cause, tokens outside the vault, and withdrawals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ ROW = np.zeros(1, dtype=np.int64)
 
 
 class Books:
-    """Accounts are numbered as in the engine: submitter, drawer, solvers, verifiers; `names` are in this order."""
+    """Expected balances of all accounts. The order, also of `names`, is the engine's: submitter, drawer,
+    solvers, verifiers, bystanders.
+    """
 
     def __init__(
         self, names: Sequence[str], deposits: Sequence[int], amounts: Amounts, terms: MarketParameters
@@ -63,7 +65,7 @@ class Books:
         self.ledger.lock(slice(first, first + len(slots)), units[:, None])
 
     def resign(self, first: int, slots: Sequence[int]) -> None:
-        """Verifiers' unbonding is over."""
+        """Return the stakes of verifiers after their unbonding."""
         self.register(first, [-count for count in slots])
 
     def lock(self, account: int, cause: str, amount: int) -> None:
@@ -71,7 +73,7 @@ class Books:
         self._open[account, cause] += amount
 
     def release(self, account: int, cause: str, amount: int) -> None:
-        """Close a lock; the rest has been booked elsewhere, or returns."""
+        """Close a lock. Any payment from it is booked elsewhere; the rest returns to the account."""
         self._open[account, cause] -= amount
 
     def close_escrow(self, *, owed: bool = False) -> None:
@@ -89,7 +91,7 @@ class Books:
             locked += self._amounts.draw_fee
         return int(self.ledger.free[account, 0]) - locked - self._withdrawn[account]
 
-    # ------------------------------------------------------------------ what the engine books
+    # ------------------------------------------------------------------ bookings of the engine
 
     def drawn(self) -> None:
         """The escrow pays a draw."""
@@ -109,7 +111,7 @@ class Books:
         self._purse = silent[0] if silent and again else None
 
     def redrawn(self) -> None:
-        """The requested draw is executed: a silent account has paid for it, or the escrow does."""
+        """The requested draw is executed. The escrow pays for it unless a silent account has."""
         if self._purse is None:
             self.drawn()
         self._purse = None
@@ -197,14 +199,14 @@ class Books:
         booking.pay_seats(self.ledger, ROW, seats, attested, self._amounts.seat_fee(self._terms))
 
     def paid_solver(self, solver: int, price: int) -> None:
-        """The price."""
+        """Pay the solver the price."""
         booking.pay_solver(self.ledger, ROW, _at(solver), _exact(price))
 
     def closed_undrawn(self, solver: int, price: int) -> None:
         """Pay the solver half of the price."""
         booking.close_undrawn(self.ledger, ROW, _at(solver), _exact(price))
 
-    # ------------------------------------------------------------------ what follows
+    # ------------------------------------------------------------------ resulting balances
 
     def balances(self) -> dict[Place, int]:
         """Token units by place. Raises SimError if the ledger does not balance."""
@@ -234,5 +236,5 @@ def _exact(amount: int) -> Units:
 
 
 def _seat(account: int) -> tuple[Indices, Flags]:
-    """One seat that is owed something."""
+    """Arrays for one seat, which is owed a payment."""
     return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -11,8 +11,9 @@ from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """What a seat held by an account is owed according to the engine: cost and fee, the fee alone, or nothing. A look,
-    whose number takes the place of a seat's, is owed the cost or nothing.
+    """The amount that the engine owes to a seat: a game's cost and the fee, only the fee, or nothing.
+
+    A look, which has a number like a seat's, is owed a game's cost or nothing.
     """
 
     seat: int
@@ -41,7 +42,7 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """Pay for the seats' own games (`games`, by seat), then fees. The contracts must refuse what is not owed."""
+        """Pay seats for their own `games`, by seat, then fees. The contracts must refuse fees not owed."""
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():
             commitments.compensate(self._task, seat, game)
@@ -56,7 +57,7 @@ class Claims:
             stage.same("another fee of a seat", "NothingOwed", self._refusal(seat))
 
     def burn(self) -> None:
-        """Let the time for claims pass; the rest burns."""
+        """Let the time for claims pass, then burn the rest of the stake."""
         stage = self._stage
         stage.until(stage.referee.commitments.claims_until(self._task))
         stage.referee.market.burn_rest(self._task)

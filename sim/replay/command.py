@@ -19,7 +19,7 @@ def show_scenarios(output: Output) -> None:
 
 
 def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
-    """Replay a scenario and show all accounts. Raises Disagreement, after showing them, when two differ.
+    """Replay a scenario and show all accounts. Raises Disagreement, after showing them, if balances differ.
 
     `tasks` and `seed` apply to scenarios without a fixed end. Raises StudyError for an unknown scenario.
     """

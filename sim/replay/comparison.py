@@ -1,4 +1,4 @@
-"""Compares what the engine's ledger expects with what the chain holds."""
+"""Compares the balances that the engine's ledger expects with the chain's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Balances = Mapping[Place, int]
 
 
 class Line(NamedTuple):
-    """One place in both accounts."""
+    """The expected tokens and the chain's tokens in one place."""
 
     place: Place
     expected: int
@@ -64,13 +64,13 @@ class Comparison:
     compared: int = 0
     """Total number of balances compared."""
     judged: tuple[str, ...] = ()
-    """Instructions of which the EVM recomputed an element."""
+    """Instructions for which the EVM recomputed an element of the result."""
     gains: Mapping[str, int] = field(default_factory=dict)
     """Each account's gain since the start, token units."""
 
     @property
     def differing(self) -> tuple[Line, ...]:
-        """Lines in which the two accounts differ."""
+        """Lines whose two amounts differ."""
         return tuple(line for line in self.lines if line.difference)
 
 

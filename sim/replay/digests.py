@@ -34,13 +34,13 @@ class Attestation:
     roots: tuple[bytes, ...]
     """Roots of the segments' step trees under the salt."""
     result: bytes | None
-    """None in a look."""
+    """The attested result; None in a look."""
 
     @classmethod
     def of(
         cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
     ) -> Attestation:
-        """The attestation for a seat or look that the account was drawn for; made up if it has not replayed."""
+        """The attestation for the account's seat or look; without a replay, its roots are made up."""
         chain, board = client.deployment.chain_id, client.audit
         key = bytes(development_account(account, chain).key)
         secret = seat_secret(key, chain, board.address, task, number)

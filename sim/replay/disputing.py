@@ -18,7 +18,7 @@ from sim.replay.training import Trained
 
 
 class Submitted(NamedTuple):
-    """A task that was submitted: `solver` is an account."""
+    """A submitted task; `solver` is an account."""
 
     number: int
     solver: int
@@ -40,14 +40,14 @@ class _Made(NamedTuple):
 
 
 class _Game(NamedTuple):
-    """The number of a game, and what it opened."""
+    """The number of a game, and the challenge that it opened."""
 
     number: int
     made: _Made
 
 
 def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
-    """All challengers commit, then open; winners play first. Then seats receive what they are owed.
+    """Play all disputes: challengers commit, then open; winners play first. Then pay the seats' claims.
 
     Returns whether the solver was convicted.
     """
@@ -56,7 +56,7 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
     opening = [each for each in made if each.challenge.opens]
     waiting: list[_Made] = []
     if right and right[0].challenge.preempts:
-        # It convicts before anybody else has opened its commitment.
+        # The insider convicts before any other challenger opens its commitment.
         waiting = [each for each in opening if each != right[0]]
         opening = right[:1]
     games = [_Game(open_game(stage, task.number, each.accusation, task.trained), each) for each in opening]
@@ -87,7 +87,7 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Commit to the engine's segment, which must be false if the engine says that it was seen to be."""
+    """Commit to the engine's segment. It must be false if the engine's challenger found it false."""
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)
     salt = number.to_bytes(16, "big") + each.late.to_bytes(16, "big")
@@ -103,8 +103,8 @@ def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Mad
 
 
 def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> None:
-    """Play a game that convicts; the engine rewards the earliest commitment among the right ones."""
-    # A solver that serves and loses a game about a right segment has lost by silence.
+    """Play a game that convicts. The engine rewards the earliest commitment that can win."""
+    # A solver that serves its data can lose a game about a right segment only by silence.
     challenge = game.made.challenge
     answers = task.serves and challenge.right
     due = Verdict.SOLVER_FALSE if answers else Verdict.SOLVER_SILENT

@@ -1,7 +1,7 @@
 """Recomputes the chain's draws from the beacon's words: the accounts of the seats, and the looks picked.
 
-audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds, segments and picks are
-`protocol.tasks.draws`; accounts are found here, assuming that nobody resigns while a task runs.
+audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. `protocol.tasks.draws` computes
+seeds, segments and picks. This module finds the accounts, assuming that nobody resigns during a task.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def open_late(client: Client, task: int, accusation: Accusation) -> None:
 def open_game(stage: Stage, task: int, accusation: Accusation, trained: Trained) -> int:
     """Open the game of a commitment and return its number."""
     client = stage.clients[accusation.account]
-    stage.devnet.mine()  # Not in the commitment's own block.
+    stage.devnet.mine()  # A commitment cannot be opened in its own block.
     if accusation.segment is None:
         return client.game.challenge_blind(task, accusation.salt)[0]
     tree, i = segment_tree(trained.roots), accusation.segment
@@ -90,7 +90,8 @@ class Sides(NamedTuple):
 def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
     """Both sides move until one cannot; then the referee calls the timeout. Judgments are noted on the stage.
 
-    `record` is the solver's run, None for one that is silent; `own` the challenger's, None for one that has not looked.
+    `record` is the solver's run, None if it is silent. `own` is the challenger's run, None if it has not
+    replayed.
     """
     program = stage.training.program.program
     provider: Provider = Silent() if record is None else Serving(record)
@@ -122,7 +123,7 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """The solver moves while it is its turn, without letting time pass: its clocks run in all games in play."""
+    """Let the solver move while it is its turn. No time may pass: its clocks run in all open games."""
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
     )

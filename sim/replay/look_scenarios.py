@@ -36,7 +36,7 @@ class Careless(Trusting):
     name = "careless"
 
     def look(self, looks: Seats) -> Check:
-        """An honest one's."""
+        """Act as an honest looker."""
         return Verifier.check(self, looks)
 
 
@@ -47,14 +47,14 @@ class Drowsy(Careless):
     name = "drowsy"
 
     def look(self, looks: Seats) -> Check:
-        """As an honest looker, except in slot 0."""
+        """Act as an honest looker, except in slot 0."""
         slots = np.arange(len(looks.served))[:, None]
         return super().look(looks).where(slots > 0)
 
 
 @dataclass(frozen=True)
 class Patient(Slandering):
-    """Replays its seat and attests it whatever it finds; challenges or accuses only in looks."""
+    """Replays its seat and attests any result; challenges or accuses only in looks."""
 
     name = "patient"
 
@@ -63,14 +63,14 @@ class Patient(Slandering):
         return Check(seats.served, seats.served, np.zeros_like(seats.served))
 
     def look(self, looks: Seats) -> Check:
-        """An honest one's."""
+        """Act as an honest looker."""
         return Verifier.check(self, looks)
 
 
 def _looked(
     name: str, text: str, verifier: Verifier, *, solver: Solver = _HONEST_SOLVER, **more: Any
 ) -> Scenario:
-    """A scenario of looks among identical verifiers: everything is looked at unless `terms` say otherwise."""
+    """A scenario with identical verifiers: looks check every segment unless `terms` say otherwise."""
     end = more.pop("end", "settled")
     terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
     return story(name, text, end, solver, (verifier,) * more.pop("verifiers", _LOOKERS), terms=terms, **more)

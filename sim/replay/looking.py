@@ -41,7 +41,7 @@ class Looking:
         return Target.of(look, self._auditing.attestations[look.looked_at(each)], each)
 
     def pick(self, candidates: Sequence[int]) -> list[int]:
-        """Execute the first draw of the next level; returns the candidates' slots that it picks."""
+        """Execute the first draw of the next level; returns the slots that it picks among the candidates."""
         scenario = self._stage.scenario
         self._level, self._tries, self._attested = self._level + 1, 0, []
         room = scenario.parameters.slots - self._picked
@@ -60,7 +60,7 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """The targets of these looks reveal; a look for which nobody was found is given up at once."""
+        """Let the targets of these looks reveal. A look for which no looker was found is given up at once."""
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
             target = self.target(look)
@@ -68,8 +68,8 @@ class Looking:
             client.looks.reveal(self._task, look.number, made.secret, made.digest, target.root, target.path)
 
     def lookers(self, asked: Sequence[int]) -> dict[int, int]:
-        """The accounts found for the requested slots: by the draw that picked them the first time, by a redraw
-        afterwards.
+        """The accounts found for the requested slots. The draw that picked the slots found the first ones;
+        later calls redraw.
         """
         self._tries += 1
         if self._tries > 1:
@@ -77,7 +77,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Accounts that act attest and are paid, (V q, 1); after the last draw, silent looks are given up."""
+        """Let active lookers attest and be paid, (V q, 1); after the last draw, give up the other looks."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)
@@ -114,7 +114,7 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """Silent lookers' time is over: they lose part of their stakes, which pays another draw or burns."""
+        """Let the silent lookers' time run out: they lose stake, which pays another draw or burns."""
         stage = self._stage
         stage.until(self._audit().until)
         stage.referee.audit.redraw(self._task)
@@ -125,10 +125,10 @@ class Looking:
             f"task {self._task}: {names} silent, {'drawn again' if again else 'their looks given up'}"
         )
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ helpers
 
     def _seat(self, slots: Sequence[int], drawn: Sequence[int]) -> None:
-        """Seat the lookers; the recomputed accounts must equal the chain's."""
+        """Record the drawn lookers; the recomputed accounts must equal the chain's."""
         stage = self._stage
         expected = [EMPTY if each == NOBODY else stage.verifiers[each].address for each in drawn]
         numbers = [Look(self._level, slot).number for slot in slots]
@@ -139,7 +139,7 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Nothing is pending, so the next call requests the next level, if there is one."""
+        """Prepare the draw of the next level, if any: no look is pending, so the next call requests it."""
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS
         if self._attested and left:

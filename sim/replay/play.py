@@ -29,7 +29,7 @@ def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
 def replay_on(
     devnet: Devnet, scenario: Scenario, say: Callable[[str], None], deployment: Deployment | None = None
 ) -> Comparison:
-    """The same on an existing development chain. Writes to ASSAY_HOME.
+    """Play a scenario as `replay` does, on an existing development chain. Writes to ASSAY_HOME.
 
     `deployment` holds unused contracts with the scenario's parameters; None deploys new ones.
     """

@@ -17,7 +17,9 @@ from sim.units import TOKEN
 
 @dataclass(frozen=True)
 class Scenario:
-    """One story, or many tasks of a market. `outcomes` are the expected ends of its tasks in order; None allows any."""
+    """One task with an intended end, or many tasks of a market. `outcomes` are the expected ends of its tasks
+    in order; None allows any.
+    """
 
     name: str
     text: str
@@ -31,9 +33,9 @@ class Scenario:
     late: bool = False
     """Each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that the first draw shall give to each seat; the solver times its submission accordingly. Empty: any."""
+    """Segments that each seat must get in the first draw; the submission is timed to get them. Empty: any."""
     picked: tuple[tuple[int, ...], ...] = ()
-    """Slots that the first draw of each level of looks shall pick; the last attestation is timed accordingly."""
+    """Slots that the first draw of each level of looks must pick; the last attestation is timed for it."""
     cancelled: bool = False
     """The submitter cancels a task without bids before bidding ends."""
     moot: bool = False
@@ -76,12 +78,12 @@ def story(
 
 @dataclass(frozen=True)
 class Bluffing(Withholder):
-    """Asks as if it trained, so as not to win every task."""
+    """A withholder that bids like an honest solver, so that it does not win every task."""
 
     name = "bluffing"
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """An honest solver's."""
+        """The effort of an honest solver."""
         return Solver.expected_effort(self, parameters)
 
 

@@ -1,6 +1,6 @@
 """The scenarios of `sim replay`.
 
-The chain makes the draws, so a scenario with one intended end has accounts that lead to it whichever are drawn.
+The chain makes the draws. So a scenario with one intended end must reach that end with any drawn accounts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOOKED: Final = 1
 _SILENT_ONCE: Final = 11
 """Seed under which two seats of three are silent, and their replacements are online."""
 _SILENT_TWICE: Final = 10
-"""Seed under which one of two seats is attested at once, and the other by neither of its two accounts."""
+"""Seed under which one of two seats is attested at once, and both accounts of the other seat are silent."""
 _ACCUSED: Final = 1
 """Seed under which the first account of a seat challenges and the second attests."""
 
@@ -200,7 +200,7 @@ _ALL = (
         "stalled",
         Solver(),
         (_HONEST,) * 2,
-        # Above nine tenths of the budget the ask is the price, and odd.
+        # An ask above nine tenths of the budget is the price, and here it is odd.
         terms={"beacon_stops": 1.0, "training_cost": 95 * TOKEN, "markup": 0.0, "device_spread": 0.0},
     ),
     story(

@@ -1,7 +1,8 @@
-"""The engine's own market of one row, played beside the chain: it makes the decisions, and books in its own units.
+"""The engine's own market of one row, played in parallel with the chain. It makes the decisions.
 
-Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a stream, and
-seats attest on the chain as soon as they do here. All other decisions are carried out afterwards.
+Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a
+stream. Attestations are made on the chain at once, all other decisions are carried out afterwards. Amounts
+are booked in the engine's units.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from sim.replay.looking import Looking
 from sim.replay.scenario import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
-"""Required parameters: a replay posts each task after the previous one has ended, and capital costs nothing."""
+"""Required values: a replay posts each task after the previous one has ended, and capital costs nothing."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
 class Challenge(NamedTuple):
-    """A game that is opened, or a commitment that is not, as the engine sees it."""
+    """The engine's view of a challenge: an opened game, or a commitment that is never opened."""
 
     account: int
     seat: int | None
     """Number of the seat or look, None for a challenger that has none."""
     segment: int | None
-    """None if it names none."""
+    """Segment that the challenge names, or None."""
     right: bool
-    """The challenger has seen that the segment is false."""
+    """The challenger's replay has found the segment false."""
     wins: bool
     late: bool
     """Opened after the task has stalled."""
@@ -51,14 +52,14 @@ class Challenge(NamedTuple):
 
 
 class _Seated(Checker):
-    """Seats the accounts that the chain has drawn, including lookers; their actions happen on the chain."""
+    """A checker that takes its accounts from the chain's draws, and makes their attestations on the chain."""
 
     auditing: Auditing
     looking: Looking
     drawn: Draw
 
     def draw(self) -> Draw:
-        """The chain's first draw; nobody if there is none."""
+        """The chain's first draw; all seats are empty if there is none."""
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
@@ -67,14 +68,14 @@ class _Seated(Checker):
         return self.auditing.redraw(asked)
 
     def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
-        """As they do in the engine."""
+        """Let the accounts act as in the engine, and attest on the chain."""
         check = super().act(seats, accounts, there, others)
         if there.any():
             self.auditing.attest(accounts, check)
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The chain's picks, if it draws; the targets then reveal or not."""
+        """The chain's picks, if there are candidates; willing targets reveal at once."""
         del left, luck
         picked = np.zeros_like(candidates)
         if candidates.any():
@@ -93,14 +94,14 @@ class _Seated(Checker):
         return found
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """As they do in the engine."""
+        """Let the lookers act as in the engine, and attest on the chain."""
         check = super().looks(seats, accounts, there)
         self.looking.attest(check)
         return check
 
 
 class Shadow(Market):
-    """A scenario's market, one task at a time: `begin`, then, if it was submitted, `end` with the chain's draws."""
+    """A scenario's market, one task at a time: call `begin`, then `end` if the task was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
         """Raises StudyError if parameters need something that a replay does not support."""
@@ -113,7 +114,7 @@ class Shadow(Market):
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
-        """Asks of the last auction, (solvers, 1) engine units; one more if the submitter bids itself."""
+        """Asks of the last auction, (solvers, 1) engine units, then the submitter's own ask, if it bids."""
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
         self._seated = _Seated(self.parameters, self.population, random)
         self._last: Checks
@@ -157,7 +158,7 @@ class Shadow(Market):
         return made
 
     def claims(self) -> list[Claim]:
-        """What each held seat is owed, if the task that ended last was convicted."""
+        """The claims of all held seats and attested looks, if the task that ended last was convicted."""
         checks = self._last
         spoke = checks.spoke(self.checker.in_ledger)
         convicted = checks.named[checks.first, 0]

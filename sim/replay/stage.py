@@ -38,9 +38,9 @@ _OFFER: Final = Offer(
 
 
 class Stage:
-    """The engine's account i is development account i on the chain.
+    """A scenario's chain, parties and books. The engine's account i is development account i on the chain.
 
-    After each event `booked` compares every balance.
+    After each event, `booked` compares every balance.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Stage:
         stack: ExitStack,
         deployment: Deployment | None = None,
     ) -> None:
-        """`stack` closes what is opened here. Raises StudyError if there are more people than accounts."""
+        """`stack` closes the clients opened here. Raises StudyError for more people than accounts."""
         people = scenario.population
         self.devnet = devnet
         self.scenario = scenario
@@ -85,7 +85,10 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Note that half of an amount was paid; the int64 ledger halves in whole units. Without a giver, it burns."""
+        """Note the chain units that the int64 ledger loses by halving an amount in whole engine units.
+
+        Without a giver, the other half burns.
+        """
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost
         if giver is not None:
@@ -102,7 +105,7 @@ class Stage:
         return self.clients[DRAWER]
 
     def name(self, account: int) -> str:
-        """Kind, number and strategy."""
+        """The kind, number and strategy of an account."""
         return self.names[account]
 
     def until(self, time: int) -> None:
@@ -126,7 +129,7 @@ class Stage:
         return comparison
 
     def close(self, outcomes: tuple[str, ...]) -> Comparison:
-        """Verifiers resign and everybody withdraws everything; returns the last comparison. Raises Disagreement."""
+        """Let verifiers resign and everybody withdraw; returns the last comparison. Raises Disagreement."""
         for client in self.verifiers:
             client.audit.resign()
         self.booked("resignations")

@@ -1,4 +1,4 @@
-"""A task's whole life: the agents decide as in the engine, the chain carries it out, and the books follow.
+"""A task from post to end: agents decide as in the engine, the chain executes, and the books record it.
 
 The chain must agree with the engine on who wins, who is rewarded and whether a task settles.
 """
@@ -27,7 +27,7 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""When bids are in time, only this many last bids are played: earlier ones leave no trace."""
+"""If bids are in time, only the last ones, at most this many, are played: earlier bids leave no trace."""
 
 
 class Life:
@@ -90,7 +90,7 @@ class Life:
         return end
 
     def _end(self, task: Submitted, checks: Checks) -> str:
-        """Play the outcome of looks, then challenges, then the end of the task if there is no conviction."""
+        """Play the outcomes of looks, then challenges, then the end of the task if there is no conviction."""
         accused, owed = self._shadow.challenges(), self._shadow.claims()
         looked = None
         if checks.second is not None:
@@ -162,8 +162,8 @@ class Life:
         return ""
 
     def _bids(self) -> list[Bid]:
-        """The bids of the engine's solvers. With `exact` amounts these are the engine's, in multiples of its unit;
-        otherwise they go down by the contract's own least undercut.
+        """The bids of the engine's solvers. With `exact` amounts, prices are the engine's, in multiples of
+        its unit; otherwise they go down by the contract's least undercut in chain units.
         """
         most, late = self._parameters.budget, self._stage.scenario.late
         asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]
@@ -203,7 +203,7 @@ class Life:
     # ------------------------------------------------------------------ ends
 
     def _stall(self, task: Submitted) -> None:
-        """Let the stall period pass, counted from the first draw, or from its round if the task is not drawn."""
+        """Let the stall period pass, from the first draw, or from its round if the task was not drawn."""
         audit, parameters = self._referee.audit.audit(task.number), self._referee.market.parameters()
         since = audit.drawn_at or self._referee.deployment.beacon.time_of(audit.round)
         self._stage.until(since + parameters.stall_period)
@@ -211,7 +211,7 @@ class Life:
         self._stage.booked(f"task {task.number}: stalled")
 
     def _close(self, task: Submitted, attested: list[int], end: str) -> str:
-        """Let the window pass; pay attested seats, and the solver as `end` says."""
+        """Let the challenge window pass; then pay attested seats, and the solver according to `end`."""
         drawn = bool(task.auditing.accounts)
         market = self._referee.market
         self._stage.until(market.task(task.number).challenge_until)

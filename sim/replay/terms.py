@@ -11,7 +11,7 @@ from sim.replay.training import STEPS, THINNING, Training
 
 
 def terms(training: Training, parameters: MarketParameters, amounts: Amounts, number: int) -> Terms:
-    """Terms of task `number`, which only makes bundles differ."""
+    """Terms of task `number`; the number only makes the tasks' bundles differ."""
     program = training.program
     return Terms(
         program_id=program.program.id,

@@ -1,6 +1,7 @@
-"""Times calls that request a draw so that the draw yields what a scenario needs: seats' segments, looks' slots.
+"""Times the calls that request draws, so that draws give the segments or looks that a scenario needs.
 
-The development chain's beacon signs with a secret that everybody knows, so a replay can look ahead; nobody else can.
+The development chain's beacon signs with a secret that everybody knows, so a replay can predict its draws. On
+other chains this is impossible.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wa
 def attestation(
     client: Client, task: int, candidates: Sequence[int], chance: int, room: int, wanted: Sequence[int]
 ) -> int:
-    """The next second in which the last attestation of a stage leads to looks at the wanted slots of the candidates."""
+    """The next second in which the last attestation of a level leads to looks at exactly the wanted slots."""
     root, number = client.market.task(task).root, client.audit.audit(task).draws + 1
     for time, seed in _seeds(client, task, root, number):
         if picks(seed, candidates, chance, room) == sorted(wanted):

@@ -1,7 +1,8 @@
-"""What is trained in a replay: a step of two tensors and one call, small enough that a whole game takes seconds.
+"""The training task of a replay: a step of two tensors and one call, so that a whole game takes seconds.
 
-Right and false runs are both real: the last step of a false segment flips one bit of one product inside the call, and
-everything after it is computed honestly. A challenger bisects down to that element and the EVM computes it.
+Right and false runs are both real: the last step of a false segment flips one bit of one product inside the
+call, and everything after it is computed honestly. A challenger bisects down to that element and the EVM
+computes it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def step_program(factor: int = HALF) -> StepProgram:
 
 
 class _Flipping(Interpreter):
-    """Honest, except for one bit of the product inside the call."""
+    """Computes honestly, except for one bit of the product inside the call."""
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The instruction's results."""
@@ -114,7 +115,7 @@ class Training:
 
 
 class Trained:
-    """A solver's whole run, and the replays that others make of it."""
+    """A solver's whole run, and the verifiers' replays of it."""
 
     def __init__(self, training: Training, false: int) -> None:
         self._training = training
@@ -130,12 +131,12 @@ class Trained:
 
     @cached_property
     def false_segments(self) -> frozenset[int]:
-        """Segments whose replay differs, found by replaying all of them: the first `false` ones."""
+        """Segments whose replay differs, found by replaying all segments. They are the first `false` ones."""
         numbers = range(1, self._training.segments + 1)
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 
     def steps_root(self, segment: int) -> bytes | None:
-        """A verifier's replay from the served checkpoint: root of its step tree, None if the segment is false."""
+        """Root of the step tree of a verifier's replay of a segment; None if the segment is false."""
         roots = self._replay(self._honest, self.states, self.roots).step_roots(segment)
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
 

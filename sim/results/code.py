@@ -1,8 +1,9 @@
 """The code that computed rows: a study's file and every module of `sim` that it imports, directly or not.
 
-Imports are read from syntax trees, so imports inside functions count too. Figures are excluded: they are drawn
-afterwards. The code that lays out rows and the recommended terms count for every study. A researcher's own files
-beside the study are not followed, nor are other packages: the manifest has NumPy's version and all parameter values.
+Imports are read from syntax trees, so imports inside functions count too. Figures are excluded: they are
+drawn afterwards. The code that lays out rows counts for every study, and so do the recommended terms. Other
+files of a researcher and other packages do not count, but the manifest has NumPy's version and all parameter
+values.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _BESIDE: Final = (
     PRESETS / "recommended.toml",
     _ROOT / "sweeping" / "chunk.py",
 )
-"""Sources of every study. Their imports are not followed, because `chunk` imports all studies."""
+"""Sources that count for every study. Their imports are not followed, because `chunk` imports all studies."""
 
 
 def sources(study: Study) -> list[Path]:

@@ -21,7 +21,7 @@ _PARTS: Final = "parts"
 
 
 class Folder:
-    """A folder and its manifest, which is that of the command that first played its rows."""
+    """A folder and its manifest, which the first command that played rows there has written."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -88,7 +88,7 @@ class Folder:
             raise _unwritable(self.path, error) from error
 
     def _clear(self) -> None:
-        """Remove the report and the rows, but nothing that `sim` did not write; the manifest is replaced afterwards."""
+        """Remove only the report and rows that `sim` wrote; the manifest is replaced afterwards."""
         (self.path / REPORT).unlink(missing_ok=True)
         for path in (self.path / _PARTS).glob("*.parquet"):
             path.unlink()

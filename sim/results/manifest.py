@@ -1,4 +1,4 @@
-"""The manifest of a folder of results: the question that its rows answer, and what computed them.
+"""The manifest of a folder of results: its question, and the versions that computed its rows.
 
 Rows belong together if `question` is the same; `digest` is its SHA-256. The rest is for readers.
 """

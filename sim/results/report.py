@@ -35,7 +35,7 @@ tr { border-bottom: 1px solid #ddd } .number { text-align: right; font-variant-n
 
 
 def write_report(results: Results) -> Path:
-    """Write the report beside the rows and return its path. Raises ResultsError, and what the study's answer raises."""
+    """Write the report into the folder and return its path. Raises ResultsError and errors of the study."""
     path = results.folder.path / REPORT
     write_atomically(path, page(results).encode())
     return path

@@ -42,7 +42,7 @@ class Results:
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The question, and what computed the results."""
+        """The question, and the versions that computed the results."""
         return self.folder.manifest
 
     @cached_property
@@ -87,7 +87,7 @@ def run(
 
 
 def fill(asked: Plan, folder: Folder, workers: Workers, *, progress: Progress | None = None) -> Results:
-    """Play the rows of a plan that a folder lacks. Raises ResultsError and what a study raises."""
+    """Play the chunks of a plan that a folder lacks. Raises ResultsError and any error of the study."""
     missing = folder.missing()
     each, total = asked.points_per_chunk, len(asked.points)
     done = total - sum(min(each, total - number * each) for number in missing)

@@ -63,7 +63,7 @@ class Rows(Mapping[str, Floats]):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(part.rows for part in self._parts)
 
 

@@ -1,1 +1,1 @@
-"""The questions: one file each, and the list of them."""
+"""The studies: one file for each question, and the list of them."""

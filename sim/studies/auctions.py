@@ -1,8 +1,9 @@
-"""Auctions: what a task costs by descending bids, second and posted price, and whether the cheapest bid wastes strong
-devices.
+"""Auctions: the cost of a task by descending bids, second price and posted price, and whether the cheapest
+bid wastes strong devices.
 
-Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost, which is optimal in each of
-these formats. The engine plays each with the same seed, without gas. `sim.studies.matching` assigns tasks to devices.
+Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost, which is optimal in
+each of these formats. The engine plays each format with the same seed, without gas. `sim.studies.matching`
+assigns tasks to devices.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Auctions(Study):
     rounds = 1
 
     def parameters(self) -> MarketParameters:
-        """Costs from 30 to 90 tokens, no gas and no fees beside the price, a budget above all costs."""
+        """Costs from 30 to 90 tokens, a budget that covers them, no gas, and no fees besides the price."""
         return MarketParameters(
             training_cost=60 * TOKEN,
             device_spread=0.0,
@@ -82,7 +83,7 @@ class Auctions(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """What a task is worth, and how devices and tasks differ."""
+        """The value of a task, and the spread of devices and tasks."""
         return {
             "worth": Extra("what a result is worth to its submitter", Unit.TOKENS, TOKEN, 10**9 * TOKEN),
             "load": Extra("tasks side by side for each device", Unit.FACTOR, 0, MOST_LOAD),
@@ -93,11 +94,11 @@ class Auctions(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """A grid for bidders, budgets, and loads."""
+        """Three grids: bidders, budgets, and loads."""
         return asked(self, given, (BIDDERS, BUDGETS, LOADS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Raises ParameterError where the closed forms do not reach."""
+        """Honest people. Raises ParameterError if the closed forms do not apply."""
         require(self.parameters(), parameters, _WITHOUT_TERM)
         least = parameters.training_cost * (1 - parameters.device_range / 2)
         if not parameters.device_range * parameters.training_cost or parameters.budget < least:
@@ -117,7 +118,7 @@ class Auctions(Study):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """By format: share of tasks done, price and cost for each task posted."""
+        """For each format: the share of tasks done, and the price and cost per posted task."""
         case = self.case(point)
         columns: dict[str, Floats] = {}
         for name, auction in AUCTIONS.items():

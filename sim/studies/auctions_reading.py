@@ -1,6 +1,5 @@
-"""What a table of the auctions study says: claims by format and rule, findings and figures.
-
-Not the study itself (`sim.studies.auctions`), which plays them.
+"""Claims by format and rule, findings and figures from the results of the auctions study
+(`sim.studies.auctions`).
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ FORMATS: Final = {
     "second_price": second_price,
     "posted_price": posted_price,
 }
-"""What theory expects, by the names of `AUCTIONS`."""
+"""The closed form of each format, by the names of `AUCTIONS`."""
 _SAME: Final = 0.005
-"""Shares that differ by less are called the same."""
+"""Findings treat shares that differ by less as equal."""
 BIDDERS = ("solver_count",)
 BUDGETS = ("budget",)
 LOADS = ("load", "economy")
@@ -49,7 +48,7 @@ Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
 
 
 def market_of(parameters: MarketParameters) -> Market:
-    """The bidders in theory's terms: devices' costs are uniform around the median's."""
+    """The bidders in the terms of `sim.theory`: devices' costs are uniform around the median's."""
     cost, half = parameters.training_cost, parameters.device_range / 2
     return Market(parameters.solver_count, cost * (1 - half), cost * (1 + half), parameters.budget)
 
@@ -57,13 +56,13 @@ def market_of(parameters: MarketParameters) -> Market:
 def of_formats(
     study: Study, point: Point, parameters: MarketParameters, table: Table, number: int
 ) -> list[Claim]:
-    """Trade, price and cost of each format at a point."""
+    """Claims on the trade, price and cost of each format at a point."""
     market, here = market_of(parameters), where(study, point, "solver_count", "budget")
     tasks = by_point(table, "run").shape[1] * table["rounds"][0]
     claims = []
     for name, form in FORMATS.items():
         outcome = form(market)
-        # One task more or less is allowed where nearly all or none are sold; amounts are rounded up to a
+        # If nearly all or no tasks are sold, one task more or less is allowed. Amounts are rounded up to a
         # unit.
         coin = math.sqrt(outcome.trade * (1 - outcome.trade) / tasks)
         once = max(coin, 1 / tasks) if outcome.trade < 1 else 0.0
@@ -90,7 +89,7 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Variance of second prices, if the budget does not bind and a run is one task."""
+    """Claims on the variance of second prices, if the budget does not bind and a run is one task."""
     claims = []
     if table["rounds"][0] > 1:
         return []
@@ -117,12 +116,12 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Giving tasks to the weakest able device does the most tasks; the cheapest follows the chain of births."""
+    """Claims on both rules: the weakest able device does most tasks, the cheapest follows a birth chain."""
     here = where(study, point, "load", "economy")
     claims = []
     for rule, form in (("weakest", "done_most"), ("cheapest", "done_form")):
         if rule == "cheapest" and point["economy"] == 0:
-            continue  # All ask the same, so the first number wins, for which there is no closed form here.
+            continue  # All asks are equal, so the first number wins; there is no closed form for that.
         apart = {"apart": table[f"done_{rule}"] - table[form], "run": table["run"]}
         claims.append(
             Claim(
@@ -142,7 +141,7 @@ def _error(table: Table, measure: str, number: int, least: float) -> float:
 
 
 class Seen:
-    """Findings over the table."""
+    """The findings of the table."""
 
     def __init__(
         self, study: Study, table: Table, points: Sequence[Point], by_point: Sequence[MarketParameters]
@@ -159,7 +158,7 @@ class Seen:
         return sorted(within(self.study, self.points, grid), key=lambda number: self.points[number][name])
 
     def costs(self) -> Finding:
-        """What the submitter pays."""
+        """The price that the submitter pays."""
         paid = {name: mean(self.table, f"price_{name}")[self.middle] / TOKEN for name in FORMATS}
         off = paid["descending"] / paid["second_price"] - 1
         dearer = paid["late"] / paid["descending"] - 1
@@ -182,7 +181,7 @@ class Seen:
         )
 
     def efficiency(self) -> Finding:
-        """Which share of the greatest surplus each format realises."""
+        """The share of the greatest surplus that each format realises."""
         shares = {name: self._efficient(name, self.budgets)[1] for name in FORMATS}
         budgets = [self.by_point[number].budget / TOKEN for number in self.budgets]
         low, posted = shares["descending"][0], int(np.argmax(shares["posted_price"]))
@@ -203,7 +202,7 @@ class Seen:
         )
 
     def risk(self) -> Finding:
-        """How far prices vary from task to task."""
+        """The variation of prices from task to task."""
         numbers = [n for n in self.bidders if self.by_point[n].solver_count > 1]
         here = self.middle
         first, second = (

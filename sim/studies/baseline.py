@@ -1,7 +1,8 @@
-"""Baseline: does the engine meet the closed forms? A lazy solver against an honest share of verifiers.
+"""Baseline: does the engine agree with the closed forms? A lazy solver meets an honest share of verifiers.
 
-All other studies rest on this one: at every point the escape, the cheater's profit and the burned stake are played and
-compared with `sim.theory`. Devices are alike and nobody crashes, because the closed forms have no term for either.
+All other studies rest on this one. At every point it compares the share that escapes, the cheater's profit
+and the burned stake with `sim.theory`. Devices are alike and nobody crashes, because the closed forms have no
+term for either.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _WITH_TERM: Final = frozenset(
         *("gas_attest", "gas_dispute", "gas_defence", "gas_task"),
     )
 )
-"""Parameters for which the closed forms hold at any value; all others stay as in `Baseline.parameters`."""
+"""Parameters that the closed forms include; all others must stay as in `Baseline.parameters`."""
 
 
 class Forms(NamedTuple):
@@ -57,11 +58,13 @@ class Forms(NamedTuple):
     """Difference between the profit of a task that escapes and of one that is convicted."""
     burned: Floats
     burned_once: Floats
-    """Burned by one conviction."""
+    """Amount that one conviction burns."""
 
 
 class Measure(NamedTuple):
-    """A column and its closed form: the expected value, and the amount that depends on the coin."""
+    """A column and its closed form: `of` gives the expected value, and the amount at stake in a task's coin
+    toss.
+    """
 
     column: str
     text: str
@@ -69,7 +72,7 @@ class Measure(NamedTuple):
     unit: int
     of: Callable[[Forms], tuple[Floats, Floats]]
     chance: bool = True
-    """The measure is a chance times an amount, so that near 0 an absolute tolerance is narrow enough."""
+    """Whether the measure is a chance times an amount, for which an absolute tolerance is enough near 0."""
 
 
 MEASURES: Final = (
@@ -82,7 +85,7 @@ MEASURES: Final = (
 
 
 class Baseline(Study):
-    """Lazy solvers, with some verifiers that look and others that do not."""
+    """Lazy solvers; some verifiers replay and the others do not."""
 
     name = "baseline"
     question = "Does the engine meet the closed forms of escape, profit and burned stake?"
@@ -90,22 +93,22 @@ class Baseline(Study):
     rounds = 20
 
     def parameters(self) -> MarketParameters:
-        """Devices alike; nothing is owed out of the stake but to verifiers, so that small stakes can be asked for."""
+        """Equal devices. A conviction pays only verifiers out of the stake, so the stake can be small."""
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """False share and honest share."""
+        """The false share and the honest share."""
         return {"false_share": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "honest_share": (0.3, 0.5, 0.7, 0.9)}
 
     def extra(self) -> Mapping[str, Extra]:
-        """What the population is made of."""
+        """The composition of the population."""
         return {
             "false_share": Extra("share of the segments that a solver invents"),
             "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
         }
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All solvers are lazy. Raises ParameterError where the closed forms do not apply."""
+        """All solvers are lazy. Raises ParameterError if the closed forms do not apply."""
         own = self.parameters()
         for name in KNOWN.keys() - _WITH_TERM:
             kept, given = getattr(own, name), getattr(parameters, name)
@@ -128,7 +131,7 @@ class Baseline(Study):
         )
 
     def answer(self, table: Table) -> Answer:
-        """All three at every point."""
+        """Claims on all three measures at every point, and a finding for each measure."""
         points = points_of(self, table)
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
         forms = self.forms(points)
@@ -140,9 +143,9 @@ class Baseline(Study):
         )
 
     def forms(self, points: Sequence[Point]) -> Forms:
-        """What theory expects of one task at each point.
+        """The values that theory expects for one task at each point.
 
-        `cheating_profit` leaves out gas, which is added here: every task costs some, and a dispute more.
+        Gas, which `cheating_profit` leaves out, is added here: for every task, and for every dispute.
         """
         cases = [self.case(point) for point in points]
         by_point = [case.parameters for case in cases]
@@ -180,9 +183,10 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. A task is a coin toss, so the error of a mean is at least the coin's times the amount.
+    """A claim for each point. Each task is a coin toss, so the error of a mean is at least the coin's times
+    the amount.
 
-    The error is at least that of one task: where theory expects less than one event in all, one is allowed.
+    The error is also at least that of one task, so that one event is allowed even if fewer are expected.
     """
     expected, swing = measure.of(forms)
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
@@ -206,7 +210,7 @@ def _where(study: Study, point: Point) -> str:
 
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
-    """A sentence and its figure: lines over the study's own grid, otherwise expected beside measured values."""
+    """A sentence with a figure: lines over the study's own grid, else measured against expected values."""
     worst = max(map(_off, claims))
     holding = sum(claim.holds for claim in claims)
     verb = "agree" if holding == len(claims) else "do not agree"

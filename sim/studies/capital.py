@@ -1,6 +1,6 @@
-"""Capital: how much stake concurrent tasks in flight need from verifiers and solvers, and what locking it costs.
+"""Capital: the stake that concurrent tasks need from verifiers and solvers, and the cost of locking it.
 
-Everybody is honest and answers, so only locks determine which draws find nobody and which tasks nobody can bid for.
+Everybody is honest and answers, so only locks leave seats empty or tasks without bids.
 The price of capital is the difference between two markets with the same seed, one of which pays for capital.
 """
 
@@ -31,12 +31,12 @@ _PARTIES: Final = {
     "capital_solver": "profit_solver_honest",
     "capital_seats": "profit_verifier_honest",
 }
-"""What each party pays for its locks, and the engine's column for it."""
+"""Columns with each party's cost of locks, and the engine's columns from which they are computed."""
 _WITH_TERM: Final = ("solver_capital", "overlap", "capital_rate", "gas_volatility")
 
 
 class Capital(Study):
-    """Honest people with recommended terms, several tasks at a time."""
+    """Honest people, recommended terms, and several tasks in flight."""
 
     name = "capital"
     question = (
@@ -46,11 +46,11 @@ class Capital(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """Devices alike, and few solvers, so that their stakes can run out; asks below the budget."""
+        """Equal devices, asks below the budget, and few solvers, so that their stakes can run out."""
         return replace(parameters_for(_SEGMENTS[0]), markup=0.1, solver_count=2)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """A grid for accounts, one for stakes, and one for the price."""
+        """Axes of three grids: accounts, stakes, and the price of capital."""
         return {
             "overlap": (1, 2, 4, 8),
             "accounts_per_seat": (3.0, 0.75, 1.0, 1.05, 1.1, 1.2, 1.5),
@@ -60,7 +60,7 @@ class Capital(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Accounts in addition to those that have seats."""
+        """The number of accounts for each seat."""
         return {
             "accounts_per_seat": Extra(
                 "registered accounts for each seat of the tasks in flight", Unit.FACTOR, 0.01, 1000
@@ -72,7 +72,7 @@ class Capital(Study):
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """Recommended terms for the point's own K. Raises ParameterError where the closed forms do not apply."""
+        """Recommended terms for the point's own K. Raises ParameterError if the closed forms do not apply."""
         own = self.parameters()
         terms = replace(
             parameters_for(int(point["segments"])), markup=own.markup, solver_count=own.solver_count
@@ -91,7 +91,7 @@ class Capital(Study):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Draws and sales; what each party pays for its locks, token units for each task."""
+        """Draws and sales, and each party's cost of locks, in token units per task."""
         case = self.case(point)
         priced = simulate(case, runs=runs, rounds=rounds, seed=seed)
         free = priced
@@ -106,11 +106,11 @@ class Capital(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims of each point, and a finding for each grid that was played."""
+        """Claims for each point, and a finding for each played grid."""
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """Without figures."""
+        """The claims of `answer`, computed without its figures."""
         return Seen(self, table).claims()

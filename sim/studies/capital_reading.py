@@ -1,4 +1,4 @@
-"""What the study of capital found: draws, sales and prices beside their closed forms, and its findings."""
+"""Claims and findings of the study of capital: draws, sales and prices compared with their closed forms."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ STAKES: Final = ("overlap", "solver_capital")
 PRICES: Final = ("capital_rate", "segments")
 GRIDS: Final[Sequence[Grid]] = (SEATS, STAKES, PRICES)
 BEARABLE: Final = 0.01
-"""Share of tasks that may have an empty seat at first."""
+"""Tolerated share of tasks with an empty seat after the first draw."""
 _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
 """A smaller number of redraws, or a smaller chance, is treated as 0."""
 _UNIT: Final = 1 / TOKEN
-"""Error of deterministic amounts, which are whole units, in tokens."""
+"""Error of deterministic amounts, in tokens: they are rounded to whole units."""
 
 
 _AMOUNTS: Final = (
@@ -56,13 +56,13 @@ class Prices(NamedTuple):
     solver: float
     seats: float
     escrow: float
-    """All of it."""
+    """Cost of the whole escrow."""
     trust: float
-    """`TrustPrice.stake` and `TrustPrice.locks`: of the escrow they count the fees alone."""
+    """`TrustPrice.stake` plus `TrustPrice.locks`, which count only the fees of the escrow."""
 
 
 def prices(parameters: MarketParameters) -> Prices:
-    """What capital costs with these terms by `protocol.tasks.amounts`, in the chain's units."""
+    """The cost of capital with these terms, computed by `protocol.tasks.amounts` in the chain's units."""
     amounts = Amounts(
         **{name: getattr(parameters, name) * _SCALE for name in _AMOUNTS},
         verifiers=parameters.verifiers,
@@ -99,7 +99,7 @@ def _trust(parameters: MarketParameters, amounts: Amounts, rate: Fraction) -> Tr
 
 
 class Seen:
-    """The table, and what theory expects at each of its points."""
+    """The table, and the values that theory expects at each of its points."""
 
     def __init__(self, study: Study, table: Table) -> None:
         self.study, self.table = study, table
@@ -160,7 +160,7 @@ class Seen:
         return claims
 
     def _sales(self, number: int) -> list[Claim]:
-        """Claims on sales; none where earnings may have paid for a further stake."""
+        """Claims on sales; none if earnings may have paid for another stake."""
         parameters = self.cases[number]
         if self.rounds * parameters.budget >= parameters.stake:
             return []
@@ -168,12 +168,12 @@ class Seen:
         return [self._claim("sold", number, expected, float(self.means["sold"][number]), 0.0, CHANCE)]
 
     def sold(self, parameters: MarketParameters) -> float:
-        """The share that theory expects."""
+        """The share of sold tasks that theory expects."""
         stakes = parameters.solver_capital * parameters.solver_count
         return sold_in_flight(stakes=stakes, overlap=parameters.overlap, tasks=self.rounds)
 
     def _prices(self, number: int) -> list[Claim]:
-        """Claims on prices, which are deterministic; each party's are rounded to units."""
+        """Claims on the cost of capital, which is deterministic; each party's cost is rounded to units."""
         parameters = self.cases[number]
         expected = prices(parameters)
         solver, seats, escrow = (
@@ -201,7 +201,7 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """One for each grid of several points."""
+        """A finding for each grid with several points."""
         made = []
         for grid, finding in ((SEATS, self._seats), (STAKES, self._stakes), (PRICES, self._price)):
             here = within(self.study, self.points, grid)
@@ -296,7 +296,7 @@ class Seen:
         )
 
     def _whole(self, number: int) -> float:
-        """Total cost of all parties, tokens a task."""
+        """Total cost of all parties' locks, in tokens per task."""
         return sum(
             float(self.means[f"capital_{name}"][number]) / TOKEN for name in ("solver", "seats", "submitter")
         )
@@ -314,7 +314,10 @@ class Seen:
         scale: float = 1,
         log_y: bool = False,
     ) -> Figure:
-        """One column over a parameter, a line for each value of another; a logarithmic axis shows what was drawn."""
+        """One column over a parameter, with a line for each value of another.
+
+        A logarithmic axis omits values below one event in all tasks.
+        """
         from sim.figures import Line, lines
 
         least = 1 / self.tasks if log_y else -np.inf

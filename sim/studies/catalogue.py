@@ -1,4 +1,4 @@
-"""All studies by name, and how one is found: in this list, or in a file of a researcher's own."""
+"""All studies by name, and the lookup of a study in this list or in a researcher's own file."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
 
 
 def study(name: str) -> Study:
-    """The study of that name, or the one that the Python file of that path defines; the file is executed.
+    """The listed study of this name, or the study defined by the Python file at this path, which is executed.
 
-    Raises StudyError for a name that is not listed, and for a file that defines no study or several.
+    Raises StudyError if the name is not listed, or the file does not define exactly one study.
     """
     if name.endswith(".py"):
         return _from_file(Path(name))
@@ -91,7 +91,7 @@ def _from_file(path: Path) -> Study:
 
 def _load(path: Path) -> ModuleType:
     try:
-        # A moved file is another module; nothing could be read again from its old place.
+        # The path is part of the name: after a move, nothing could be loaded from the old location.
         digest = hashlib.sha256(path.read_bytes() + bytes(path.resolve())).hexdigest()[:16]
     except OSError as error:
         raise StudyError(

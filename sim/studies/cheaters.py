@@ -1,4 +1,4 @@
-"""Solvers that several studies play: their price says nothing about what they do. Not a strategy of `sim list`."""
+"""A cheater shared by several studies, whose bids do not reveal that it cheats."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sim.parameters import MarketParameters
 
 @dataclass(frozen=True)
 class Disguised(Lazy):
-    """Bids as an honest solver and, with the chance `rate`, invents the share `share` of its segments.
+    """Bids like an honest solver and, with chance `rate`, invents the share `share` of its segments.
 
-    Markets with it and with honest solvers have the same winners and prices under the same seed: the difference of
-    their profits is what cheating earns.
+    Under the same seed, markets with this solver and with honest ones have the same winners and prices. So
+    the difference of their profits is the gain of cheating.
     """
 
     name: ClassVar[str] = "disguised"
     rate: float = 1.0
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """The whole cost: the bid does not reveal what cheating saves."""
+        """The whole cost, so that the bid does not reveal the saved work."""
         del parameters
         return 1.0
 
     def work(self, view: Won) -> Work:
-        """One coin for each task."""
+        """Decide at random for each task."""
         cheats = view.uniform < self.rate
         false = self.false(view.parameters)
         work = self._work(view, 0)

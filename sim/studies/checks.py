@@ -1,7 +1,7 @@
 """Claims checked with both seeds: a claim holds if each seed alone and both together are within their tolerance.
 
 A study is evaluated three times: on all rows, for its findings and claims, and on each seed's rows, for the same
-claims. Expected values may depend on what was played (a price, for example), so each evaluation has its own.
+claims. Expected values may depend on measured ones (a price, for example), so each evaluation has its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from sim.studies.study import SEEDS, Claim, Finding, Study, Table
 from sim.studies.tables import OfSeed
 
 WIDEST: Final = 0.1
-"""Relative to the expected value: a claim with a wider tolerance is weak unless it meets its absolute bound."""
+"""A claim is weak if its tolerance over the expected value is larger, unless it meets its absolute bound."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim, for both seeds together and for each. `seeds` omits a seed that has no such number."""
+    """One claim, for both seeds together and for each seed. `seeds` omits a seed without this claim."""
 
     together: Claim
     seeds: Sequence[Claim]
@@ -34,7 +34,7 @@ class Check:
 
     @property
     def expected(self) -> float:
-        """The expected value by theory, given everything that was played."""
+        """The expected value for the rows of both seeds."""
         return self.together.expected
 
     @property
@@ -77,7 +77,7 @@ class Check:
 
     @property
     def words(self) -> str:
-        """All numbers in one sentence."""
+        """The claim's numbers in one sentence."""
         played = " and ".join(f"{value:,.4g}" for value in self.measured) or "nothing"
         bound = f", bound {self.together.bound:.2g}" if self.together.bound else ""
         return (
@@ -97,19 +97,19 @@ _CERTAIN: Final = 4e-6 + 1e-9
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a study found, and its claims, checked."""
+    """The findings of a study, and its checked claims."""
 
     findings: Sequence[Finding]
     claims: Sequence[Check]
 
     @property
     def held(self) -> int:
-        """How many claims hold."""
+        """Number of claims that hold."""
         return sum(claim.holds for claim in self.claims)
 
     @property
     def weak(self) -> int:
-        """How many of the claims that hold are weak."""
+        """Number of claims that hold but are weak."""
         return sum(claim.holds and claim.weak for claim in self.claims)
 
     @property
@@ -148,5 +148,5 @@ def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
 
 
 def _finite(number: float) -> float:
-    """A sortable number: NaN has no order, so it is placed before all numbers."""
+    """A number for sorting: NaN, which has no order, is placed before all numbers."""
     return math.inf if math.isnan(number) else number

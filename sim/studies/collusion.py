@@ -1,9 +1,11 @@
-"""Collusion and Sybils: from which share of the stake do a cheater and its accomplices win, and does splitting help?
+"""Collusion and Sybils: from which share of the stake do a cheater and its accomplices win, and does
+splitting help?
 
-Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of all
-together, is measured relative to honest work by all of them under the same seed, and compared with the closed forms. A
-second grid puts their stake into fewer accounts of more units, each of which has at most one seat in a task. The gain
-comes with acceptance, as in the engine: a conviction takes it in addition to the stake.
+Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of
+the whole coalition, is measured relative to honest work under the same seed, and compared with the closed
+forms. A second grid puts the coalition's stake into fewer, larger accounts, each of which has at most one
+seat in a task. As in the engine, the gain comes only with acceptance, so a conviction takes it in addition to
+the stake.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ SPLITS: Final = ("level",)
 
 @dataclass(frozen=True)
 class Accomplice(Verifier):
-    """A colluder whose solver is honest: it does honest work."""
+    """A member of the coalition while its solver is honest: it works honestly."""
 
     name: ClassVar[str] = "accomplice"
 
@@ -54,11 +56,11 @@ class Collusion(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Devices alike."""
+        """Equal devices."""
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Share by seats, and levels."""
+        """Axes of two grids: colluding share by seats, and account levels."""
         return {
             "colluding": (0.32, 0.0, 0.1, 0.2, 0.5, 0.65, 0.8, 0.95),
             "verifiers": (3, 2, 4, 8, 16),
@@ -66,23 +68,23 @@ class Collusion(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """What the colluders hold."""
+        """The colluders' share of the stake, and the size of their accounts."""
         return {
             "colluding": Extra("share of the stake whose holders are the cheater's accomplices"),
             "level": Extra("colluders' accounts have 2^level stake units each", Unit.COUNT, 0, 15),
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Share by seats, and levels for one share."""
+        """Two grids: colluding shares by seats, and levels at one share."""
         return asked(self, given, (SEATS, SPLITS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Honest work of all. Raises ParameterError where theory has no term."""
+        """Everybody works honestly. Raises ParameterError for a parameter that theory has no term for."""
         require(self.parameters(), parameters)
         return _people(parameters, point, Solver(), Accomplice())
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """What cheating earns over honest work: the cheater `alone`, and `joint` with its accomplices."""
+        """Gain of cheating over honest work: the cheater `alone`, and `joint` with its accomplices."""
         case = self.case(point)
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)
         nobody = np.zeros(runs)
@@ -123,25 +125,25 @@ class Collusion(Study):
 
 
 def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
-    """Number of the colluders' accounts, and units of each; stake that does not fill an account is honest."""
+    """Number of the colluders' accounts, and stake units of each; leftover stake is honest."""
     units = 1 << int(point["level"])
     return round(point["colluding"] * parameters.verifier_count) // units, units
 
 
 def _people(parameters: MarketParameters, point: Point, solver: Solver, theirs: Verifier) -> Population:
-    """Colluders come first, so that a larger share of them holds the same seats and more."""
+    """The population. Colluders come first, so that a larger share of them holds at least the same seats."""
     accounts, units = _accounts(parameters, point)
     honest = parameters.verifier_count - accounts * units
     return population([(solver, parameters.solver_count)], [(theirs, accounts, units), (Verifier(), honest)])
 
 
 def _column(measure: str, share: float) -> str:
-    """By false share in percent."""
+    """Name of a measure's column for a false share, in percent."""
     return f"{measure}_{100 * share:g}"
 
 
 class Forms:
-    """Closed forms at one point for the false shares that are played, (shares,); amounts in token units."""
+    """Closed forms at one point for each of `SHARES`, (shares,); amounts in token units."""
 
     def __init__(self, case: Case, point: Point) -> None:
         self.parameters = parameters = case.parameters
@@ -170,7 +172,7 @@ class Forms:
         """Mean number of the colluders' seats."""
         self.missed = missed_probability(parameters.segments, self.false, parameters.segments_per_verifier)
         self.lost = parameters.stake + parameters.gas_defence * parameters.gas_price * TOKEN
-        """Lost by one conviction, in addition to price and gain."""
+        """Loss by a conviction, in addition to price and gain."""
         self.caught = caught_by_others(self.law, self.missed)
         self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
@@ -182,7 +184,7 @@ class Forms:
 
     @property
     def alone(self) -> Floats:
-        """The cheater's advantage."""
+        """The cheater's advantage over honest work."""
         share = self.false / self.parameters.segments
         return np.asarray(
             advantage_at(self.caught, share=share, stake=self.lost, kept=0, **self.money), dtype=np.float64
@@ -190,9 +192,9 @@ class Forms:
 
     @property
     def joint(self) -> Floats:
-        """The advantage including its accomplices, which save their replays and lose their fees if it is convicted.
+        """The coalition's advantage: accomplices save replays, and lose fees if the cheater is convicted.
 
-        Their j seats are paid if none of the other V - j finds anything.
+        Their j seats are paid if none of the other V - j seats finds a false segment.
         """
         held = np.arange(len(self.law))
         paid = (self.law * held * self.missed[:, None] ** held[::-1]).sum(axis=1)
@@ -201,7 +203,7 @@ class Forms:
         return np.asarray(self.alone + saved - (self.seats - paid) * parameters.seat_fee)
 
     def threshold(self) -> float:
-        """The share of the stake above which some m pays, if every account has one unit."""
+        """The share of the stake above which cheating pays for some m, if every account has one unit."""
         return collusion_threshold(
             stake=self.lost + self.money["gain"],
             accounts=self.parameters.verifier_count,
@@ -211,7 +213,7 @@ class Forms:
 
     @property
     def fees(self) -> float:
-        """What the accounts earn by honest work."""
+        """Earnings of the colluders' accounts by honest work."""
         parameters = self.parameters
         gas = parameters.gas_attest * parameters.gas_price * TOKEN
         each = parameters.seat_fee - parameters.segments_per_verifier * self.replay - gas
@@ -229,7 +231,7 @@ def _seats(
     errors: Mapping[str, Floats],
     table: Table,
 ) -> Part:
-    """Where profit changes its sign, by the number of seats."""
+    """Findings and claims on the share at which profit changes its sign, by the number of seats."""
     chosen = within(study, points, SEATS)
     claims, found, series = [], [], []
     for seats in sorted({points[n]["verifiers"] for n in chosen}):
@@ -278,7 +280,7 @@ def _seats(
 def _profit(
     series: Sequence[tuple[float, list[int]]], points: Sequence[Point], means: Mapping[str, Floats]
 ) -> str:
-    """How much the largest coalition of the grid makes, with the fewest and the most seats."""
+    """The profit of the grid's largest coalition in words, with the fewest and the most seats."""
     said = []
     for seats, numbers in (series[0], series[-1]):
         best = float(means["joint"][numbers[-1]].max()) / TOKEN
@@ -320,7 +322,7 @@ def _joint(
 
 
 def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table: Table) -> Part:
-    """Seats, fees and convictions by the number of accounts."""
+    """Findings and claims on seats, fees and convictions, by the number of the colluders' accounts."""
     numbers = [n for n in within(study, points, SPLITS) if forms[n].accounts]
     numbers.sort(key=lambda n: forms[n].accounts)
     if len(numbers) < 2:

@@ -1,8 +1,8 @@
-"""The verifier's dilemma: who pays for looking, and what fees change.
+"""The verifier's dilemma: whether replaying pays, and whether fees change that.
 
-A share x of the results is invented and a share d of the verifiers replays; the others attest what is served. What a
-seat earns by replaying over rubber-stamping is measured and compared with the inspection game of `sim.theory`. A second
-grid varies the fees. Gas is left out.
+A share x of the results is false and a share d of the verifiers replays; the others attest whatever is
+served. The gain of replaying over rubber-stamping for a seat is compared with the inspection game of
+`sim.theory`. A second grid varies the fees. Gas is left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sim.units import TOKEN
 
 
 class Dilemma(Study):
-    """Solvers that cheat at a rate; verifiers of which a share replays and the others do not."""
+    """Solvers that cheat at a given rate, and verifiers of which a given share replays."""
 
     name = "dilemma"
     question = "When does replaying pay more than rubber-stamping, and do fees change it?"
@@ -33,11 +33,11 @@ class Dilemma(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """Devices alike, no gas."""
+        """Equal devices, no gas."""
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The game, and fees; the first value of a study's own parameter is its centre."""
+        """Axes of two grids: the game, and fees. The first value of a study's own parameter is its centre."""
         return {
             "false_rate": (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
             "diligence": (0.5, 0.02, 0.05, 0.1, 0.2, 0.35, 0.65, 0.8, 0.98),
@@ -46,7 +46,7 @@ class Dilemma(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Shares of solvers that cheat and of verifiers that look."""
+        """The rates of cheating and of replaying, and the false share."""
         return {
             "false_rate": Extra("x: chance that a result is false"),
             "diligence": Extra("d: share of the verifiers that replay; the others do not"),
@@ -54,11 +54,13 @@ class Dilemma(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids."""
+        """Two grids: the game, and fees."""
         return asked(self, given, (GAME, FEES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Both kinds of verifiers, at least one of each. Raises ParameterError where theory has no term."""
+        """Both kinds of verifiers, at least one of each. Raises ParameterError for a parameter that theory
+        has no term for.
+        """
         require(self.parameters(), parameters, (*ALIKE, "gas_price"))
         looking = of_both(point["diligence"], parameters)
         return population(
@@ -67,7 +69,7 @@ class Dilemma(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """What a seat of each kind earns, in token units, and the solvers' profit."""
+        """The earnings of a seat of each kind, and the solvers' profit, in token units."""
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
         looking = case.population.honest * case.parameters.verifiers
@@ -82,7 +84,7 @@ class Dilemma(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """The game, and what fees change."""
+        """Findings and claims on the game and on fees."""
         points = points_of(self, table)
         seats = [Seat(self.case(point), point) for point in points]
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])

@@ -1,4 +1,4 @@
-"""Findings of the study `dilemma`: the game, and what fees change, from what a seat earns at each point."""
+"""Findings of the study `dilemma` on the game and on fees, from the earnings of a seat at each point."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEES: Final = ("false_rate", "audit_fee")
 
 @dataclass(frozen=True)
 class Rows:
-    """By point: the gain of replaying that theory expects, and what the engine measured."""
+    """By point: the gain of replaying that theory expects, and the engine's measurements."""
 
     study: Study
     points: Sequence[Point]
@@ -38,12 +38,12 @@ class Rows:
     """Profit of all solvers, for each task, and its standard error."""
     solver_error: Floats
     replaying: Floats
-    """What a seat that replays earns, and its standard error."""
+    """Earnings of a seat that replays, and the standard error."""
     replaying_error: Floats
     table: Table
 
     def draws(self, numbers: Sequence[int]) -> int:
-        """Number of distinct draws behind points."""
+        """Number of distinct draws behind some points."""
         return draws(self.table, *numbers)
 
 
@@ -58,7 +58,7 @@ def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, floa
 
 
 def _zero(rows: Rows, numbers: Sequence[int], along: str) -> tuple[float, float] | None:
-    """Where the measured gain changes its sign, and the standard error."""
+    """The value of `along` at which the measured gain changes its sign, and the standard error."""
     at = np.array([rows.points[n][along] for n in numbers])
     return crossing(at, rows.gain[numbers], rows.error[numbers])
 
@@ -68,7 +68,7 @@ def _values(rows: Rows, names: Sequence[str], name: str) -> list[float]:
 
 
 def game(rows: Rows) -> Part:
-    """Where replaying pays, by how many cheat and how many look."""
+    """Where replaying pays, by the rates of cheating and replaying."""
     chosen = within(rows.study, rows.points, GAME)
     claims, contour = [], []
     for looking in _values(rows, GAME, "diligence"):
@@ -147,7 +147,7 @@ def _map(across: Floats, up: Floats, laid: Floats, contour: Sequence[tuple[float
 
 
 def fees(rows: Rows) -> Part:
-    """The rate of fraud above which anybody looks, by fee."""
+    """The rate of fraud above which replaying pays, by fee."""
     found: list[tuple[float, Claim]] = []
     for fee in _values(rows, FEES, "audit_fee"):
         numbers = _line(rows, FEES, "false_rate", {"audit_fee": fee})
@@ -188,7 +188,9 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """The fee that covers a seat's replays when nobody cheats: it pays for taking part, not for looking."""
+    """Claims on the fee that covers a seat's replays if nobody cheats. It pays for taking part, not for
+    replaying.
+    """
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
     fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])
     zero = crossing(fee, rows.replaying[numbers], rows.replaying_error[numbers])

@@ -1,4 +1,6 @@
-"""One seat of the study `dilemma` as the inspection game of `sim.theory`: what replaying earns, and where it pays."""
+"""One seat of the study `dilemma` as the inspection game of `sim.theory`: the gain of replaying, and the
+equilibrium.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +37,23 @@ class Seat:
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)
 
     def gain(self) -> float:
-        """Gain against the mixture of honest and false results; against honest ones the replays are wasted."""
+        """Gain of replaying against the mixture of honest and false results. Replays of honest results earn
+        nothing.
+        """
         x = self.point["false_rate"]
         return x * self.against_cheater - (1 - x) * self.replay
 
     def indifferent(self) -> float:
-        """x at which replaying and rubber-stamping earn the same, given the others' behaviour."""
+        """Rate x of false results at which replaying and rubber-stamping earn the same, given the other
+        seats' behaviour.
+        """
         cheater = self.against_cheater
         return self.replay / (self.replay + cheater) if cheater > 0 else 1.0
 
     def equilibrium(self) -> Equilibrium:
-        """Equilibrium of all verifiers and a solver whose gain comes with acceptance, so a conviction takes it too."""
+        """Equilibrium of all verifiers and the solver. A conviction also takes the gain, which comes only
+        with acceptance.
+        """
         parameters = self.parameters
         return committee_equilibrium(
             self.duty,
@@ -60,6 +68,6 @@ class Seat:
         )
 
     def least_error(self, tasks: int) -> float:
-        """Least error of a mean over `tasks`: that of one event among the seats of the rarer kind."""
+        """Least error of a mean over `tasks`: the error by one event among the seats of the rarer kind."""
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
         return self.parameters.reward / (rarer * tasks)

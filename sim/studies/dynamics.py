@@ -37,14 +37,15 @@ from sim.units import TOKEN, Unit
 
 EPOCHS: Final = 48
 _STEP: Final = 0.1
-"""Share of a population that turns to the better strategy in an epoch."""
+"""Best response: share of a population that changes to the better strategy in an epoch."""
 _MOST_TURN: Final = 2.0
-"""Replicator: the most by which the log odds change in an epoch. They change by one for a payoff equal to what the side
-plays for: a false result's value, or a reward."""
+"""Replicator: largest change of the log odds in an epoch. They change by one for a payoff equal to a false
+result's value (solvers) or to the reward (verifiers).
+"""
 
 
 class Gains(NamedTuple):
-    """What cheating earns over honest work, and replaying over rubber-stamping, tokens a task and a seat."""
+    """Gain of cheating over honest work (tokens per task), and of replaying (tokens per seat)."""
 
     solver: float
     verifier: float
@@ -69,14 +70,14 @@ class Dynamics(Study):
     )
     runs = 4
     rounds = 256
-    """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
+    """A run is a trajectory; rounds are the tasks from which an epoch's payoffs are computed."""
 
     def parameters(self) -> MarketParameters:
         """The recommended market with free gas, because theory does not model who pays for later games."""
         return parameters_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """What a trajectory starts from, and how it moves."""
+        """The start of a trajectory, and its rule."""
         return {
             "rule": (REPLICATOR, BEST_RESPONSE),
             "cheating": (0.1, 0.9),
@@ -85,7 +86,7 @@ class Dynamics(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Parameters of the dynamics, none of which is the engine's."""
+        """Parameters of the dynamics, which the engine does not have."""
         return {
             "rule": Extra("0: shares stay, 1: replicator, 2: best response", Unit.COUNT, 0, 2),
             "cheating": Extra("x: share of cheating solvers at first"),
@@ -94,7 +95,7 @@ class Dynamics(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two opposite corners, and theory's equilibrium, where shares stay constant."""
+        """Trajectories from two opposite corners, and one that is held at theory's equilibrium."""
         points = super().points(given)
         if not {"cheating", "checking"} & {self.known(name) for name in given}:
             corners = {(0.1, 0.8), (0.9, 0.2)}
@@ -112,7 +113,7 @@ class Dynamics(Study):
         return points
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """All solvers cheat at the rate x."""
+        """All solvers cheat at the rate x; the share y of the verifiers replays."""
         return _people(parameters, point["false_share"], point["cheating"], point["checking"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
@@ -132,7 +133,7 @@ class Dynamics(Study):
         return columns
 
     def equilibrium(self, point: Point) -> Equilibrium:
-        """Theory's, of the committee of V."""
+        """The equilibrium of the inspection game with a committee of V verifiers."""
         game = self._game(point)
         return committee_equilibrium(
             game.duty,
@@ -147,7 +148,7 @@ class Dynamics(Study):
         )
 
     def expected(self, point: Point) -> Gains:
-        """Theory's gains at the shares of a point, tokens."""
+        """The gains that theory expects at the shares of a point, in tokens."""
         game = self._game(point)
         parameters = game.parameters
         found = _counted(point["checking"], parameters) * game.hit
@@ -164,7 +165,7 @@ class Dynamics(Study):
             kept=0.0,
             accounts=parameters.verifier_count,
         )
-        # With nothing to hit, the gain against a cheater equals that against honest work.
+        # If no replay can differ, the gain against a cheater equals the gain against an honest solver.
         against = [
             gain_against_cheater(game.duty, hit=hit, verifiers=parameters.verifiers, found=chance)
             for hit, chance in ((0.0, 0.0), (game.hit, found))
@@ -185,7 +186,7 @@ class Dynamics(Study):
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
     def answer(self, table: Table) -> Answer:
-        """Where trajectories go, in time and in the plane; and whether the equilibrium is one."""
+        """Findings on the trajectories, in time and in the plane, and claims on the equilibrium."""
         points = points_of(self, table)
         shares = {name: _series(table, name) for name in ("cheating", "checking")}
         moving = [n for n, point in enumerate(points) if point["rule"] != REST]
@@ -193,8 +194,9 @@ class Dynamics(Study):
         return Answer(findings, self._claims(points, table))
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
-        """In theory's equilibrium, deviating gains either side almost nothing: only what rounding to whole verifiers
-        leaves."""
+        """Claims on the gains at theory's equilibrium. Neither side gains by deviating, except for the
+        rounding to whole verifiers.
+        """
         found = []
         for number, point in enumerate(points):
             if point["rule"] != REST:
@@ -223,9 +225,10 @@ def payoffs(
     tasks: int,
     seed: np.random.SeedSequence,
 ) -> Gains:
-    """Gains where the share x of solvers cheats and y of verifiers replays, from two markets with the same seed.
+    """Gains if a share x of solvers cheats and a share y of verifiers replays, from two markets of one seed.
 
-    All solvers are honest in one and cheat in the other. Verifiers' earnings are linear in x: a task has one solver.
+    All solvers are honest in one market and cheat in the other. Verifiers' earnings are linear in x, because
+    a task has one solver.
     """
     honest, cheating = (
         simulate(Case(parameters, _people(parameters, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)
@@ -235,7 +238,7 @@ def payoffs(
     sizes = {"honest": looks, "lazy": parameters.verifier_count - looks}
 
     def seat(columns: Columns, kind: str) -> float:
-        """Tokens of a seat of one kind."""
+        """Profit of a seat of one kind, in tokens."""
         seats = parameters.verifiers * sizes[kind] / parameters.verifier_count
         return float(columns[f"profit_verifier_{kind}"].mean()) / TOKEN / seats
 
@@ -266,7 +269,7 @@ def _inner(share: float) -> float:
 
 
 def _moved(share: float, gain: float, rule: int) -> float:
-    """The share of those with the better strategy after an epoch."""
+    """The share of a strategy after an epoch in which it gained `gain` over the other."""
     if rule == REPLICATOR:
         odds = share / (1 - share) * np.exp(np.clip(gain, -_MOST_TURN, _MOST_TURN))
         share = float(odds / (1 + odds))

@@ -1,6 +1,7 @@
-"""What a table of the dynamics study says: what trajectories do in time, and where they are in the plane of shares.
+"""Findings of the dynamics study (`sim.studies.dynamics`): trajectories over time, and in the plane of
+shares.
 
-Not the study itself (`sim.studies.dynamics`), which plays them. Shares are (points, runs, epochs) by name.
+Shares are (points, runs, epochs), by name.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ SEGMENTS: Final = 20
 REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
 RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
 FEWEST: Final = 0.02
-"""Least share of each strategy: without it, a share of 0 would stay for ever."""
+"""Least share of each strategy; otherwise a share of 0 would never change."""
 _SWING: Final = 0.3
-"""A share that moves by more than this in the second half counts as still moving."""
+"""A trajectory whose share of cheaters varies by more than this in the second half counts as circling."""
 _NEAR: Final = 0.1
-"""Of the equilibrium's shares, on average over the second half."""
+"""A trajectory is at the equilibrium if its mean shares in the second half are closer than this."""
 Shares = Mapping[str, Floats]
 
 
 class Trajectories:
-    """Those of one market: the first that was played."""
+    """The trajectories of one market: the first that was played."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Trajectories:
         self.rest = equilibrium(first)
 
     def findings(self) -> list[Finding]:
-        """Over time, and in the plane."""
+        """Findings over time, and in the plane of shares."""
         middle = {name: values.mean() for name, values in self.late.items()}
         cheating = self.late["cheating"]
         sentence = (
@@ -73,7 +74,7 @@ class Trajectories:
         return float(np.hypot(*apart))
 
     def _note(self) -> str:
-        """Where trajectories start, and in which market."""
+        """A note on the starting points and the market."""
         first = self.points[0]
         starts = len({(point["cheating"], point["checking"]) for point in self.points})
         other = [name for name in _market(first) if name != "false_share"]
@@ -115,7 +116,7 @@ class Trajectories:
 
 
 def behaviour(late: Shares, rest: Equilibrium) -> str:
-    """What trajectories do in the second half, each by itself, in words."""
+    """The behaviour of each trajectory in the second half, counted, in words."""
     circling = np.ptp(late["cheating"], axis=2) > _SWING
     off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])
     near = ~circling & (off.max(axis=0) < _NEAR)
@@ -131,5 +132,5 @@ def behaviour(late: Shares, rest: Equilibrium) -> str:
 
 
 def _market(point: Point) -> Point:
-    """What a point has beside the rule and the start of its trajectories."""
+    """The values of a point without the rule and the start of its trajectories."""
     return {name: value for name, value in point.items() if name not in ("rule", "cheating", "checking")}

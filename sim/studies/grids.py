@@ -1,6 +1,7 @@
-"""Several grids in one study: each question varies other parameters, and the rest stay at their centre.
+"""Several grids in one study: each grid varies some parameters, and the others stay at their centre.
 
-The centre is the market's default; of a study's own parameters it is the first value of its axis.
+The centre of a market's parameter is the study's default; that of a study's own parameter is the first value
+of its axis.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from sim.studies.sizes import bounded, combined
 from sim.studies.study import Point, Study
 
 Grid = Collection[str]
-"""Names of the axes that it varies."""
+"""Names of the axes that a grid varies."""
 
 
 def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of all grids, each once. What the operator gave is varied in every grid.
+    """Points of all grids, without duplicates. Axes given by the operator are varied in every grid.
 
-    Raises SweepError for an axis without values and for too many points, ParameterError for an unknown one.
+    Raises SweepError for an axis without values and for too many points, ParameterError for an unknown name.
     """
     asked = {study.known(name): values for name, values in given.items()}
     axes = {**study.axes(), **asked}
@@ -34,15 +35,16 @@ def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[
 
 
 def centre(study: Study, name: str) -> float:
-    """Where a parameter stays while others are varied."""
+    """The value of a parameter while others are varied."""
     value: float = getattr(study.parameters(), name) if name in KNOWN else study.axes()[name][0]
     return value
 
 
 def within(study: Study, points: Sequence[Point], grid: Grid) -> list[int]:
-    """Numbers of the points that vary nothing but the grid's parameters.
+    """Numbers of the points that vary only the grid's parameters.
 
-    A parameter that is nowhere at its centre, as the operator gave it others, stays at the first point's.
+    If no point has a parameter at its centre, because the operator gave other values, the first point's value
+    is used.
     """
     fixed = {}
     for name, first in points[0].items():

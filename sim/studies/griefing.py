@@ -1,8 +1,9 @@
-"""Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they lose.
+"""Griefing: the cost of false challengers, silent verifiers and late solvers to others, per token they lose.
 
-Each attack is played beside a calm market with the same seed; harm is the honest parties' loss relative to it. The
-engine has no clocks, so the cost of waiting is computed here: the engine says how often somebody waits, the study for
-how long. A submitter whose task ends late posts it again, so the unpaid price is not a gain.
+Each attack is compared with a calm market with the same seed; harm is the honest parties' loss relative to
+that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the waits,
+and the study sets how long they take. A submitter whose task ends late posts it again, so the unpaid price is
+not a gain.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 
 
 class Reformed(Verifier):
-    """A verifier that is silent in the attack, as it behaves in the calm market."""
+    """A verifier that is silent in the attack, but honest in the calm market."""
 
     name: ClassVar[str] = "reformed"
 
 
 class Griefing(Study):
-    """Three attackers that want nothing but harm."""
+    """Three attacks whose only aim is harm."""
 
     name = "griefing"
     question = (
@@ -64,11 +65,11 @@ class Griefing(Study):
     rounds = 2
 
     def parameters(self) -> MarketParameters:
-        """Devices alike: the closed forms have no term for their spread."""
+        """Equal devices: the closed forms have no term for their spread."""
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Three grids: bonds and penalties for three rates, and fees."""
+        """Axes of three grids: bonds and delay penalties, each for three yearly rates, and fees."""
         return {
             "bond": (*(amount * TOKEN for amount in (1, 2, 5)), self.parameters().bond, *_LARGE_BONDS),
             "audit_fee": tuple(amount * TOKEN for amount in (1, 2, 4, 8, 16)),
@@ -82,7 +83,7 @@ class Griefing(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """What waiting costs."""
+        """The duration and cost of waiting, and the share of silent verifiers."""
         return {
             "yearly_rate": Extra(
                 "what it costs to wait for an amount for a year, as a share", Unit.FACTOR, 0, 100
@@ -99,7 +100,7 @@ class Griefing(Study):
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """The calm market: the attack's silent verifiers are `Reformed`. Raises ParameterError beyond closed forms."""
+        """The calm market: silent verifiers are `Reformed`. Raises ParameterError if forms do not apply."""
         require(self.parameters(), parameters)
         silent = _silent(parameters, point)
         return population(
@@ -108,7 +109,7 @@ class Griefing(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Harm and loss by attack, token units for each task."""
+        """Harm and loss of each attack, in token units per task."""
         case = self.case(point)
         parameters, people = case.parameters, case.population
         honest, reformed = people.verifiers
@@ -140,7 +141,7 @@ class Griefing(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """A finding for each attack, and what holds its factor at 1."""
+        """A finding for each attack, and the amounts that keep its factor at 1 or below."""
         points = points_of(self, table)
         forms = [self.forms(point) for point in points]
         expected = {name: np.array([form[name] for form in forms]) for name in forms[0]}
@@ -179,7 +180,7 @@ class Griefing(Study):
         )
 
     def _silence(self, seen: Seen) -> Finding:
-        """What silence costs the party that is silent, and others."""
+        """The cost of silence to the silent party and to others."""
         middle = seen.middle
         redraws = float(mean(seen.table, "redrawn")[middle])
         return Finding(
@@ -191,7 +192,9 @@ class Griefing(Study):
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0."""
+        """The values that theory expects for the columns of `play`, and the least bond and penalty for a
+        factor of 1.
+        """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
         price = expected_price(parameters)
@@ -227,7 +230,7 @@ class Griefing(Study):
             "challenge_harm": challenge.harm,
             "challenge_loss": challenge.loss,
             "silence_harm": expected_redraws(**drawn) * redraw,
-            # They forgo a seat's earnings once, but are penalised each time they are drawn.
+            # They forgo a seat's earnings only if the first draw hit them, but every draw penalises them.
             "silence_loss": expected_silences(**drawn) * parameters.silence_costs
             + parameters.verifiers * share * forgone,
             "late_harm": late.harm,
@@ -246,12 +249,12 @@ def _silent(parameters: MarketParameters, point: Point) -> int:
 
 
 def _waited(point: Point, days: str, amount: float) -> float:
-    """Cost of having an amount later by `days`."""
+    """Cost of having an amount later, by the days in the point's parameter `days`."""
     return waiting_cost(amount=amount, seconds=point[days] * DAY, yearly_rate=point["yearly_rate"])
 
 
 def _delay(point: Point) -> float:
-    """What it costs a submitter to wait for its result again."""
+    """A submitter's cost of waiting for its result once more."""
     return waiting_cost(
         amount=point["worth"], seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
     )

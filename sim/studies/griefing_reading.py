@@ -1,6 +1,5 @@
-"""What a table of the griefing study says: harm and loss by attack, factors, break-even amounts, figures.
-
-Not the study itself (`sim.studies.griefing`), which plays the attacks and asks theory what to expect.
+"""Claims and figures of the griefing study (`sim.studies.griefing`): harm, loss, factors and break-even
+amounts.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ ATTACKS: Final = {
 
 
 class Seen:
-    """The table by point and attack, beside what theory expects."""
+    """The table by point and attack, and the values that theory expects."""
 
     def __init__(
         self, study: Study, points: Sequence[Point], table: Table, expected: Mapping[str, Floats]
@@ -40,7 +39,7 @@ class Seen:
         self.table = table
         self.expected = expected
         self.middle = self.grid(())[0]
-        """Number of the point where everything is at its centre."""
+        """Number of the point at which all parameters are at their centre."""
 
     def grid(self, grid: Collection[str]) -> list[int]:
         """Numbers of a grid's points."""
@@ -55,19 +54,19 @@ class Seen:
         return mean(self.table, f"{attack}_loss")
 
     def factors(self, attack: str) -> Floats:
-        """Griefing factors as measured, (points,): infinite where harm is free."""
+        """Measured griefing factors, (points,); infinite if harm is free."""
         return _factors(self.harm(attack), self.loss(attack))
 
     def theory(self, attack: str) -> Floats:
-        """Griefing factors as expected, (points,)."""
+        """Expected griefing factors, (points,)."""
         return _factors(self.expected[f"{attack}_harm"], self.expected[f"{attack}_loss"])
 
     def factor(self, attack: str) -> float:
-        """At the centre."""
+        """Measured griefing factor at the centre."""
         return float(self.factors(attack)[self.middle])
 
     def at(self, name: str) -> str:
-        """A parameter at the centre."""
+        """A parameter's value at the centre, in words."""
         return self.study.unit(name).format(self.points[self.middle][name])
 
     def claims(self, grid: Collection[str], columns: Sequence[str]) -> list[Claim]:
@@ -101,9 +100,9 @@ class Seen:
     def least(
         self, grid: Collection[str], attack: str, form: str, *, slope: float
     ) -> tuple[str, list[Claim]]:
-        """The amount from which the factor is 1 or less, by rate: in words, and as claims where it was met.
+        """The amount from which the factor is 1 or less, by rate: in words, and as claims if within the grid.
 
-        Harm less loss is a straight line over the amount, which falls by `slope` for each token.
+        Harm minus loss is linear in the amount, and falls by `slope` per token.
         """
         net, name = self.harm(attack) - self.loss(attack), axis(grid)
         error = standard_error(self.table, f"{attack}_harm") + standard_error(self.table, f"{attack}_loss")
@@ -164,12 +163,12 @@ def _factors(harm: Floats, loss: Floats) -> Floats:
 
 
 def _shown(factors: Floats) -> Floats:
-    """Factors that a logarithmic axis can show, which has neither 0 nor infinity."""
+    """Factors for a logarithmic axis: 0 and infinity become NaN."""
     return np.where((factors > 0) & np.isfinite(factors), factors, np.nan)
 
 
 def _root(x: Floats, falling: Floats) -> float:
-    """Where a falling line through points meets 0: -inf when it is below everywhere, inf when above."""
+    """Where a falling line through points reaches 0: -inf if it is never above 0, inf if always."""
     if (falling <= 0).all():
         return float("-inf")
     if (falling > 0).all():

@@ -1,8 +1,9 @@
-"""Liveness: how often right tasks are drawn again and how many stall because verifiers are offline or gas is
+"""Liveness: how often right tasks are redrawn, and how many stall, because verifiers are offline or gas is
 expensive.
 
-All verifiers are thrifty: they act if the fee plus the cost of silence covers gas and replays. Everybody faces the same
-gas price, so a spike silences all of them at once and redraws do not help; downtime affects them independently.
+All verifiers are thrifty: they act if the fee plus the cost of silence covers gas and replays. Everybody
+faces the same gas price, so a spike silences all of them at once and redraws do not help; downtime affects
+them independently.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 0.01
-"""Share of stalled tasks that is taken to be bearable."""
+"""Tolerated share of stalled tasks."""
 _LEAST = 1e-6
-"""Smaller shares are not drawn: a logarithmic axis has no 0."""
+"""Smaller shares are not plotted, because a logarithmic axis has no 0."""
 SEATS = ("downtime", "verifiers")
 REDRAWS = ("redraws", "downtime")
 SPIKES = ("audit_fee", "gas_volatility")
@@ -50,7 +51,7 @@ _WITHOUT_TERM = (
 
 
 class Liveness(Study):
-    """Honest solvers, thrifty verifiers, and what keeps them from answering."""
+    """Honest solvers and thrifty verifiers, with downtime and gas spikes."""
 
     name = "liveness"
     question = "How often are right tasks drawn again, and how many stall, when verifiers are offline or gas is dear?"
@@ -58,11 +59,11 @@ class Liveness(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Few segments and redraws, so that something stalls."""
+        """Few segments and redraws, so that some tasks stall."""
         return MarketParameters(segments=20, audit_fee=5 * TOKEN, device_spread=0.0, redraws=3)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """A grid for each cause, and one for redraws."""
+        """Axes of three grids: downtime by seats, redraws, and gas spikes."""
         return {
             "downtime": (0.001, 0.01, 0.03, 0.1, 0.3),
             "verifiers": (1, 2, 3, 5, 8),
@@ -76,13 +77,13 @@ class Liveness(Study):
         return asked(self, given, GRIDS)
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Raises ParameterError where the closed forms do not reach."""
+        """Honest solvers and thrifty verifiers. Raises ParameterError if the closed forms do not apply."""
         del point
         require(self.parameters(), parameters, _WITHOUT_TERM)
         return population([(Solver(), parameters.solver_count)], [(Thrifty(), parameters.verifier_count)])
 
     def answer(self, table: Table) -> Answer:
-        """A claim for each point, a finding for each grid that was played."""
+        """Claims for each point, and a finding for each played grid."""
         points = points_of(self, table)
         rounds = int(table["rounds"][0])
         cases = [self.case(point).parameters for point in points]
@@ -111,7 +112,7 @@ class Liveness(Study):
         return 1 - (1 - silent) * (1 - dear(parameters, rounds))
 
     def _redraws(self, table: Table, points: Sequence[Point], rounds: int) -> list[Claim]:
-        """How often tasks are drawn again."""
+        """Claims on the number of redraws per task."""
         claims = []
         tasks = by_point(table, "run").shape[1] * rounds
         means, errors = mean(table, "redrawn"), standard_error(table, "redrawn")
@@ -135,7 +136,7 @@ class Liveness(Study):
         return claims
 
     def _error(self, table: Table, expected: Floats) -> Floats:
-        """Standard error of a coin toss per task; where less than one stall is expected in all, one is allowed."""
+        """Standard error if each task is a coin toss; one stall is allowed even if fewer are expected."""
         tasks = by_point(table, "run").shape[1] * table["rounds"][0]
         coin = np.maximum(np.sqrt(expected * (1 - expected) / tasks), 1 / tasks)
         seen = standard_error(table, "stalled")
@@ -144,9 +145,11 @@ class Liveness(Study):
 
 
 def dear(parameters: MarketParameters, rounds: int) -> float:
-    """Chance that gas and replays cost more than fee and silence, on average over the rounds of a run.
+    """Chance that gas and replays cost more than the fee plus the cost of silence, averaged over the rounds
+    of a run.
 
-    The logarithm of the gas price in round t is normal: mean that of the start less t s^2 / 2, deviation s sqrt(t).
+    The logarithm of the gas price in round t is normal. Its mean is the starting value minus t s^2 / 2, its
+    deviation s sqrt(t).
     """
     replays = parameters.replay_cost * parameters.training_cost / parameters.segments
     margin = parameters.seat_fee + parameters.silence_costs - parameters.segments_per_verifier * replays
@@ -164,7 +167,7 @@ def dear(parameters: MarketParameters, rounds: int) -> float:
 
 
 class Laid:
-    """One grid of the table."""
+    """The results of one grid."""
 
     def __init__(
         self,
@@ -181,7 +184,7 @@ class Laid:
         self.expected, self.seen, self.redrawn = expected[numbers], seen[numbers], redrawn[numbers]
 
     def values(self, name: str) -> list[float]:
-        """What a parameter has in the grid, ascending."""
+        """A parameter's values in the grid, ascending."""
         return sorted({point[name] for point in self.points})
 
     def at(self, **fixed: float) -> list[int]:
@@ -191,7 +194,7 @@ class Laid:
         ]
 
     def figure(self, x: str, by: str, label: str, names: str, *, scale: float = 1, **fixed: float) -> Figure:
-        """Stalled tasks over one parameter, a line for each value of another."""
+        """Stalled tasks over one parameter, with a line for each value of another."""
         from sim.figures import Line, lines
 
         series = []
@@ -216,7 +219,7 @@ def _positive(shares: Floats) -> Floats:
 
 
 def _seats(laid: Laid) -> Finding:
-    """Each seat alone delays a task."""
+    """Redraws and tolerable downtime by the number of seats, each of which can delay a task."""
     down = laid.values("downtime")[-1]
     numbers = sorted(laid.at(downtime=down), key=lambda n: laid.points[n]["verifiers"])
     again = [f"{laid.redrawn[n]:.2f} times with {laid.points[n]['verifiers']:.0f}" for n in numbers]
@@ -235,7 +238,7 @@ def _seats(laid: Laid) -> Finding:
 
 
 def _redrawn(laid: Laid) -> Finding:
-    """How many redraws each downtime needs."""
+    """The number of redraws needed at each downtime."""
     words = []
     for down in laid.values("downtime"):
         enough = [laid.points[n]["redraws"] for n in laid.at(downtime=down) if laid.seen[n] <= MOST]
@@ -249,7 +252,7 @@ def _redrawn(laid: Laid) -> Finding:
 
 
 def _spikes(laid: Laid) -> Finding:
-    """The least fee tried that outlasts spikes."""
+    """The least tried fee that prevents most stalls by gas spikes."""
     words = []
     for spread in laid.values("gas_volatility"):
         numbers = laid.at(gas_volatility=spread)

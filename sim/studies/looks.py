@@ -1,7 +1,8 @@
-"""Looks: whether second looks make it pay to replay, who skips in the end, and what they cost.
+"""Looks: whether second looks make replaying pay, who still skips in equilibrium, and the cost of looks.
 
-Two kinds of accounts, those that replay and those that skip, with the recommended terms of tasks with looks. Training
-costs the budget, so that replays cost all that fees are derived from, and skipping saves as much as it can.
+There are two kinds of accounts, which replay or skip. Terms are the recommended ones of tasks with looks.
+Training costs the whole budget, from which fees are derived, so replays are as expensive, and skipping saves
+as much, as they can.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def looked(segments: int) -> MarketParameters:
 
 
 class Looks(Study):
-    """Skippers of two kinds, by their share, the lock and the length of the task."""
+    """Verifiers that replay against two kinds of skippers, by the skippers' share, the lock, and the task's
+    length.
+    """
 
     name = "looks"
     question = "Do second looks make it pay to replay, who skips nevertheless, and what do they cost?"
@@ -48,11 +51,11 @@ class Looks(Study):
     rounds = 16
 
     def parameters(self) -> MarketParameters:
-        """One honest solver."""
+        """The market of `looked`, which has one honest solver."""
         return looked(_SEGMENTS[0])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """A grid for the lock, one for what is skipped, one for the task's length."""
+        """Axes of three grids: the lock, the kind of skippers, and the task's length."""
         return {
             "skip_share": (0.3, 0.05, 0.1, 0.5, 0.7, 0.9),
             "lock_share": (1.0, 0.3, 0.5),
@@ -61,7 +64,7 @@ class Looks(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Who skips what, and the size of the lock."""
+        """The share and kind of skippers, and the size of the lock."""
         return {
             "skip_share": Extra("share of the accounts that skip"),
             "lock_share": Extra("lock of a seat over the recommended one", Unit.FACTOR, 0.0, 100.0),
@@ -75,8 +78,8 @@ class Looks(Study):
         return asked(self, given, GRIDS)
 
     def case(self, point: Point) -> Case:
-        """Recommended terms for the point's own K, with its share of the lock. Raises ParameterError where the closed
-        forms do not apply.
+        """Recommended terms for the point's own K, with the point's share of the lock. Raises ParameterError
+        if the closed forms do not apply.
         """
         super().case({**point, "segments": self.parameters().segments})
         terms = looked(int(point["segments"]))
@@ -87,14 +90,14 @@ class Looks(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Both kinds."""
+        """Verifiers that replay, and skippers."""
         skippers = of_both(point["skip_share"], parameters)
         kind = Trusting() if point["in_seats"] else LazyLooker()
         honest = parameters.verifier_count - skippers
         return population([(Solver(), parameters.solver_count)], [(Verifier(), honest), (kind, skippers)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Looks and lost locks a task; what both kinds earn, token units a task."""
+        """Looks and lost locks per task, and the earnings of both kinds, in token units per task."""
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
         kind = case.population.verifiers[1].strategy.name
@@ -106,11 +109,11 @@ class Looks(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims of each point, a finding for each grid that was played, and those of theory."""
+        """Claims for each point, a finding for each played grid, and the findings of theory."""
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """Without figures."""
+        """The claims of `answer`, computed without its figures."""
         return Seen(self, table).claims()

@@ -1,4 +1,4 @@
-"""What the study of looks found: earnings and lost locks beside their closed forms, and its findings."""
+"""Claims and findings of the study of looks: earnings and lost locks compared with their closed forms."""
 
 from __future__ import annotations
 
@@ -36,15 +36,17 @@ LOOKERS: Final = ("skip_share", "in_seats")
 SIZES: Final = ("segments",)
 GRIDS: Final[Sequence[Grid]] = (LOCKS, LOOKERS, SIZES)
 BEARABLE: Final = 0.1
-"""Share of replays that may be skipped in equilibrium."""
+"""Tolerated share of replays that are skipped in equilibrium."""
 _BUDGET: Final = 1_000
-"""Tokens, of the task whose looks are priced."""
+"""Budget of the task whose looks are priced, in tokens."""
 _DAYS: Final = 3
 _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 100))
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """Theory's arguments, in token units. The accuser pays the solver for the game that it ends."""
+    """The arguments of `sim.theory.looks`, in token units. An accuser pays the solver for the game that it
+    drops.
+    """
     gas = parameters.gas_price * TOKEN
     return Looking(
         verifiers=parameters.verifiers,
@@ -60,7 +62,7 @@ def looking(parameters: MarketParameters) -> Looking:
 
 
 class Seen:
-    """The table, and what theory expects at each of its points."""
+    """The table, and the values that theory expects at each of its points."""
 
     def __init__(self, study: Study, table: Table) -> None:
         self.study, self.table = study, table
@@ -86,12 +88,12 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Looks, lost locks, and what both kinds earn, at each point."""
+        """Claims on looks, lost locks and the earnings of both kinds, at each point."""
         claims = []
         for number, terms in enumerate(self.terms):
             expected = self._earned(number)
             looks = float(looks_by_level(slots=terms.slots, chance=terms.chance).sum())
-            # A look or a lost lock is a coin toss; where less than one is expected in all tasks, one is allowed.
+            # Each look or lost lock is a coin toss. One lost lock is allowed even if fewer are expected.
             locks = float(np.sqrt(max(expected.caught * self.tasks, 1.0))) / self.tasks
             for name, text, due, scale, least, bound in (
                 ("looks", "looks a task", looks, 1, float(np.sqrt(looks / self.tasks)), CHANCE),
@@ -123,7 +125,7 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """One for each grid of several points, then those of theory."""
+        """A finding for each grid with several points, then the findings of theory."""
         made = []
         for grid, finding in ((LOCKS, self._locks), (LOOKERS, self._lookers), (SIZES, self._sizes)):
             here = within(self.study, self.points, grid)
@@ -132,7 +134,7 @@ class Seen:
         return [*made, price()] if made else []
 
     def gain(self, number: int) -> float:
-        """How much more a skipper has earned than a verifier that replays, tokens for each seat that it had."""
+        """How much more a skipper has earned than a verifier that replays, in tokens per seat."""
         skippers, accounts = self.skippers[number], self.accounts[number]
         each = self.terms[number].verifiers / accounts * TOKEN
         skipping, replaying = (float(self.means[name][number]) for name in ("skipping", "replaying"))
@@ -181,7 +183,7 @@ class Seen:
         )
 
     def _sizes(self, here: Sequence[int]) -> Finding:
-        """Equilibrium of accounts that choose for each level."""
+        """The equilibrium of accounts that choose separately for each level, by the task's length."""
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):
             found = skipping_by_level(self.terms[n])
@@ -202,7 +204,7 @@ class Seen:
         return float(self.points[number]["skip_share"])
 
     def _figure(self, here: Sequence[int], by: str) -> Figure:
-        """Gains over the share that skips, a line for each value of another parameter."""
+        """Gains of skipping over the skippers' share, with a line for each value of another parameter."""
         from sim.figures import Line, lines
 
         series = []
@@ -225,7 +227,7 @@ class Seen:
 
 
 def price() -> Finding:
-    """What looks and locks cost, by the share of the time in which a lock has a seat."""
+    """The cost of looks and locks, by the share of time in which a lock is used for a seat."""
     from sim.figures import Line, lines
 
     made = ROLLUP.setting(_BUDGET, _DAYS)

@@ -1,7 +1,7 @@
 """Closed forms behind the recommended terms: their safety margins and costs.
 
-Not a study: `sim.studies.recommended` shows these findings below what it has played. All sentences are computed from
-protocol.tasks.amounts, sim.theory and the recommended file; nothing is drawn here.
+This is not a study: `sim.studies.recommended` appends these findings to its own. All sentences are computed
+from protocol.tasks.amounts, sim.theory and the recommended file; nothing is simulated.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sim.units import TOKEN
 
 _BUDGET: Final = MarketParameters().budget
 _BUDGET_UNITS: Final = _BUDGET * CHAIN_TOKEN // TOKEN
-"""The same in the chain's units."""
+"""The budget in the chain's units."""
 _SHORT: Final = 5
-"""Segments of the shortest tasks that are looked at."""
+"""Segments of the shortest tasks shown."""
 _LONG: Final = 1_000
-"""Segments of the longest."""
+"""Segments of the longest tasks shown."""
 _REFERENCE: Final = 60
-"""Segments of the task that the rule of deterrence is shown for."""
+"""Segments of the task for which the deterrence rule is shown."""
 
 
 def margins() -> list[Finding]:
@@ -41,7 +41,7 @@ def margins() -> list[Finding]:
 
 
 def explosion() -> Finding:
-    """The stake for a fixed audit."""
+    """The least stake for a fixed audit, by K."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(5, 1000, 40).astype(int))
@@ -83,7 +83,7 @@ def reach() -> Finding:
 
 
 def audits() -> Finding:
-    """What trust costs, in budgets, by K: all of it, and the seats' fees."""
+    """The cost of trust as a multiple of the budget, by K: the total, and the seats' fees."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 30).astype(int))
@@ -115,19 +115,19 @@ def audits() -> Finding:
 
 
 class Challenges(NamedTuple):
-    """What proving a false result costs a seat, and what it earns, for the default budget."""
+    """A seat's costs and earnings by proving a false result, for the default budget."""
 
     costs: Mapping[int, float]
-    """Tokens by K."""
+    """Cost in tokens by K."""
     pays: Mapping[int, float]
-    """Reward, a game's cost and the seat's fee: tokens by K."""
+    """Reward, a game's cost and the seat's fee, in tokens by K."""
     least: float
-    """Least and most of what it earns, as multiples of a challenge's cost."""
+    """Least and most earnings, as multiples of the cost."""
     most: float
 
 
 def challenges() -> Challenges:
-    """For numbers of segments of one task."""
+    """Costs and earnings of a challenge for several numbers of segments."""
     sizes = [int(size) for size in np.unique(np.geomspace(_SHORT, _LONG, 40).astype(int))]
     costs, pays = {}, {}
     for size in sizes:
@@ -139,7 +139,7 @@ def challenges() -> Challenges:
 
 
 def reward() -> Finding:
-    """What a seat earns by a conviction beside what a challenge costs it."""
+    """A seat's earnings by a conviction, compared with its cost of a challenge."""
     from sim.figures import Line, lines
 
     found = challenges()
@@ -157,9 +157,9 @@ def reward() -> Finding:
 
 
 def bond() -> Finding:
-    """The challenger's bond beside what a false challenge costs others."""
+    """The challenger's bond, compared with the cost of a false challenge to others."""
     parameters = MarketParameters()
-    # Most games are over within 30 days; 10 % a year on stake and price that wait.
+    # Most games end within 30 days. Until then, the stake and the price wait, at 10 % a year.
     held = (parameters.stake + parameters.budget) / TOKEN
     delay = waiting_cost(amount=held, seconds=30 * 86_400, yearly_rate=0.1)
     defence = (
@@ -189,7 +189,10 @@ def _multiple(segments: int, draws: int) -> float:
 
 
 def _least_honest(segments: int, gain: float) -> float:
-    """Least honest share by bisection, as S_min falls with h; 1 if even that is too few. The price is not at risk."""
+    """Least honest share, by bisection, since S_min falls with h; NaN if even 1 is too low.
+
+    The price is not counted as at risk.
+    """
     terms, at_risk = recommended(segments, _BUDGET_UNITS), _at_risk(segments)
 
     def stands(honest: float) -> bool:
@@ -212,13 +215,13 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """What the recommended stake takes from a cheater that recovers reward and restitution, in budgets."""
+    """Loss of stake of a cheater that recovers reward and restitution, as a multiple of the budget."""
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 
 
 def _challenge_cost(segments: int, draws: int) -> float:
-    """Tokens: the game's gas, and the seat's replays."""
+    """Cost of a challenge in tokens: the game's gas, and the seat's replays."""
     parameters = MarketParameters()
     replays = parameters.replay_cost * parameters.training_cost / TOKEN / segments * draws
     return parameters.gas_dispute * parameters.gas_price + replays

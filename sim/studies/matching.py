@@ -1,8 +1,9 @@
-"""Tasks of several sizes and deadlines on devices of several strengths, side by side: who gets which.
+"""Assignment of concurrent tasks of several sizes and deadlines to devices of several strengths.
 
-A device of strength s does work of size w in time w / s, so a task can be given to devices whose strength is at least
-its need, size over deadline. A unit of work costs s^-economy: above 0 strong devices are the cheap ones. Asks are
-costs, and each device has one task at a time. No engine, no ledger: `sim.mechanism.auctions` sells the tasks in turn.
+A device of strength s does work of size w in time w / s, so a device can do a task if its strength is at
+least the task's need, size over deadline. A unit of work costs s^-economy: if `economy` is above 0, strong
+devices are cheap. Asks are costs, and each device has one task at a time. There is no engine and no ledger:
+`sim.mechanism.auctions` sells the tasks in turn.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
-"""Tasks drawn per device, whatever the load, so that heavier loads add to the same first tasks."""
+"""Tasks generated per device at any load, so that heavier loads add to the same first tasks."""
 _PURPOSE: Final = 1 << 20
-"""A child of the seed that no chunk of the engine uses."""
+"""Spawn key of a child of the seed that no chunk of the engine uses."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One question: numbers of devices and tasks, and how much they vary (standard deviations of logarithms)."""
+    """Numbers of devices and tasks, and their spreads (standard deviations of logarithms)."""
 
     devices: int
     load: float
@@ -41,15 +42,15 @@ class Batch:
 
     @property
     def tasks(self) -> int:
-        """At least one."""
+        """Number of tasks, at least one."""
         return max(1, round(self.load * self.devices))
 
 
 def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
-    """Shares of tasks that are done, by rule, and welfare for each task: worth of what is done less its cost.
+    """Shares of tasks done under each rule, and welfare per task: worth minus cost of the tasks done.
 
-    `done_most` is the most that any assignment could do; `done_form` is what theory expects of the cheapest. A run is
-    one draw.
+    `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest. A run
+    is one draw.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]
@@ -76,10 +77,11 @@ def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
 
 
 def most_done(needs: Floats, strength: Floats) -> Floats:
-    """The most tasks, (tasks, rows), that devices, (devices, rows), can do, one each: by Hall's theorem.
+    """Largest number of tasks that the devices can do, one each, (rows,), by Hall's theorem.
 
-    A device that can do a task can do every easier one, so only sets of the hardest tasks can lack devices: of the i
-    hardest, at most as many are done as there are devices for the easiest of them.
+    `needs` is (tasks, rows), `strength` is (devices, rows). A device that can do a task can do every easier
+    one, so only sets of the hardest tasks can lack devices: of the i hardest, at most as many are done as
+    there are devices for the easiest of them.
     """
     hardest = -np.sort(-needs, axis=0)
     able = (strength[None] >= hardest[:, None]).sum(axis=1)
@@ -89,10 +91,12 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
 
 
 def expected_done(batch: Batch, strength: Floats) -> Floats:
-    """How many tasks the cheapest asks do on average, given the devices, (rows,), where the strong are the cheap ones.
+    """Mean number of tasks done by the cheapest asks, given the devices, (rows,), if strong devices are the
+    cheap ones.
 
-    Then each task goes to the strongest free device, if that can do it: after k tasks that is the (k + 1)-th strongest,
-    and it can with chance F(s), F being the (lognormal) distribution of needs. This is a pure birth chain over k.
+    Then each task goes to the strongest free device, if that can do it. After k tasks, this is the (k + 1)-th
+    strongest, which can do it with chance F(s), where F is the (lognormal) distribution of needs. This is a
+    pure birth chain over k.
     """
     ranked = -np.sort(-strength, axis=0)
     spread = math.hypot(batch.size_spread, batch.deadline_spread)
@@ -108,7 +112,7 @@ def expected_done(batch: Batch, strength: Floats) -> Floats:
 
 
 def _normal(spread: float, runs: int, count: int, seed: np.random.SeedSequence, purpose: int) -> Floats:
-    """Lognormal numbers, (count, runs): a run's are the same however many runs there are."""
+    """Lognormal numbers, (count, runs). A run's numbers do not depend on the number of runs."""
     key: Sequence[int] = (*seed.spawn_key, _PURPOSE, purpose)
     generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed.entropy, spawn_key=key)))
     return np.asarray(np.exp(spread * generator.standard_normal((runs, count)).T))

@@ -1,4 +1,6 @@
-"""Points and results that several studies lay out, compare and put in words; which points: `sim.studies.grids`."""
+"""Helpers shared by studies: checks of points, layouts of results, and wording. `sim.studies.grids` makes the
+points.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ ALIKE = (
     "beacon_stops",
     "look_chance",
 )
-"""Parameters for which the closed forms have no term."""
+"""Parameters for which most closed forms have no term."""
 
 
 def require(own: MarketParameters, parameters: MarketParameters, names: Sequence[str] = ALIKE) -> None:
-    """Raise ParameterError where a point moves a parameter that the study's closed forms have no term for."""
+    """Raise ParameterError if a point changes one of the parameters `names`, which the closed forms do not
+    include.
+    """
     for name in names:
         kept, given = getattr(own, name), getattr(parameters, name)
         if given != kept:
@@ -43,13 +47,15 @@ def require(own: MarketParameters, parameters: MarketParameters, names: Sequence
 
 
 def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of the grids that vary a parameter given by the operator; of all grids if none does (`grids.several`)."""
+    """Points of the grids that vary a parameter given by the operator, or of all grids if none does."""
     names = {study.known(name) for name in given}
     return several(study, given, [one for one in grids if names & set(one)] or grids)
 
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
-    """Values laid out as (len(up), len(across)), with both axes' values; NaN where there is no point."""
+    """The values of parameter `x` (across) and `y` (up), and `values` as (len(up), len(across)), NaN without
+    a point.
+    """
     across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
     laid = np.full((len(up), len(across)), np.nan)
     for point, value in zip(points, values):
@@ -58,9 +64,10 @@ def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Float
 
 
 def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
-    """Where a straight line through the two points around the first change of sign is 0, and its standard error.
+    """The zero of a straight line through the two points around the first change of sign, and its standard
+    error.
 
-    None where the sign does not change.
+    None if the sign does not change.
     """
     changes = np.flatnonzero((y[1:] > 0) != (y[:-1] > 0))
     if not changes.size:
@@ -78,7 +85,7 @@ def where(study: Study, point: Point, *names: str) -> str:
 
 
 def agreement(claims: Sequence[Claim]) -> Finding:
-    """The finding of a table whose grids are too small for any other."""
+    """A finding on the agreement with theory, for tables whose grids are too small for other findings."""
     holding = sum(claim.holds for claim in claims)
     return Finding(
         f"Engine and theory agree within 4 standard errors on {holding:,} of {len(claims):,} numbers"

@@ -7,7 +7,8 @@ from sim.theory import Market, winning_price
 
 
 def expected_price(parameters: MarketParameters, effort: float = 1.0) -> float:
-    """In token units, of a task that is sold. `effort` is the share of the honest cost that bidders expect to spend.
+    """Mean price of a sold task, in token units. `effort` is the share of the honest cost that bidders expect
+    to spend.
 
     Markups are uniform from 0 to twice the mean, so asks are uniform above the cost.
     """

@@ -1,7 +1,7 @@
-"""Recommended terms, played: at every edge of their margins cheating must lose and honest work must earn.
+"""Recommended terms in the engine: at every edge of their margins, cheating must lose and honest work earn.
 
-The terms are those that `assay submit` asks for, for each number of segments; what is assumed of the world moves around
-them. sim.studies.margins has the closed forms behind the numbers.
+The terms are those that `assay submit` recommends for each number of segments. The study varies the
+assumptions about the world around them. sim.studies.margins has the closed forms behind the numbers.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
 }
 _ASKED: Final = "as asked"
-"""Points on no edge."""
+"""Name for points that are on no edge."""
 _HONEST: Final = 0.0
 _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
-"""False shares; the first is one segment."""
+"""False shares of cheaters; the first is one segment."""
 
 
 @cache
 def parameters_for(segments: int) -> MarketParameters:
-    """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
+    """The market with the terms that `assay submit` recommends for K segments. Raises NoRecommendation."""
     return market(segments, recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
 
 
 def market(segments: int, amounts: Amounts) -> MarketParameters:
-    """One with these amounts, which are in the chain's units."""
+    """A market with these amounts, which are given in the chain's units."""
     values = {
         name: value if name in ("verifiers", "segments_per_verifier") else value * TOKEN // CHAIN_TOKEN
         for name, value in asdict(amounts).items()
@@ -77,7 +77,7 @@ def market(segments: int, amounts: Amounts) -> MarketParameters:
 
 
 class Recommended(Study):
-    """One cheater's share of false segments at each edge of what is assumed, beside honest work there."""
+    """Several false shares at each edge of the assumptions, compared with honest work there."""
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
@@ -85,7 +85,7 @@ class Recommended(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """The largest task; others have their own terms."""
+        """The market of the longest task; `case` uses the terms of the point's own length."""
         return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -97,14 +97,14 @@ class Recommended(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """What the population is made of."""
+        """The composition of the population."""
         return {
             "false_share": Extra("share of the segments that solvers invent; 0: they are honest"),
             "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid at each edge; with axes of the operator's own, their product at the centre."""
+        """The grid at each edge. If the operator gives other axes, their product at the centre."""
         grid = super().points(given)
         names = {self.known(name) for name in given}
         edges = EDGES.values() if not names - {"segments", "false_share"} else [{}]
@@ -112,15 +112,15 @@ class Recommended(Study):
         return [{**point, **edge} for edge in edges for point in grid]
 
     def case(self, point: Point) -> Case:
-        """Terms of the point's own K, then what the point moves."""
+        """The recommended terms for the point's K, changed by the point's other values."""
         base = parameters_for(int(point["segments"]))
         own = self.extra()
         parameters = base.with_values({name: value for name, value in point.items() if name not in own})
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, because they
-        are compared.
+        """Either all solvers cheat or none, with the same bids. There is at least one verifier of both kinds,
+        because they are compared.
         """
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]
@@ -130,7 +130,7 @@ class Recommended(Study):
         )
 
     def answer(self, table: Table) -> Answer:
-        """What was played, then the closed forms."""
+        """Findings on the played points, then on the closed forms."""
         played = self._played(table)
         if played is None:
             return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
@@ -140,19 +140,19 @@ class Recommended(Study):
         )
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """Without the closed forms' findings."""
+        """The claims of `answer`, computed without the closed forms' findings."""
         played = self._played(table)
         return [] if played is None else played.claims()
 
     def _played(self, table: Table) -> _Played | None:
-        """None where honest or false work was left out."""
+        """The played points; None unless both honest and false work were played."""
         points = points_of(self, table)
         honest = [point["false_share"] == _HONEST for point in points]
         return _Played(self, table, points) if any(honest) and not all(honest) else None
 
 
 class _Played:
-    """Advantage and profits by edge, tokens a task."""
+    """Advantage and profits by edge, in tokens per task."""
 
     def __init__(self, study: Recommended, table: Table, points: Sequence[Point]) -> None:
         self.study, self.points, self.table = study, points, table
@@ -169,10 +169,10 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Each point has its own random numbers, so the errors of both add up."""
+        """Standard errors of `advantage`: both points' errors add up, because their numbers differ."""
 
     def _edges(self) -> dict[str, list[int]]:
-        """Numbers of the points of each edge that was played; points on no edge are listed as asked."""
+        """Numbers of the points of each played edge; points on no edge are listed under `_ASKED`."""
         found = {}
         for name, edge in EDGES.items():
             at = {**_CENTRE, **edge}
@@ -183,7 +183,7 @@ class _Played:
         return {**found, _ASKED: sorted(others)} if others else found
 
     def _place(self, edge: str, number: int) -> str:
-        """A point of an edge in words: its size, and what else was varied there."""
+        """A point of an edge in words: its segments, and any other varied parameters."""
         point = self.points[number]
         more = [
             name
@@ -196,7 +196,7 @@ class _Played:
         return f"{edge!r} with {', '.join(words)}"
 
     def cheating(self) -> Finding:
-        """The best that a cheater can do at each edge."""
+        """The best cheater's advantage at each edge."""
         series, best = [], {}
         for name, numbers in self._edges().items():
             cheats = [n for n in numbers if self.points[n]["false_share"] > 0]
@@ -218,7 +218,7 @@ class _Played:
         return Finding(sentence, _figure(series, "advantage of the best cheater, tokens a task"))
 
     def earning(self) -> Finding:
-        """Honest solvers and honest verifiers among honest solvers."""
+        """The earnings of honest solvers, and of honest verifiers if solvers are honest."""
         seats = mean(self.table, "profit_verifier_honest") / TOKEN
         series, least = [], []
         for name, numbers in self._edges().items():
@@ -236,17 +236,17 @@ class _Played:
         return Finding(sentence, _figure(series, "profit of an honest seat, tokens a task"))
 
     def _seated(self, number: int) -> float:
-        """Honest seats of a task on average."""
+        """Mean number of honest seats of a task."""
         case = self.study.case(self.points[number])
         return case.parameters.verifiers * case.population.honest
 
     def _price(self, number: int) -> float:
-        """Tokens for a task that is sold, among honest solvers."""
+        """Mean price of a sold task, in tokens; `number` is a point with honest solvers."""
         sold = 1 - by_point(self.table, "unsold")[number]
         return float((by_point(self.table, "price")[number] * sold).sum() / max(sold.sum(), 1)) / TOKEN
 
     def claims(self) -> list[Claim]:
-        """The advantage beside theory's."""
+        """Claims on the advantage of cheating."""
         found = []
         for number, point in enumerate(self.points):
             if point["false_share"] == _HONEST:
@@ -254,7 +254,7 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            # If work is expensive, some tasks find no bid within the budget; nobody loses or earns by those.
+            # If work is expensive, some tasks get no bid within the budget. Nobody gains or loses by them.
             sold = 1 - by_point(self.table, "unsold")[number].mean()
             price = self._price(self.base[number])
             expected = sold * cheating_advantage(
@@ -270,7 +270,7 @@ class _Played:
                 kept=0.0,
                 accounts=parameters.verifier_count,
             )
-            # A task is a coin toss: if none escaped, one might have.
+            # Each task is a coin toss: even if none escaped, one could have.
             tasks = draws(self.table, number)
             coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / tasks
             where = ", ".join(

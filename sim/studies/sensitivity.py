@@ -1,9 +1,11 @@
-"""Sensitivity: which parameters decide whether cheating pays and whether checking does, over their whole ranges.
+"""Sensitivity: which parameters decide whether cheating pays and whether checking pays, over their whole
+ranges.
 
-Morris' elementary effects (Technometrics 33(2), 1991) screen; Sobol's indices with Saltelli's sampling (Computer
-Physics Communications 181(2), 2010) say which share of an outcome's variance a parameter explains alone (first order)
-and with all others (total). Both are SALib's. Every point plays the same random numbers with honest solvers and with
-cheaters, for effects are differences between points; no closed form is compared with them.
+Morris' elementary effects (Technometrics 33(2), 1991) screen the parameters. Sobol's indices with Saltelli's
+sampling (Computer Physics Communications 181(2), 2010) give the share of an outcome's variance that a
+parameter explains alone (first order) and with all others (total). Both come from SALib. Effects are
+differences between points, so every point uses the same random numbers, with honest solvers and with
+cheaters. Nothing is compared with closed forms.
 """
 
 from __future__ import annotations
@@ -27,12 +29,13 @@ from sim.units import TOKEN, Unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# A cheater that invents much is easily found, so a careful one's earnings matter.
+# A cheater with many false segments is easily found, so false shares are small.
 RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "honest_share": (0.3, 0.9),
     "false_share": (0.01, 0.1),
     "gain": (50 * TOKEN, 200 * TOKEN),
-    # 600 tokens cover what a conviction owes with the most expensive seats: 4 / 3 x (3 x (80 + 2.2) + 100 + 75) = 562.
+    # 600 tokens cover all payments of a conviction with the most expensive seats:
+    # 4 / 3 x (3 x (80 + 2.2) + 100 + 75) = 562.
     "stake": (600 * TOKEN, 1500 * TOKEN),
     "segments": (10, 100),
     "segments_per_verifier": (2, 8),
@@ -42,14 +45,16 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 MORRIS, SOBOL = 0, 1
 TRAJECTORIES: Final = 20
 SAMPLES: Final = 128
-"""A power of two: Sobol's sequence is balanced then. There are SAMPLES times (parameters + 2) points."""
+"""Base samples of Sobol's sequence, which is balanced for a power of two. There are SAMPLES x (parameters +
+2) points.
+"""
 LEVELS: Final = 4
 _SEED: Final = 1
-"""Seed of the samples and of the intervals' resampling, so that a study's points are always the same."""
+"""Seed of the samples and of the resampling for intervals; fixed, so that the points never change."""
 
 
 class Outcome(NamedTuple):
-    """A column that is explained."""
+    """A column whose variance is explained."""
 
     column: str
     text: str
@@ -73,7 +78,9 @@ class Sensitivity(Study):
     samples: int = SAMPLES
 
     def parameters(self) -> MarketParameters:
-        """A small market with devices alike; a markup that covers gas; rewards that fit the least stake."""
+        """A small market with equal devices, a markup that covers gas, and rewards that the least stake
+        covers.
+        """
         return MarketParameters(
             device_spread=0.0,
             markup=0.5,
@@ -83,11 +90,11 @@ class Sensitivity(Study):
         )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The ends of each range, and the two samples."""
+        """The ends of each range, and the two sampling methods."""
         return {"method": (MORRIS, SOBOL), **RANGES}
 
     def extra(self) -> Mapping[str, Extra]:
-        """What the market's parameters do not have."""
+        """The sampling method, and the composition of the population."""
         return {
             "method": Extra("0: Morris' trajectories, 1: Sobol's sequence", Unit.COUNT, 0, 1),
             "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
@@ -95,10 +102,10 @@ class Sensitivity(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both samples between the ends of each range; an axis of one value is held there.
+        """Both samples between the ends of each range. An axis with one value is fixed at it.
 
-        Raises SweepError for a parameter without range, an axis of none or of more than both ends, or fewer than two
-        that vary.
+        Raises SweepError for a parameter without a range, an axis with no values or more than two, or fewer
+        than two axes that vary.
         """
         axes = {**self.axes(), **{self.known(name): values for name, values in given.items()}}
         for name, values in axes.items():
@@ -132,7 +139,7 @@ class Sensitivity(Study):
         return rows
 
     def _valued(self, names: Mapping[str, tuple[float, float]], row: Floats) -> Point:
-        # Levels between the ends are computed, and may leave them by a unit in the last place.
+        # Levels between the ends are computed, so rounding may put them just outside.
         inside = {
             name: min(max(float(value), low), high) for (name, (low, high)), value in zip(names.items(), row)
         }
@@ -150,7 +157,7 @@ class Sensitivity(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Both outcomes in tokens: with honest solvers and with cheating ones, of the same seed."""
+        """Both outcomes in tokens, from markets with honest and with cheating solvers under the same seed."""
         cheating = self.case(point)
         people = self._people(cheating.parameters, point, 0.0)
         honest = Case(cheating.parameters, people)
@@ -162,7 +169,7 @@ class Sensitivity(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """For each outcome Sobol's indices with a tornado, then Morris' screening beside them."""
+        """For each outcome, findings on Sobol's indices with a tornado plot, and on Morris' screening."""
         findings = []
         methods = of_points(table, "method")
         for outcome in OUTCOMES:
@@ -178,7 +185,7 @@ class Sensitivity(Study):
         return Answer(findings)
 
     def _part(self, table: Table, rows: Any) -> dict[str, Floats]:
-        """Values of the parameters that vary, (points,), as parts of their range."""
+        """Values of the varying parameters, (points,), as fractions of their ranges."""
         part = {}
         for name in RANGES:
             values = of_points(table, name)

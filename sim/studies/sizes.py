@@ -1,4 +1,4 @@
-"""Limits the points of a sweep. Too many are rejected before they are built, which would exhaust memory."""
+"""Limits the number of points of a sweep. Too many are rejected before they are built and exhaust memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_POINTS: Final = 1_000_000
 
 
 def combined(axes: Mapping[str, Sequence[float]]) -> list[Mapping[str, float]]:
-    """Every combination of the axes' values. Raises SweepError where an axis has no values, and for too many points."""
+    """Every combination of the axes' values. Raises SweepError for empty axes and for too many points."""
     empty = [name for name, values in axes.items() if not len(values)]
     if empty:
         raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
@@ -22,7 +22,7 @@ def combined(axes: Mapping[str, Sequence[float]]) -> list[Mapping[str, float]]:
 
 
 def bounded(points: int, axes: Mapping[str, Sequence[float]]) -> None:
-    """Raise SweepError for more points than a sweep can have; `axes` are what they vary."""
+    """Raise SweepError for more points than a sweep can have; the message names the `axes`."""
     if points > MOST_POINTS:
         varied = ", ".join(name for name, values in axes.items() if len(values) > 1)
         raise SweepError(

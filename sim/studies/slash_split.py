@@ -1,10 +1,11 @@
-"""The split of a slashed stake: what does a self-challenge cost, and what do verifiers that look earn?
+"""The split of a slashed stake: what does a self-challenge cost, and what do verifiers that replay earn?
 
-The challenger receives its reward, the submitter its restitution, and each seat that challenged a game's cost and its
-fee, in total at most three quarters of the stake. The rest burns.
-A cheater that is both, or colludes with them, recovers both. At every split four things are played: an insider that
-convicts its own solver, honest verifiers that do, a solver that misses its deadline, and a cheater with few false
-segments that concedes whatever would be proven against it. All is compared with the closed forms.
+The challenger receives its reward, the submitter its restitution, and each seat that challenged a game's cost
+and its fee, in total at most three quarters of the stake. The rest burns. A cheater that is both challenger
+and submitter, or colludes with both, recovers both payments. Four cases are played at every split: an insider
+that convicts its own solver; honest verifiers that convict it; a solver that misses its deadline; and a
+cheater with few false segments that concedes whatever would be proven against it. All cases are compared with
+the closed forms.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class Quitting(Solver):
     name: ClassVar[str] = "quitting"
 
     def work(self, view: Won) -> Work:
-        """Nothing."""
+        """Do no work and submit nothing."""
         return self._work(view, 0, effort=0.0, submits=False)
 
 
 class SlashSplit(Study):
-    """Cheaters that are their own challengers and submitters, beside honest ones."""
+    """Cheaters that are their own challengers and submitters, compared with honest parties."""
 
     name = "slash_split"
     question = "What does a self-challenge cost, when does it pay, and what do honest whistleblowers earn?"
@@ -58,13 +59,13 @@ class SlashSplit(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
+        """Equal devices, a stake of 1,000 tokens, and a budget above every restitution."""
         return MarketParameters(
             device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN, retrain_reward=125 * TOKEN
         )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Reward by restitution, and reward by the penalty of a missed deadline."""
+        """Axes of two grids: reward by restitution, and reward by delay penalty."""
         return {
             "reward": tuple(tokens * TOKEN for tokens in (0, 25, 50, 75, 100, 125)),
             "restitution": tuple(tokens * TOKEN for tokens in (0, 100, 250, 400, 550)),
@@ -74,7 +75,7 @@ class SlashSplit(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Of the cheater that concedes only what would be proven."""
+        """Parameters of the cheater that concedes only what would be proven."""
         return {
             "honest_share": Extra(
                 "share of the verifiers that replay, against the cheater with few false segments"
@@ -83,16 +84,18 @@ class SlashSplit(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids."""
+        """Two grids: splits, and delay penalties."""
         return asked(self, given, (SPLIT, PENALTY))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Of the cheater with few false segments. Raises ParameterError where the closed forms do not reach."""
+        """The market of the cheater with few false segments. Raises ParameterError if the closed forms do not
+        apply.
+        """
         require(self.parameters(), parameters, (*ALIKE, "gas_volatility"))
         return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Profits in token units for each task; the first three cases are certain, so one round is enough."""
+        """Profits in token units per task. The first three cases are deterministic: one round is enough."""
         case = self.case(point)
 
         def played(solver: Solver, submitter: Submitter, honest: float, rounds: int = 1) -> Columns:
@@ -119,7 +122,7 @@ class SlashSplit(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Cost, concessions, whistleblowers, and the cheater that insures itself."""
+        """Findings on the cost, on concessions, on whistleblowers, and on the cheater that insures itself."""
         points = points_of(self, table)
         names = (
             "conceding",

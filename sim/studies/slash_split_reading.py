@@ -1,4 +1,4 @@
-"""Findings of the study `slash_split`, and the closed forms that it is compared with. Amounts are tokens."""
+"""Findings of the study `slash_split`, and its closed forms. Amounts are tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPLIT: Final = ("reward", "restitution")
 PENALTY: Final = ("reward", "delay_penalty")
 UNIT: Final = 1 / TOKEN
-"""Error of deterministic amounts, which are whole units."""
+"""Error of deterministic amounts, which are rounded to whole units."""
 
 
 class Forms:
@@ -47,7 +47,7 @@ class Forms:
             / TOKEN
             for own in (True, False)
         )
-        """Loss of stake for a cheater that recovers reward and restitution, or the reward alone."""
+        """Loss of stake of a cheater that recovers reward and restitution (`net`), or only the reward."""
         self.reward = self.stake - self.net_challenger
         self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
         """Total paid to seats if all of them challenge."""
@@ -58,18 +58,22 @@ class Forms:
 
     @property
     def conceding(self) -> float:
-        """Lost by a solver and submitter that convict themselves, the draw and gas included."""
+        """Loss of a colluding solver and submitter that convict the solver themselves, including the draw and
+        gas.
+        """
         return self.net + self.parameters.draw_fee / TOKEN + self.task + self.defence + self.dispute
 
     @property
     def late(self) -> float:
-        """Lost by a solver and submitter that let a deadline pass: half of the penalty is the submitter's."""
+        """Loss of a colluding solver and submitter that let a deadline pass; half of the penalty returns to
+        the submitter.
+        """
         penalty = self.parameters.delay_penalty
         return (penalty - penalty // 2) / TOKEN + self.task
 
     @property
     def work(self) -> float:
-        """What all seats spend on proving a false result."""
+        """Cost of all seats together to prove a false result."""
         parameters = self.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
         return self.audits * replay + parameters.verifiers * self.dispute
@@ -91,25 +95,27 @@ class Forms:
 
     @property
     def at_stake(self) -> float:
-        """What a concession takes in addition to the gain; it saves the fees of its own task."""
+        """Loss by a concession in addition to the gain. The cheater saves its task's audit fees."""
         return self.net + self.defence + self.dispute - self.audits * self.parameters.audit_fee / TOKEN
 
     @property
     def insured(self) -> float:
-        """Advantage over honest work of a cheater that concedes what would be proven. It pays the price to itself."""
+        """Advantage over honest work of a cheater that concedes what would be proven. It pays itself the
+        price.
+        """
         parameters, caught = self.parameters, self.caught
         saved = self.false / parameters.segments * parameters.training_cost
         return (saved + (1 - caught) * parameters.gain) / TOKEN - caught * self.at_stake
 
     @property
     def enough(self) -> float:
-        """The cost of a self-challenge at which that advantage is 0."""
+        """The cost of a self-challenge at which the advantage `insured` is 0."""
         return self.net + self.insured / self.caught
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Means and standard errors of all measures by point, and what they rest on."""
+    """Means and standard errors of all measures by point, with their study, closed forms and table."""
 
     study: Study
     points: Sequence[Point]
@@ -120,7 +126,7 @@ class Rows:
     table: Table
 
     def draws(self, *numbers: int, rounds: int | None = None) -> int:
-        """Distinct ones behind points."""
+        """Number of distinct draws behind some points."""
         return draws(self.table, *numbers, each=rounds)
 
     def error(self, name: str, number: int) -> float:
@@ -133,7 +139,7 @@ Part = tuple[list[Finding], list[Claim]]
 
 
 def cost(rows: Rows) -> Part:
-    """What a self-challenge costs at each split."""
+    """The cost of a self-challenge at each split."""
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []
     overhead = np.array([form.conceding - form.net for form in rows.forms])
@@ -200,7 +206,7 @@ def concession(rows: Rows) -> Part:
                 draws=rows.draws(n, rounds=1),
             )
         )
-    # Beside gas and the draw's fee, which `concession_pays` has no term for.
+    # Points whose gain exceeds gas and the draw fee, which `concession_pays` leaves out.
     clear = [n for n in chosen if abs(gain[n]) > rows.forms[n].conceding - rows.forms[n].net]
     agree = sum((gain[n] > 0) == _pays(rows.forms[n]) for n in clear)
     claims.append(
@@ -268,7 +274,7 @@ def _concessions(
 
 
 def whistleblowers(rows: Rows) -> Part:
-    """What all verifiers of a task earn by proving a false result, by reward."""
+    """Earnings of all verifiers of a task by proving a false result, by reward."""
     every = within(rows.study, rows.points, SPLIT)
     first = min(rows.points[n]["restitution"] for n in every)
     chosen = sorted(
@@ -317,7 +323,7 @@ def whistleblowers(rows: Rows) -> Part:
 
 
 def insured(rows: Rows) -> Part:
-    """A cheater that concedes what would be proven, by what the concession costs."""
+    """The advantage of a cheater that concedes what would be proven, by the cost of the concession."""
     chosen = within(rows.study, rows.points, SPLIT)
     claims = []
     for n in chosen:

@@ -1,8 +1,9 @@
-"""Stake and audits: where does the best cheater stop earning more than honest work, and what does a long task need?
+"""Stake and audits: where does the best cheater stop earning more than honest work, and what does a long task
+need?
 
-At every point honest work and cheaters with a few false shares are played under the same seed. The zero-profit contour
-of `sim.theory` is drawn over what the engine measured. A second grid lengthens the task, whole and as milestones.
-The gain comes with acceptance, as the engine plays it (`kept` 0).
+At every point, honest work and cheaters with several false shares are played under the same seed. The figure
+draws the zero-profit contour of `sim.theory` over the engine's measurements. A second grid lengthens the
+task, as a whole and as milestones. As in the engine, the gain comes only with acceptance (`kept` 0).
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from sim.theory import advantage_at, caught_probability, stake_at
 from sim.units import TOKEN, Unit
 
 SHARES: Final = (0.0, 0.05, 0.3, 1.0)
-"""False shares of the cheaters that are played; at least one segment each."""
+"""False shares of the played cheaters; each has at least one false segment."""
 MAP: Final = ("stake", "segments_per_verifier")
 LENGTHS: Final = ("segments", "milestones")
 
 
 class StakeAudits(Study):
-    """A cheater that bids like an honest solver, some verifiers that look and others that do not."""
+    """A cheater that bids like an honest solver; some verifiers replay and the others do not."""
 
     name = "stake_audits"
     question = (
@@ -44,11 +45,11 @@ class StakeAudits(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Devices alike; nothing is owed out of the stake but to verifiers, so that small stakes can be asked for."""
+        """Equal devices. A conviction pays only verifiers out of the stake, so the stake can be small."""
         return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Stake by audits for one length; lengths whole and in ten parts for one stake and audit."""
+        """Axes of two grids: stake by audits at one length, and length by milestones at one stake."""
         stakes = (100, 200, 300, 500, 700, 1000, 1500, 2500, 5000)
         return {
             "stake": tuple(stake * TOKEN for stake in stakes),
@@ -59,7 +60,7 @@ class StakeAudits(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Anyone who looks, and the parts of a task."""
+        """The honest share, and the number of milestones."""
         return {
             "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
             "milestones": Extra(
@@ -68,11 +69,11 @@ class StakeAudits(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids that meet at the default."""
+        """Two grids that share the default point."""
         return asked(self, given, (MAP, LENGTHS))
 
     def case(self, point: Point) -> Case:
-        """One part of the task: its segments and its cost, against the whole gain."""
+        """One part of the task, with its segments and its cost, but the gain of the whole task."""
         whole = super().case(point).parameters
         parts = int(point["milestones"])
         segments = -(-whole.segments // parts)
@@ -86,12 +87,12 @@ class StakeAudits(Study):
         return Case(part, self.population(part, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Honest solvers. Raises ParameterError where the closed forms do not reach."""
+        """Honest solvers. Raises ParameterError if the closed forms do not apply."""
         require(self.parameters(), parameters)
         return population([(Solver(), parameters.solver_count)], _verifiers(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """What each cheater earns over honest work under the same seed, and how often it is convicted."""
+        """The advantage of each cheater over honest work under the same seed, and its rate of conviction."""
         case = self.case(point)
         parameters = case.parameters
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)["profit_solver_honest"]
@@ -104,7 +105,7 @@ class StakeAudits(Study):
         return columns
 
     def answer(self, table: Table) -> Answer:
-        """The map, and the line of lengths."""
+        """Findings and claims on both grids: the map of stake and audits, and task lengths."""
         points = points_of(self, table)
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
         forms = [_Forms(self.case(point)) for point in points]
@@ -124,17 +125,17 @@ def _verifiers(parameters: MarketParameters, point: Point) -> list[tuple[Verifie
 
 
 def _tokens(amount: float) -> str:
-    """An amount in words; with no chance of conviction, no stake is enough."""
+    """An amount in words; "none" if no stake is enough, because there is no chance of conviction."""
     return f"{amount:,.0f} tokens" if np.isfinite(amount) else "none"
 
 
 def _column(measure: str, share: float) -> str:
-    """By false share in percent."""
+    """Name of a measure's column for a false share, in percent."""
     return f"{measure}_{100 * share:g}"
 
 
 class _Forms:
-    """Closed forms at one point, for the shares that are played, (shares,); amounts in token units."""
+    """Closed forms at one point for each of `SHARES`, (shares,); amounts in token units."""
 
     def __init__(self, case: Case) -> None:
         self.parameters = parameters = case.parameters
@@ -146,7 +147,7 @@ class _Forms:
             "cost": parameters.training_cost,
         }
         self.defence = parameters.gas_defence * parameters.gas_price * TOKEN
-        """Lost with the stake."""
+        """Gas of the lost game, which a conviction costs in addition to the stake."""
         self.honest = case.population.honest
         self.caught = self.chance(self.false)
         self.swing = parameters.stake + price + parameters.gain + self.defence
@@ -163,24 +164,24 @@ class _Forms:
         )
 
     def coin(self, tasks: int) -> Floats:
-        """Standard error of a measured chance of conviction, never below that of one task."""
+        """Standard error of a measured chance of conviction, at least one task's share."""
         return np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
 
     @property
     def advantage(self) -> Floats:
-        """Over honest work."""
+        """Advantage of each share over honest work."""
         share = self.false / self.parameters.segments
         return advantage_at(
             self.caught, share=share, stake=self.parameters.stake + self.defence, kept=0, **self.money
         )
 
     def zero_profit(self) -> float:
-        """The stake at which no m of all earns more than honest work."""
+        """The least stake at which no number m of false segments earns more than honest work."""
         every = np.arange(1, self.parameters.segments + 1)
         return float(self.stakes(self.chance(every), every).max())
 
     def stakes(self, caught: Floats, false: Any) -> Floats:
-        """Zero-profit stakes at chances of conviction."""
+        """Zero-profit stakes for the given chances of conviction."""
         share = false / self.parameters.segments
         return stake_at(caught, share=share, kept=0, **self.money) - self.defence
 
@@ -247,7 +248,7 @@ def _lengths(
     tasks: int,
     table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
-    """The stake that ends cheating by length: theory's, and that of the conviction rate that the engine measured."""
+    """The stake that ends cheating, by length: by theory, and by the engine's conviction rate."""
     numbers = within(study, points, LENGTHS)
     price = forms[numbers[0]].money["price"]
     rows, claims = [], []
@@ -256,7 +257,7 @@ def _lengths(
         needed = form.stakes(form.caught, form.false)
         worst = int(needed.argmax())
         if not np.isfinite(needed[worst]):
-            continue  # Nobody looks: no stake is enough.
+            continue  # If nobody replays, no stake is enough.
         seen = convicted[i, worst : worst + 1]
         measured = float(form.stakes(seen, form.false[worst])[0])
         # dS / dD of (f c + G) / D - ...

@@ -1,8 +1,8 @@
-"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of
-results.
+"""Definition of a study: a question, a grid of points, the markets to play at each, and the findings from the
+table of results.
 
-A study is a subclass of `Study` in its own file that overrides what differs; `sim.studies.catalogue` lists them.
-docs/guide/studies.md shows how to write one.
+A study is a subclass of `Study` in its own file that overrides what differs; `sim.studies.catalogue` lists
+them. docs/guide/studies.md shows how to write one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Point = Mapping[str, float]
 """Values of the swept parameters, in the engine's units."""
 Table = Mapping[str, Floats]
 """All results: a column for each swept parameter and each measure, a row for each run of each point. `point` and `run`
-number them, `rounds` is how many tasks a run has. sim.studies.tables reads them by point."""
+number the rows, `rounds` is the number of tasks of a run. sim.studies.tables reads rows by point."""
 
 
 SEEDS: Final = 2
@@ -43,13 +43,13 @@ CHANCE: Final = 0.02
 
 @dataclass(frozen=True)
 class Claim:
-    """A number expected by theory, or recommended, beside the engine's."""
+    """A number that theory expects, and the engine's measurement of it."""
 
     text: str
     expected: float
     measured: float
     error: float
-    """Standard error of the measured one."""
+    """Standard error of the measured number."""
     draws: int = field(kw_only=True)
     """Number of distinct draws behind the measurement (`sim.studies.tables.draws`)."""
     bound: float = field(default=0.0, kw_only=True)
@@ -68,7 +68,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence that the figure shows; the sentence is the figure's title."""
+    """A result in one sentence, which serves as the title of the figure that shows it."""
 
     sentence: str
     figure: Figure | None = None
@@ -77,14 +77,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study found."""
+    """The findings and claims of a study."""
 
     findings: Sequence[Finding]
     claims: Sequence[Claim] = field(default=())
 
 
 class Extra(NamedTuple):
-    """A parameter of one study alone: what it means, and the values it can have, in the engine's units."""
+    """A parameter that only one study has: its meaning, and its bounds in the engine's units."""
 
     text: str
     unit: Unit = Unit.SHARE
@@ -96,7 +96,9 @@ class Study(ABC):
     """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
 
     common: ClassVar[bool] = False
-    """All points use the same random numbers, of one seed: for differences between points, not for claims."""
+    """All points use the same random numbers, from one seed. For studies of differences between points,
+    without claims.
+    """
 
     name: ClassVar[str]
     question: ClassVar[str]
@@ -104,7 +106,7 @@ class Study(ABC):
     rounds: ClassVar[int] = 50
 
     def parameters(self) -> MarketParameters:
-        """The parameters that points vary."""
+        """The default parameters, which points change."""
         return MarketParameters()
 
     def axes(self) -> Mapping[str, Sequence[float]]:
@@ -125,7 +127,7 @@ class Study(ABC):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def case(self, point: Point) -> Case:
-        """What the engine plays at a point. Raises ParameterError for a value that is impossible."""
+        """The market that the engine plays at a point. Raises ParameterError for an impossible value."""
         own = self.extra()
         for name, known in own.items():
             if not known.least <= point[name] <= known.most:
@@ -145,11 +147,11 @@ class Study(ABC):
         """Findings, figures and checked claims from all results."""
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """The claims of `answer` alone, for one seed's rows; overridden where its findings take long."""
+        """Only the claims of `answer`, for one seed's rows. Override this if findings are slow."""
         return self.answer(table).claims
 
     def known(self, name: str) -> str:
-        """The name under which a parameter is kept. Raises ParameterError that names the nearest ones."""
+        """Resolve an alias to the parameter's name. Raises ParameterError, with similar names, if unknown."""
         if name in self.extra():
             return name
         if name in KNOWN or name in ALIASES:

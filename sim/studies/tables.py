@@ -1,4 +1,4 @@
-"""Reading a study's table of results: rows of one point lie side by side, as many as there are runs."""
+"""Reading a study's table of results: the rows of one point are adjacent, one for each run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mean(table: Table, name: str) -> Floats:
 
 
 def standard_error(table: Table, name: str) -> Floats:
-    """Standard error of that mean, (points,); infinite for a single run."""
+    """Standard error of a measure's mean over runs, (points,); infinite for a single run."""
     rows = by_point(table, name)
     runs = rows.shape[1]
     if runs == 1:
@@ -39,7 +39,7 @@ def standard_error(table: Table, name: str) -> Floats:
 def draws(table: Table, *points: int, each: int | None = None) -> int:
     """Number of distinct draws behind the rows of some points: `each` per run, by default one per round.
 
-    Rows of one seed, stream and run used the same random numbers, whatever was played with them, and count once.
+    Rows with the same seed, stream and run used the same random numbers, so they count once.
     """
     seeds, streams, runs = (
         by_point(table, name)[list(points)].ravel().astype(np.int64) for name in ("seed", "stream", "run")
@@ -49,7 +49,7 @@ def draws(table: Table, *points: int, each: int | None = None) -> int:
 
 
 class OfSeed(Mapping[str, Floats]):
-    """The rows of a table that were played with one seed, as a separate table; columns are read when asked for."""
+    """The rows of a table that were played with one seed, as a table; columns are read on first use."""
 
     def __init__(self, table: Table, seed: int) -> None:
         self._table = table
@@ -67,7 +67,7 @@ class OfSeed(Mapping[str, Floats]):
 
 
 def points_of(study: Study, table: Table) -> list[Point]:
-    """The points that a table has rows of, with the values as the engine takes them."""
+    """The points of a table, with values of the types that the engine expects."""
     names = [name for name in table if name in KNOWN or name in study.extra()]
     columns = {name: of_points(table, name) for name in names}
     whole = {name: study.unit(name).whole for name in names}

@@ -1,10 +1,10 @@
 """Withholding: a cheater serves nothing where an honest seat would convict it, and a jury is drawn.
 
-No engine: tasks of one false segment are drawn here, with seats, juries of distinct accounts, claims, redraws and
-retrainers, and compared with `sim.theory.withholding`. Amounts are the recommended ones of a task of 1,000 tokens on a
-rollup, in budgets. The submitter is the cheater's, and the cheater its own challenger and retrainer, as the stake
-assumes: so withholding pays no better than honest work where juries find it and
-somebody surely trains again.
+The engine is not used: tasks with one false segment are drawn here, with seats, juries of distinct accounts,
+claims, redraws and retrainers, and compared with `sim.theory.withholding`. Amounts are those recommended for
+a task of 1,000 tokens on a rollup, as multiples of the budget. As the stake assumes, the cheater is also the
+submitter, challenger and retrainer. So withholding pays no better than honest work if juries find it and
+somebody surely retrains.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ GRIDS: Final[Sequence[Grid]] = (JURIES, RETRAINERS)
 
 
 class Withholding(Study):
-    """One false segment, withheld where an honest seat holds it."""
+    """A cheater with one false segment, which it withholds if an honest seat holds it."""
 
     name = "withholding"
     question = "Does it pay to withhold data instead of being convicted?"
@@ -61,7 +61,7 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Shares of accounts that are honest and free for a jury, and whether somebody retrains."""
+        """Shares of honest accounts and of those free for a jury, and the chance that somebody retrains."""
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
             "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
@@ -70,7 +70,7 @@ class Withholding(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """All of its parameters."""
+        """All parameters of this study, which uses none of the market's."""
         return {
             "honest": Extra(
                 "share of the accounts that are honest; all others are in league with the solver"
@@ -81,12 +81,12 @@ class Withholding(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both grids; elsewhere as recommended, with all free."""
+        """Both grids. Other parameters stay at the recommended honest share, all free, surely retrained."""
         return asked(self, given, GRIDS)
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """`found`: of tasks in which data are withheld, the share in which a jury finds it in the end. `advantage` over
-        honest work, in budgets a task.
+        """Two measures. `found`: share of the tasks with withheld data in which a jury finally finds that.
+        `advantage`: gain over honest work per task, as a multiple of the budget.
         """
         rng, tasks = np.random.default_rng(seed), runs * rounds
         found = self._found(point, tasks, rng)
@@ -105,7 +105,7 @@ class Withholding(Study):
         }
 
     def _found(self, point: Point, tasks: int, rng: np.random.Generator) -> Flags:
-        """Whether a jury finds it before somebody in league has the seat, by task."""
+        """Whether a jury finds the data withheld before an account in league gets the seat, by task."""
         accounts, honest, free = kinds(point)
         found = np.zeros(tasks, dtype=bool)
         open_ = np.arange(tasks)
@@ -114,7 +114,7 @@ class Withholding(Study):
             for _ in range(CLAIMS):
                 drawn = min(JURORS, accounts)
                 no = rng.hypergeometric(free, accounts - free, drawn, left.size)
-                # Of the accounts that do not say no, the league's say yes.
+                # Of the jurors that do not say no, those in league say yes.
                 rest = drawn - no
                 yes = (
                     rng.hypergeometric(accounts - honest, honest - free, rest)
@@ -128,7 +128,7 @@ class Withholding(Study):
         return found
 
     def answer(self, table: Table) -> Answer:
-        """Two claims a point, and a finding for each grid that was played."""
+        """Two claims per point, claims of no gain, and a finding for each played grid."""
         points = points_of(self, table)
         found = [_found(point) for point in points]
         lost = [caught(point) * each for point, each in zip(points, found)]
@@ -152,7 +152,7 @@ class Withholding(Study):
         expected: Sequence[float],
         least: Sequence[float],
     ) -> list[Claim]:
-        """One of each point; `least` are the least standard errors."""
+        """A claim for each point; `least` are the least standard errors."""
         seen, errors = mean(table, name), standard_error(table, name)
         return [
             Claim(
@@ -167,8 +167,10 @@ class Withholding(Study):
         ]
 
     def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
-        """Where all honest accounts are free and somebody surely trains again, withholding earns no more than honest
-        work beside what juries do not find: of each point with as many honest accounts as the stake assumes, or more.
+        """Claims that withholding earns no more than honest work, apart from data that juries do not find.
+
+        For points at which all honest accounts are free, somebody surely retrains, and at least as many
+        accounts are honest as the stake assumes.
         """
         seen, errors = mean(table, "advantage"), standard_error(table, "advantage")
         claims = []
@@ -190,19 +192,19 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance, at least one task's share, so that a rare event may fail to occur."""
+    """Standard error of a chance, at least one task's share, because a rare event may not occur at all."""
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 
 
 def audit() -> tuple[int, int, int]:
-    """K, q and V."""
+    """K, q and V of the recommended terms."""
     priced = ROLLUP.price(BUDGET, DAYS)
     return priced.setting.segments, priced.amounts.segments_per_verifier, priced.amounts.verifiers
 
 
 def withheld() -> Withheld:
-    """The recommended terms, in budgets."""
+    """The recommended terms, as multiples of the budget."""
     priced = ROLLUP.price(BUDGET, DAYS)
     amounts, budget = priced.amounts, priced.setting.budget
     return Withheld(
@@ -217,14 +219,14 @@ def withheld() -> Withheld:
 
 
 def kinds(point: Point) -> tuple[int, int, int]:
-    """Numbers of accounts, of honest ones, and of free honest ones."""
+    """Numbers of all accounts, of honest accounts, and of free honest accounts."""
     accounts = round(point["accounts"])
     honest = round(point["honest"] * accounts)
     return accounts, honest, round(point["free"] * honest)
 
 
 def verdict(point: Point) -> Verdict:
-    """The verdict of one jury."""
+    """Chances of the verdicts of one jury."""
     accounts, honest, free = kinds(point)
     return jury_verdict(jurors=JURORS, accounts=accounts, honest=free, league=accounts - honest)
 
@@ -255,7 +257,7 @@ def _advantages(points: Sequence[Point], terms: Withheld | None = None) -> list[
 
 
 def _juries(points: Sequence[Point], seen: Floats) -> Finding:
-    """Which juries find it."""
+    """How often juries find withheld data, by honest and free accounts."""
     from sim.figures import Line, lines
 
     series = []
@@ -290,7 +292,7 @@ def _juries(points: Sequence[Point], seen: Floats) -> Finding:
 
 
 def _retrainers(points: Sequence[Point], seen: Floats) -> Finding:
-    """What withholding earns."""
+    """The advantage of withholding, by the chance that somebody retrains."""
     base = next(p for p in points if p["honest"] == float(RULES.honest_share) and p["free"] == 1)
     terms, d, saved = withheld(), caught(base), 1 / audit()[0]
     least = least_retrained_stake(terms, caught=d, saved=saved)

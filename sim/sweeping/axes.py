@@ -36,7 +36,10 @@ def axes_of(study: Study, given: Iterable[str]) -> Axes:
 
 
 def texts(params: Mapping[str, object]) -> list[str]:
-    """Parameters of a notebook as `name=values` texts: a number, a text, or a sequence of these; amounts in tokens."""
+    """Convert a notebook's parameters to `name=values` texts.
+
+    Each parameter is a number, a text, or a sequence of these; amounts are in tokens.
+    """
     return [f"{name}={_text(value)}" for name, value in params.items()]
 
 

@@ -1,10 +1,11 @@
-"""Play one chunk: rows of some points as the bytes of a Parquet file. A pure function, for any kind of worker.
+"""Play one chunk: rows of some points as the bytes of a Parquet file. A pure function, for any kind of
+worker.
 
-Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units, then the
-study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and each point has its
-own stream; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run used the
-same random numbers. A measure that a point does not have is null there. Swept columns carry their unit as field
-metadata.
+Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units,
+then the study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and
+each point has its own stream; in a `common` study all points have one seed and one stream. Rows of the same
+seed, stream and run used the same random numbers. A measure that a point does not have is null in its rows.
+Swept columns carry their unit as field metadata.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ INDEX = ("point", "run", "rounds", "seed", "stream")
 
 
 def play_chunk(chunk: Chunk) -> bytes:
-    """Play all points of a chunk. Raises what a study raises."""
+    """Play all points of a chunk. Raises any error of the study."""
     study = found(chunk.source)
     results = [_play(study, chunk, number) for number in range(len(chunk.points))]
     sink = io.BytesIO()
@@ -54,7 +55,7 @@ def _play(study: Study, chunk: Chunk, number: int) -> Columns:
 
 
 def _shares(study: Study, runs: int) -> tuple[int, ...]:
-    """Runs per seed. Differences between points are not claims, so a `common` study needs no second seed."""
+    """Runs per seed. A `common` study makes no claims, so it needs no second seed."""
     seeds = 1 if study.common else SEEDS
     return tuple((runs + number) // seeds for number in reversed(range(seeds)))
 

@@ -59,7 +59,7 @@ def ray_workers(address: str) -> Workers:
 
 
 def _knock(address: str) -> None:
-    """Raise ClusterLost after seconds if the host does not answer; Ray itself would try for minutes."""
+    """Raise ClusterLost after a few seconds if the host does not answer; Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return  # "auto" and "local".

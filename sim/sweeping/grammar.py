@@ -19,7 +19,7 @@ from sim.errors import SweepError
 from sim.units import TOKEN, Unit
 
 MOST_VALUES: Final = 1_000_000
-"""Per parameter; more is assumed to be a typo."""
+"""Maximum number of values of a parameter; more is assumed to be a typo."""
 
 _FORMS: Final = "write a value, a list a,b,c, a range a:b of whole numbers, or a:b:n or a:b:nlog for n values"
 _COUNT: Final = re.compile(r"(\d+)(log)?")

@@ -18,14 +18,14 @@ from sim.sweeping.axes import Axes
 
 MOST_ROUNDS: Final = 1_000_000
 MOST_RUNS: Final = 10_000_000
-"""Per point: 10^7 rows of one point are some GB, and a point is played in one piece."""
+"""Maximum runs per point: 10^7 rows are some GB, and a point is played in one piece."""
 MOST_SEED: Final = (1 << 53) - 1
 """The largest integer that JSON keeps exactly."""
 
 _ROWS: Final = 16_384
 """Rows per chunk: 3 MB with 25 columns."""
 _WORK: Final = 1_000_000
-"""Task-rounds per chunk: a few seconds, which is what an interruption loses."""
+"""Task-rounds per chunk: a few seconds of work, all that an interruption loses."""
 _CHUNKS: Final = 32
 """A sweep has at least this many chunks, or one per point, so that processes finish at about the same time."""
 
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def chunks(self) -> int:
-        """How many parts the results have."""
+        """Number of chunks, and of parts of the results."""
         return -(-len(self.points) // self.points_per_chunk)
 
     def chunk(self, number: int) -> Chunk:

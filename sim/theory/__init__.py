@@ -1,8 +1,9 @@
-"""Closed forms of the protocol's economics, based on `protocol.tasks.economics`; each docstring has its derivation.
+"""Closed forms of the protocol's economics, based on `protocol.tasks.economics`; each docstring has its
+derivation.
 
-Nothing is simulated here: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`, `liveness`, `flight`,
-`looks`, `withholding`, `feeding`. Pure functions of NumPy and the standard library.
+Nothing is simulated here; the engine's results are compared with these formulas. One file per subject:
+`escape`, `cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `hiring`, `auctions`,
+`liveness`, `flight`, `looks`, `withholding`, `feeding`. Pure functions of NumPy and the standard library.
 """
 
 from sim.theory.auctions import (

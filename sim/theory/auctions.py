@@ -28,8 +28,9 @@ class Market(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Expectations over all tasks, counting 0 for those without a solver: chance of a `trade`, `price` paid,
-    `cost` of the winner."""
+    """Expectations per task, counting 0 for tasks without a solver: the chance of a `trade`, the `price`
+    paid, and the winner's `cost`.
+    """
 
     trade: float
     price: float
@@ -60,23 +61,29 @@ def ordered_cost(market: Market, rank: int) -> float:
 
 
 def ordered_cost_variance(market: Market, rank: int) -> float:
-    """Return the variance of the same Beta: w^2 rank (n + 1 - rank) / ((n + 1)^2 (n + 2))."""
+    """Return the variance of the `rank`-th lowest cost: w^2 rank (n + 1 - rank) / ((n + 1)^2 (n + 2)).
+
+    It follows from the Beta distribution of `ordered_cost`.
+    """
     m, n = checked(market), market.bidders
     k = count("rank", rank, 1, n)
     return (m.high - m.low) ** 2 * k * (n + 1 - k) / ((n + 1) ** 2 * (n + 2))
 
 
 def descending(market: Market, *, late: bool = False) -> Outcome:
-    """Return the expectations of open bids down the ladder G_0 > G_1 > … of least undercuts, all in time or all `late`.
+    """Return the expectations of open bids down the ladder G_0 > G_1 > … of least undercuts, all in time or
+    all `late`.
 
-    As `sim.mechanism.auctions.descending`: the lowest cost L opens at G_0 and the second-lowest S answers, in turns,
-    as long as its cost is no higher than the next price. Let G_k be the last price with S <= G_k. For an even k, L
-    bid it and wins at G_k. For an odd k, S did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k.
-    If S > G_0, L wins at G_0 or, from L > G_0 on, at L itself. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
+    As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. It and the
+    bidder with the second-lowest cost S then take turns, as long as their costs are no higher than the next
+    price. Let G_k be the last price with S <= G_k. For an even k, L bid it and wins at G_k. For an odd k, S
+    did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k. If S > G_0, L wins at G_0 or,
+    from L > G_0 on, at L itself. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
 
-        P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)), P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
+        P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
+        P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
 
-    and where S wins the cost is higher by E[S - L], the integral of P(L <= x < S) over the step:
+    If S wins, the cost is higher by E[S - L], the integral of P(L <= x < S) over the step:
 
         n w (a (a^n - b^n) / n - (a^(n + 1) - b^(n + 1)) / (n + 1) - b^(n - 1) (a - b)^2 / 2)
     """
@@ -106,7 +113,9 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
 
 
 def late(market: Market) -> Outcome:
-    """Return `descending` when each bid comes in the last second, so that the undercut doubles."""
+    """Return the expectations of `descending` if each bid comes in the last second, so that the undercut
+    doubles.
+    """
     return descending(market, late=True)
 
 
@@ -125,14 +134,14 @@ def winning_price(market: Market) -> float:
 
 
 def second_price(market: Market) -> Outcome:
-    """Return the expectations when the lowest bid wins and is paid the second-lowest or the budget.
+    """Return the expectations when the lowest bid wins and is paid the second-lowest bid, at most the budget.
 
-    Bidding one's cost is best whatever others do: the bid decides only whether the price is taken, never the
-    price. With u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w, a trade happens with
-    chance 1 - (1 - R)^n. The integral of P(u_(1) > t) = (1 - t)^n to R gives the cost, I = (1 - (1 - R)^(n +
-    1)) / (n + 1) less R (1 - R)^n; that of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n - 1) gives the price
-    E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. For R = 1: 1 / (n + 1) and 2 / (n + 1). One bidder is
-    paid b.
+    Bidding its cost is best for each bidder, whatever the others bid: a bid decides only whether the bidder
+    gets the price, never the price. With u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w,
+    a trade happens with chance 1 - (1 - R)^n. The integral of P(u_(1) > t) = (1 - t)^n up to R, I = (1 - (1 -
+    R)^(n + 1)) / (n + 1), minus R (1 - R)^n gives the cost; that of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n
+    - 1) gives the price E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. For R = 1: 1 / (n + 1) and 2 / (n
+    + 1). One bidder is paid b.
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low
@@ -147,8 +156,9 @@ def second_price(market: Market) -> Outcome:
 def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
     """Return the expectations when the budget is paid to the first bidder that would work for it.
 
-    A trade has chance 1 - (1 - R)^n as with bids; the price is the budget. The first is a random one of them, with
-    mean cost (low + min(r, high)) / 2; `cheapest` takes the cheapest instead, as if the solver were known.
+    A trade has chance 1 - (1 - R)^n as with bids; the price is the budget. The first is a random one of the
+    bidders that would accept it, with mean cost (low + min(r, high)) / 2; `cheapest` takes the cheapest
+    instead, as if the solver were known.
     """
     m = checked(market)
     bids = second_price(m)
@@ -157,11 +167,12 @@ def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
 
 
 def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
-    """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its submitter.
+    """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its
+    submitter.
 
-    The greatest is E[max(0, value - lowest cost)]: `second_price` with a budget of `value`. 1 for auctions
-    whose budget is the value or above all costs; less if a binding budget prevents good trades, or if the first
-    bidder is not the cheapest.
+    The greatest is E[max(0, value - lowest cost)]: `second_price` with a budget of `value`. The share is 1
+    for auctions whose budget is the value or above all costs, and less if a binding budget prevents good
+    trades, or if the first bidder is not the cheapest.
     """
     best = second_price(market._replace(budget=number("value", value, market.low))).surplus(value)
     if best <= 0:
@@ -172,9 +183,9 @@ def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
 def best_posted_price(market: Market, *, value: float) -> float:
     """Return the posted price that leaves a submitter whose task is worth `value` the most, up to `high`.
 
-    It maximises (value - r)(1 - (1 - R)^n) with R = (r - low) / w: zero derivative means (value - r) n (1 -
-    R)^(n - 1) / w = 1 - (1 - R)^n, whose left side falls and right side rises in r; bisection. For n = 1 that
-    is (value + low) / 2, cut off at `high`.
+    It maximises (value - r)(1 - (1 - R)^n) with R = (r - low) / w. The derivative is zero if (value - r) n (1
+    - R)^(n - 1) / w = 1 - (1 - R)^n. The left side falls in r and the right side rises, so bisection finds r.
+    For n = 1, r is (value + low) / 2, cut off at `high`.
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low

@@ -1,6 +1,6 @@
 """Checks of the closed forms' arguments, and the error that they raise.
 
-A study's parameters are parsed and named elsewhere; here a number is only accepted or rejected.
+These functions only accept or reject a number. Studies parse and name their parameters elsewhere.
 """
 
 from operator import index
@@ -29,7 +29,7 @@ def within(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
 
 
 def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> Values:
-    """Return whole numbers as float64; raise `TheoryError` for a fraction or one out of bounds."""
+    """Return whole numbers as float64; raise `TheoryError` for fractions and for numbers out of bounds."""
     given = within(name, value, least, most)
     if not bool(np.all(given == np.floor(given))) or not bool(np.all(np.isfinite(given))):
         raise TheoryError(f"{name} must be whole numbers, got {value!r}")
@@ -37,7 +37,7 @@ def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
 
 
 def count(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
-    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` for non-integers or out of bounds."""
+    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` otherwise."""
     try:
         given = index(value)
     except TypeError:

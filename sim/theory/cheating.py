@@ -36,7 +36,7 @@ def advantage_at(
 
     `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the conviction);
     0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find, and the advantage is 0 if
-    D is. `caught` is arbitrary here; `cheating_advantage` uses the draw's chance.
+    D is 0. `caught` is arbitrary here; `cheating_advantage` uses the draw's chance.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)
@@ -57,7 +57,8 @@ def stake_at(
 ) -> Values:
     """Return the stake with which `advantage_at` is 0: (f c + G) / D - (1 - kept) G - p, for f above 0.
 
-    Negative: losing the price suffices. Infinite: never convicted (D = 0) with something to gain.
+    It is negative if losing the price alone deters. It is infinite if cheating gains something and is never
+    convicted (D = 0).
     """
     d, f, g = within("caught", caught, 0, 1), within("share", share, 0, 1), within("gain", gain, 0)
     if not bool(np.all(f > 0)):
@@ -81,7 +82,7 @@ def cheating_advantage(
     kept: ArrayLike = 1.0,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return the expected profit of m false segments less that of honest work, in the unit of the amounts.
+    """Return the expected profit of m false segments minus that of honest work, in the unit of the amounts.
 
     `advantage_at` with the draw's chance of conviction (`escape.caught_probability`) and f = m / K. It is 0 without
     false segments: such a result is honest, and gains nothing.
@@ -141,7 +142,9 @@ def zero_profit_stake(
     kept: ArrayLike = 1.0,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return the stake at which m >= 1 false segments earn exactly what honest work earns: `stake_at` f = m / K."""
+    """Return the stake at which m >= 1 false segments earn exactly as much as honest work: `stake_at` with f
+    = m / K.
+    """
     within("false", false, 1)
     return stake_at(
         caught_probability(segments, false, segments_per_verifier, verifiers, honest, accounts=accounts),
@@ -162,10 +165,10 @@ def worst_false(
     price: float,
     gain: float,
 ) -> tuple[int, float]:
-    """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake`, below 0 too.
+    """Return the m that needs the largest stake, and that stake: like `minimum_stake`, but may be negative.
 
-    The cost is taken to be the whole price, as in dispute.md: c is not known on chain, and c <= p for a solver that
-    bids to earn.
+    The cost is assumed to be the whole price, as in dispute.md: c is not known on chain, and a solver that
+    bids to earn has c <= p.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
     stakes = zero_profit_stake(

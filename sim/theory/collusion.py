@@ -1,4 +1,5 @@
-"""Collusion: what stake in the draw gains a cheater, the effect of splitting it, and the cost of a self-challenge.
+"""Collusion: the gain from stake in the draw, the effect of splitting that stake, and the cost of a
+self-challenge.
 
 Amounts are token units: floats where they are expectations, integers where the contracts pay them.
 """
@@ -13,7 +14,7 @@ from sim.theory.cheating import cheating_advantage
 
 
 class SelfChallenge(NamedTuple):
-    """What convicting itself costs a cheater, and how much of its stake it recovers."""
+    """A cheater's cost of convicting itself, and the part of its stake that it recovers."""
 
     net_cost: int
     recovered: int
@@ -30,11 +31,12 @@ def collusion_threshold(
     cost: float,
     accounts: int | None = None,
 ) -> float:
-    """Return the share of the stake above which some m pays a cheater whose colluders attest and never challenge.
+    """Return the colluding share of the stake above which cheating pays for some m.
 
-    0 if cheating pays without colluders, 1 if it never does. The colluders' own money is left out, in the cheater's
-    favour: they lose no stake under the contracts, and would earn the same fees from an honest solver. The chance of
-    conviction grows with the honest share for every m, so bisection finds the share, to 2^-40.
+    Colluders attest and never challenge. 0 if cheating pays without them, 1 if it never pays. The colluders'
+    own costs and earnings are left out, in the cheater's favour: they lose no stake under the contracts, and
+    would earn the same fees from an honest solver. The chance of conviction grows with the honest share for
+    every m, so bisection finds the share, to 2^-40.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
 
@@ -94,7 +96,7 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
     """Return the chance that a seat not held by the owner finds something: the sum over j of law_j (1 - a^(V - j)).
 
-    `law` as `seats_law`, (V + 1,); `missed` is a, for any number of false segments.
+    `law` is the result of `seats_law`, (V + 1,); `missed` is a, for one or several numbers of false segments.
     """
     held = within("law", law, 0, 1 + 1e-9)
     a = within("missed", missed, 0, 1)[..., None]
@@ -112,12 +114,12 @@ def self_challenge(
 ) -> SelfChallenge:
     """Return what a self-challenge costs, in integer token units (gas and the bond's capital are extra).
 
-    A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats` that
-    spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`, `TaskMarket.burnRest`). A cheater
-    that is its own challenger gets R back, one that is also its own submitter (`own_task`) T too. Terms keep all that
-    a conviction owes below three quarters of S, so it loses ceil(S / 4) or more, whatever roles it plays. Raises
-    `TheoryError` where these amounts are more than such terms allow. The escrow returns to the party that paid it and
-    is not a gain.
+    A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats`
+    that spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`,
+    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back, one that is also its own
+    submitter (`own_task`) T too. Terms keep all that a conviction owes below three quarters of S, so it loses
+    ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are more than such terms
+    allow. The escrow returns to the party that paid it and is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)
@@ -148,7 +150,7 @@ def concession_pays(
 def least_effective_stake(
     *, stake: int, reward: int, restitution: int, seats: int = 0, seat_pay: int = 0
 ) -> int:
-    """Return how much of a stake S the best placed cheater risks: `self_challenge` with every role its own.
+    """Return the part of a stake S that a cheater risks if it plays every role of `self_challenge`.
 
     This amount, not S, enters the no-cheating condition. At the least stake that terms allow it is exactly a quarter.
     """

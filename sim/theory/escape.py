@@ -1,12 +1,13 @@
 """Whether a false result is found: the chances of audit.md section 9, as floats over arrays.
 
-`protocol.tasks.economics` is the single source of stakes, in the integers that the contracts use; this is its float
-version for plots, sweeps and comparisons with runs. It also covers what the integers do not: many values at once,
-chances of conviction far below 10^-18, and networks of few accounts.
+`protocol.tasks.economics` is the single source of stakes, in the integers that the contracts use; this is its
+float version for plots, sweeps and comparisons with runs. Unlike the integers, it also covers arrays of
+values, chances of conviction far below 10^-18, and networks of few accounts.
 
 Vocabulary of all of `sim.theory`: `segments` K, `false` m, `segments_per_verifier` q, `verifiers` V, `honest`
-h (the share of the registered stake whose holders replay and challenge), `accounts` (registered ones, of equal stake).
-Arguments broadcast; results are float64 arrays. A draw cannot be missed, so a solver has one try.
+h (the share of the registered stake whose holders replay and challenge), `accounts` (registered ones, of
+equal stake). Arguments broadcast; results are float64 arrays. A draw cannot be skipped, so a solver has one
+try.
 """
 
 import numpy as np
@@ -51,7 +52,7 @@ def caught_probability(
     assumed: each seat is honest with chance h independently of the others, so P = (1 - h + h a)^V. With `accounts`,
     seats are distinct accounts and the number of honest ones is hypergeometric: seat i, after j honest ones, is honest
     with chance (h N - j) / (N - i), clipped to 0 to 1. The result is slightly larger than with infinitely many
-    accounts. Weights are those of `seats_law`.
+    accounts. Accounts are weighted as in `seats_law`.
 
     Computed as a complement throughout, so a chance of 10^-30 keeps its digits.
     """
@@ -59,7 +60,7 @@ def caught_probability(
     v = counts("verifiers", verifiers, 1)
     missed = missed_probability(segments, false, segments_per_verifier)
     if accounts is None:
-        with np.errstate(divide="ignore"):  # A certain hit: log 0, and the chance is 1.
+        with np.errstate(divide="ignore"):  # If a hit is certain, this is log 0, and the chance is 1.
             return np.asarray(-np.expm1(v * np.log1p(-h * (1 - missed))))
     n = counts("accounts", accounts, 1)
     within("verifiers of accounts", v / n, 0, 1)
@@ -87,7 +88,8 @@ def escape_probability(
 ) -> Values:
     """Return P, the chance that nobody honest is drawn on a false segment: 1 - `caught_probability`.
 
-    Without `accounts` the float view of `protocol.tasks.economics.escape_chance`, which rounds up in units of 10^-18.
+    Without `accounts`, this is `protocol.tasks.economics.escape_chance` as a float; that rounds up to units
+    of 10^-18.
     """
     return 1 - caught_probability(
         segments, false, segments_per_verifier, verifiers, honest, accounts=accounts

@@ -1,4 +1,4 @@
-"""Fed seats: what a solver must send to a seat that hashes the states it is given instead of replaying.
+"""Fed seats: the data that a solver must send to a seat that hashes given states instead of replaying.
 
 audit.md section 4: of state j of a segment, 0 ... C, a seat hashes the chunks c with (c + j) mod w = 0.
 A seat that is fed these chunks looks as if it had replayed, so such seats count among the 1 - h that stakes assume.

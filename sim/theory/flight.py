@@ -19,7 +19,7 @@ MOST_STATES = 1 << 20
 
 
 class Draws(NamedTuple):
-    """Of one task."""
+    """Redraws and empty seats of one task."""
 
     redraws: float
     """Mean number of redraws."""
@@ -57,7 +57,7 @@ def filled_law(
 def draws_in_flight(
     *, verifiers: int, accounts: int, overlap: int, tasks: int, draws: int = ESCROW_DRAWS
 ) -> Draws:
-    """Return the means over the first `tasks` tasks; all accounts are free before the first.
+    """Return the means over the first `tasks` tasks; all accounts are free before the first task.
 
     Computed exactly by a Markov chain, whose state is the number of seats filled by each of the last `overlap` - 1
     tasks. Raises TheoryError for more than 2^20 states.
@@ -80,7 +80,7 @@ def draws_in_flight(
     for _ in range(count("tasks", tasks, 1)):
         sums += (state[..., None] * numbers).reshape(-1, 2).sum(axis=0)
         if others:
-            # The newest task comes first, the oldest one is over.
+            # Add the newest task as the first axis; the sum has removed the oldest one.
             state = np.moveaxis((state[..., None] * filled).sum(axis=-2), -1, 0)
     return Draws(*(sums / tasks).tolist())
 

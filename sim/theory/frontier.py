@@ -1,7 +1,7 @@
 """When the minimum stake explodes, how many audits prevent that, and how milestones help instead.
 
-The multiple is S_min / p. Everything follows from the zero-profit stake (`cheating`), with the cost taken to be the
-price and the gain as a ratio g = G / p, so token units appear only in `milestones`.
+The multiple is S_min / p. Everything follows from the zero-profit stake (`cheating`), with the cost equal to
+the price and the gain as a ratio g = G / p, so token units appear only in `milestones`.
 """
 
 from fractions import Fraction
@@ -81,12 +81,12 @@ def stake_multiple_sparse(
 def audits_per_segment(*, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0) -> float:
     """Return the limit for large K of the q V / K that keeps S_min at `multiple` p.
 
-    One false segment must be caught with chance D = g / (1 + multiple). With V given, 1 - (1 - h q / K)^V = D means q
-    V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) that falls to -ln(1 - D) / h. So q V must
-    grow in proportion to K, whatever the multiple: there is no frontier that is flat in K.
+    One false segment must be caught with chance D = g / (1 + multiple). With V given, 1 - (1 - h q / K)^V = D
+    means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) that falls to -ln(1 - D) / h.
+    So q V must grow in proportion to K, whatever the multiple: there is no frontier that is flat in K.
 
-    Raises `TheoryError` when no audit reaches it: multiple + 1 <= g, or with q = K still too few seats (D > 1
-    - (1 - h)^V).
+    Raises `TheoryError` if no audit is enough: multiple + 1 <= g, or too few seats even with q = K (D > 1 -
+    (1 - h)^V).
     """
     h = number("honest", honest, np.finfo(np.float64).tiny, 1)
     most = number("multiple", multiple, 0)
@@ -144,9 +144,9 @@ def frontier(
     multiple: float,
     most_verifiers: int = MAX_SEATS,
 ) -> tuple[Audits, ...]:
-    """Return, for each V from 1 to `most_verifiers` that can, the least q with S_min <= `multiple` p: q(K) and V(K).
+    """Return the least q with S_min <= `multiple` p, for each V from 1 to `most_verifiers` that has one.
 
-    q is not limited to 64, the bound of terms: points beyond it show what the bound costs.
+    q is not limited to 64, the bound of terms: points beyond 64 show the cost of this bound.
     """
     points = []
     for v in range(1, count("most_verifiers", most_verifiers, 1) + 1):
@@ -180,9 +180,9 @@ def largest_segments(
 ) -> int:
     """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if even K = 1 is too many.
 
-    This is where the stake explodes for a given audit. K is doubled from 1, then bisected. More segments make each
-    false one rarer among those drawn, so S_min does not fall with K while q < K, and while q >= K it changes only
-    through m / K.
+    Beyond this K, the stake explodes for a given audit. K is doubled from 1, then bisected. More segments
+    make it rarer that a false segment is drawn, so S_min does not fall with K while q < K, and while q >= K
+    it changes only through m / K.
     """
 
     def keeps(k: int) -> bool:
@@ -220,12 +220,14 @@ def milestones(
 ) -> Milestones:
     """Return a task of K segments split into n tasks, each settled before the next begins from its result.
 
-    Each has K / n segments (rounded up) and p / n (rounded up, so the stake errs upwards), the same V and q,
-    and **the whole G**: a false segment anywhere makes the last result false. q counts against K / n instead
-    of K, so the sparse stake falls from K / (h q V) (1 / K + g) p to K / (n h q V) (1 / K + g) p. The price is
-    n times the audits, n draws and n challenge periods one after the other; only one stake is locked at a time.
+    Each part has K / n segments (rounded up) and the price p / n (rounded up, so the stake errs upwards), the
+    same V and q, and **the whole G**: a false segment anywhere makes the last result false. q counts against
+    K / n instead of K, so the sparse stake falls from K / (h q V) (1 / K + g) p to K / (n h q V) (1 / K + g)
+    p. The cost is n times the audits, n draws and n challenge periods one after the other; only one stake is
+    locked at a time.
 
-    Raises `TheoryError` for more tasks than segments, `StakeError` where a part is still never caught.
+    Raises `TheoryError` for more tasks than segments, `StakeError` if false segments of a part are never
+    caught.
     """
     parts = count("tasks", tasks, 1, count("segments", segments, 1))
     fee = count("audit_fee", audit_fee, 0)
@@ -268,7 +270,7 @@ def fewest_milestones(
                 audit_fee=audit_fee,
             )
         except StakeError:
-            continue  # Still never caught: more parts.
+            continue  # False segments are still never caught: use more parts.
         if plan.stake <= limit:
             return plan
     return None

@@ -2,8 +2,8 @@
 
 The factor is harm / loss, after Buterin et al., *Incentives in Ethereum's Hybrid Casper Protocol*
 (arXiv:1903.04205): 0.5 is a bad bargain for the attacker, infinite is free harm. Amounts are token units,
-whole where the contracts book them. Gas, replays and waiting are costs that no contract books; they are given by
-the market's parameters.
+whole where the contracts book them. No contract books the costs of gas, replays and waiting; the market's
+parameters give them.
 """
 
 from typing import NamedTuple
@@ -29,12 +29,13 @@ class Griefing(NamedTuple):
 
 
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
-    """Return the griefing of one lost challenge under the present contracts.
+    """Return the griefing of one lost challenge.
 
-    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its own `gas`;
-    the solver bears `defence` (gas and re-execution), it and the submitter bear `delay` (`waiting_cost` of what is
-    held while the game runs), and half the bond is paid: harm max(0, defence + delay - floor(B / 2)) against B + gas.
-    A solver that challenges itself loses the half that burns.
+    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its
+    own `gas`; the solver bears `defence` (gas and re-execution), it and the submitter bear `delay`
+    (`waiting_cost` of the tokens held while the game runs), and half the bond compensates for that: harm
+    max(0, defence + delay - floor(B / 2)) against B + gas. A solver that challenges itself loses the half
+    that burns.
     """
     paid = count("bond", bond, 0) // 2
     harm = number("defence", defence, 0) + number("delay", delay, 0) - paid
@@ -85,9 +86,10 @@ def silent_verifier(*, seat_fee: float, seat_cost: float, draw_fee: float, delay
 def late_solver(*, delay_penalty: int, delay: float, capital_cost: float = 0.0) -> Griefing:
     """Return the griefing of a solver that bids, wins and lets the deadline pass (`TaskMarket.expire`).
 
-    It loses the penalty, whose half, rounded down, pays the submitter; the escrow goes back. The submitter has waited
-    for nothing: harm max(0, `delay` - floor(D / 2)), loss D + what the locked penalty would have earned. An attacker
-    can win a task this way with a bid of 0, and again after it is reposted; only the penalty makes that costly.
+    It loses the penalty, half of which, rounded down, goes to the submitter; the escrow returns. The
+    submitter has waited for nothing: harm max(0, `delay` - floor(D / 2)), loss D plus `capital_cost`. An
+    attacker can win a task this way with a bid of 0, and again after it is reposted; only the penalty makes
+    that costly.
     """
     lost = count("delay_penalty", delay_penalty, 0)
     harm = max(0.0, number("delay", delay, 0) - lost // 2)

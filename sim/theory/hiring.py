@@ -1,8 +1,8 @@
 """The cost of having honest accounts drawn for your own task, so that they cannot be drawn for another one.
 
-An account has one seat at a time, and its offer names the least fee that it accepts for a seat (`Offer.seatFee`). So
-paying that fee secures the account, and no draw can do better than make an attacker pay it. Amounts are token units,
-times are seconds.
+An account has one seat at a time, and its offer names the least fee that it accepts for a seat
+(`Offer.seatFee`). So an attacker that pays this fee gets the account, and no way of drawing can make it pay
+more. Amounts are token units, times are seconds.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,12 @@
-"""The verifier's dilemma: replaying is costly and unobservable, and it is what keeps fraud rare.
+"""The verifier's dilemma: replaying is costly and unobservable, but only replaying keeps fraud rare.
 
-An inspection game. The solver cheats or is honest; a drawn verifier replays its duty, or skips it and attests what the
-solver says. Amounts are token units as floats; rates are chances. The subject is a verifier's individual choice: the
-other modules assume an honest share h, which these equilibria may or may not support.
+The model is an inspection game. The solver cheats or is honest; a drawn verifier replays its duty, or skips
+it and attests what the solver says. Amounts are token units as floats; rates are chances. The subject is a
+verifier's individual choice: the other modules assume an honest share h, which these equilibria may or may
+not support.
 
-Attestations are taken to be plain: the root is not compared with anything, so a verifier that does not replay can
-attest what the solver says.
+Attestations are assumed to be plain: the root is not compared with anything, so a verifier that does not
+replay can attest what the solver says.
 """
 
 from typing import NamedTuple
@@ -18,10 +19,11 @@ NEVER = float("inf")
 class Duty(NamedTuple):
     """The value of a seat to its verifier.
 
-    `audit_fee`: the seat's fee for an attestation. `cost`: of the replays. `reward`: paid to the first that convicts;
-    scale it by the chance of having priority, because a cheater that commits to its own segments first takes it.
-    `game_cost`: what a seat that challenged also receives, less the game's gas, no matter who convicted (the bond
-    returns). `held`: the chance q / K that a seat has the convicted segment; if it attested that, it has no fee.
+    `audit_fee`: the seat's fee for an attestation. `cost`: of the replays. `reward`: paid to the first that
+    convicts; scale it by the chance of having priority, because a cheater that commits to its own segments
+    first takes it. `game_cost`: paid to every seat that challenged, no matter who convicted, minus the game's
+    gas (the bond returns). `held`: the chance q / K that a seat has the convicted segment; a seat that
+    attested this segment gets no fee.
     """
 
     audit_fee: float
@@ -41,7 +43,7 @@ class Payoffs(NamedTuple):
 
 
 class Equilibrium(NamedTuple):
-    """The rates of an equilibrium: `cheating` that a submission is false, `checking` that a duty is replayed."""
+    """The rates of an equilibrium: `cheating`, of false submissions, and `checking`, of replayed duties."""
 
     cheating: float
     checking: float
@@ -59,8 +61,8 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 
     `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game_cost:
 
-    - replaying: F - k always; if it meets a false segment it convicts, and also earns R, and g for a game's cost.
-    - skipping: F, whether a segment is false or not; alone, nobody else finds it.
+    - replaying: F - k always; if a replayed segment is false, the verifier convicts and also earns R and g.
+    - skipping: F, whether a segment is false or not, because nobody else can find it.
     """
     d = checked(duty)
     h = number("hit", hit, 0, 1)
@@ -75,10 +77,11 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
 def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
     """Return x, the rate of cheating at which a lone verifier is indifferent, clipped to 0 to 1.
 
-    Replaying less skipping is A = verify_honest - skip_honest at x = 0 and moves linearly to B = verify_cheat
-    - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A). 0: replaying costs nothing (A >= 0). 1: replaying is never
-    the better answer (B <= 0). So x = k / (hit (R + g)). It does not depend on the stake, because a *solver's* stake
-    does not make *verifiers* work, nor on the fee, which a seat receives whatever it does.
+    The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0 and changes linearly to B
+    = verify_cheat - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A) = k / (hit (R + g)). It is 0 if
+    replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). It does not depend on the
+    stake, because a *solver's* stake does not make *verifiers* work, nor on the fee, which a seat receives
+    whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -100,13 +103,12 @@ def checking_rate(
     stake: float,
     cost: float,
 ) -> float:
-    """Return the rate of replaying that makes a solver indifferent to cheating with f = `share`; 1 if none is enough.
+    """Return the rate of replaying that makes a solver indifferent to cheating with f = `share`, at most 1.
 
     Each of V seats finds the fraud with chance z = `honest` y `hit`, where h is now the share of slots that
-    replay *at all* rather than collude, and y the rate wanted. Cheating pays less than honest work iff (1 -
-    (1 - z)^V)(S + p) > f c + G (`cheating.cheating_advantage`, one seed), so with D = (f c + G) / (S + p): y
-    = (1 - (1 - D)^(1 / V)) / (h hit). In the 2x2 game (V = h = hit = 1) that is y = D. `cost` is c, the
-    solver's.
+    replay *at all* rather than collude, and y is the rate to find. Cheating pays less than honest work iff (1
+    - (1 - z)^V)(S + p) > f c + G (`cheating.cheating_advantage`), so with D = (f c + G) / (S + p): y = (1 -
+    (1 - D)^(1 / V)) / (h hit). In the 2x2 game (V = h = hit = 1) that is y = D. `cost` is c, the solver's.
     """
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
     v = count("verifiers", verifiers, 1)
@@ -118,7 +120,7 @@ def checking_rate(
 
 
 def needed_chance(*, share: float, price: float, gain: float, stake: float, cost: float) -> float:
-    """Return D = (f c + G) / (S + p), the least chance of conviction that deters; infinite with nothing to lose."""
+    """Return D = (f c + G) / (S + p), the least chance of conviction that deters; infinite if S + p = 0."""
     number("share", share, 0, 1)
     number("price", price, 0)
     number("stake", stake, 0)
@@ -138,15 +140,15 @@ def inspection_equilibrium(
     cost: float,
     hit: float = 1.0,
 ) -> Equilibrium:
-    """Return the equilibrium of the 2x2 game of one solver and one verifier, both without the other's answer.
+    """Return the equilibrium of the 2x2 game of one solver and one verifier, who choose independently.
 
     With A, B as in `cheating_rate` and y* as in `checking_rate` (V = h = 1):
 
-    - A >= 0 and D <= hit: replaying is the better answer to honest work, and deters. Everybody replays, and there is
-      no fraud.
+    - A >= 0 and D <= hit: replaying is at least as good even against honest work, and it deters. Everybody
+      replays, and there is no fraud.
     - D = 0: fraud gains nothing, and nobody looks for it.
     - D > hit: fraud pays against any verifier and is certain; verifiers look for it if B > 0.
-    - B <= 0: skipping is better even against certain fraud, which therefore is certain.
+    - B <= 0: skipping is better even against certain fraud, so fraud is certain.
     - otherwise no pair of pure strategies is stable, and both mix, each at the rate that makes the *other*
       indifferent, (x*, y*).
     """
@@ -177,13 +179,14 @@ def committee_equilibrium(
 ) -> Equilibrium:
     """Return the symmetric equilibrium of V verifiers, who share the work of finding a fraud and one reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 - z)^(V -
-    1). Against a cheater, replaying pays its finder g, and R s with s = (1 - (1 - z)^V) / (V z), the chance to be the
-    first among 1 + Bin(V - 1, z) equally likely finders (priority depends on the order in blocks). A verifier that
-    replays has its fee in any case; one that skips loses it if another seat convicts a segment that it attested, with
-    chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a cheater.
-    x = -A / (B - A) as in `cheating_rate`. Certain choices are as in `inspection_equilibrium`; where fraud is certain
-    and y is more than pays, the rate is the lower one at which B = 0. There may be further equilibria.
+    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 -
+    z)^(V - 1). Against a cheater, replaying pays the finder g, and R with chance s = (1 - (1 - z)^V) / (V z),
+    that of being first among 1 + Bin(V - 1, z) equally likely finders (priority depends on the order in
+    blocks). A verifier that replays gets its fee in any case; a verifier that skips loses the fee if another
+    seat convicts a segment that it attested, with chance (1 - n) q / K. So the gain of replaying is hit (R s
+    + g) + (1 - n) (q / K) F - k against a cheater. x = -A / (B - A) as in `cheating_rate`. Certain choices
+    are as in `inspection_equilibrium`. If fraud is certain and replaying at the rate y does not pay, the rate
+    is the lower one at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -207,7 +210,8 @@ def committee_equilibrium(
     cheat = gain_against_cheater(d, hit=hit, verifiers=verifiers, found=honest * y * hit)
     if cheat > 0:
         return Equilibrium(dominant / (dominant - cheat) if deterred else 1.0, y)
-    # Even certain fraud does not make verifiers look often enough to deter it: it is certain, and y is what pays.
+    # Not even certain fraud makes verifiers replay often enough to deter it. So fraud is certain;
+    # bisection finds the rate of replaying that pays.
     if gain_against_cheater(d, hit=hit, verifiers=verifiers, found=0.0) <= 0:
         return Equilibrium(1.0, 0.0)
     low, high = 0.0, y
@@ -219,9 +223,9 @@ def committee_equilibrium(
 
 
 def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float) -> float:
-    """Return what replaying earns over skipping when the solver cheats; other seats find it with chance `found`.
+    """Return the gain of replaying over skipping if the solver cheats, in token units.
 
-    The formula of `committee_equilibrium`, whose z is `found`. In token units.
+    Each other seat finds the fraud with chance `found`, which is z in the formula of `committee_equilibrium`.
     """
     d = checked(duty)
     z, v, h = number("found", found, 0, 1), count("verifiers", verifiers, 1), number("hit", hit, 0, 1)
@@ -233,7 +237,8 @@ def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float
 def least_attestation_fee(*, cost: float) -> float:
     """Return the fee below which a verifier that replays would lose by taking part: k.
 
-    Paid attestations fill the seats; they do not induce replays while a copy is paid the same (`cheating_rate`).
+    Fees fill the seats, but do not induce replays as long as a copied attestation earns the same
+    (`cheating_rate`).
     """
     return number("cost", cost, 0)
 

@@ -21,10 +21,11 @@ def stall_probability(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def expected_redraws(*, verifiers: int, up: float, redraws: int) -> float:
-    """Return the mean number of redraws of a task: the sum of `stall_probability` with r - 1 over r = 1 to R.
+    """Return the mean number of redraws of a task: the sum of `stall_probability` after r - 1 redraws over r
+    = 1 to R.
 
-    The r-th redraw happens iff some seat is silent after r - 1 redraws. Each takes a draw delay and an attestation
-    period.
+    The r-th redraw happens iff some seat is silent after r - 1 redraws. Each takes a draw delay and an
+    attestation period.
     """
     return sum(
         stall_probability(verifiers=verifiers, up=up, redraws=n) for n in range(count("redraws", redraws, 0))
@@ -38,7 +39,7 @@ def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def unfilled_probability(*, bound: float, draws: int = 1) -> float:
-    """Return the chance that a seat is empty after `draws` draws when the share `bound` of the stake has seats.
+    """Return the chance that a seat is empty after `draws` draws if the share `bound` of the stake has seats.
 
     Each draw tries 32 slots of the pool (`AuditBoard.TRIES`), all of which must belong to bound accounts.
     """

@@ -37,12 +37,12 @@ class Looking(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """V q."""
+        """V q: segments of all seats, and the most looks of a task."""
         return self.verifiers * self.segments
 
 
 class Earned(NamedTuple):
-    """Totals of all members of a kind, token units a task."""
+    """Earnings of all members of each kind, in token units per task, and the lost locks."""
 
     replaying: float
     skipping: float
@@ -51,18 +51,19 @@ class Earned(NamedTuple):
 
 
 class Skipping(NamedTuple):
-    """Shares that do not replay, in equilibrium."""
+    """Shares of skipped replays in equilibrium."""
 
     by_level: tuple[float, ...]
     """Shares for seats, then for looks of level 1, 2 and so on."""
     overall: float
-    """Share of all segments due for replay."""
+    """Share of all replays, of seats and looks together."""
 
 
 def looks_by_level(*, slots: int, chance: float) -> Values:
     """Return the mean numbers of looks of levels 1 ... 4, (4,), if every look is attested.
 
-    Exact: m looks of a level have a binomial number above them, until V q looks have been picked in all.
+    The result is exact: m looks of a level have a binomial number of looks above them, until V q looks have
+    been picked in all.
     """
     n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
     # Chance of m looks on the level when there are t in all.
@@ -84,7 +85,7 @@ def looks_by_level(*, slots: int, chance: float) -> Values:
 def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -> float:
     """Return the chance that a skipper's seat loses its lock: one of its lookers replays.
 
-    Lookers are distinct accounts other than the seat's own; `skippers` counts it too.
+    Lookers are distinct accounts other than the seat's account, which counts as one of the `skippers`.
     """
     q, e = count("segments", segments, 1), number("chance", chance, 0, 1)
     others = count("accounts", accounts, 2) - 1
@@ -97,17 +98,20 @@ def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -
 
 
 def earned(looking: Looking, *, accounts: int, skippers: int, in_seats: bool = True) -> Earned:
-    """Return what both kinds earn, 1 <= `skippers` < `accounts`. Without `in_seats`, skippers do replay seats."""
+    """Return the earnings of both kinds, for 1 <= `skippers` < `accounts`.
+
+    Without `in_seats`, skippers replay seats and skip only looks.
+    """
     n, s = count("accounts", accounts, 2), count("skippers", skippers, 1, accounts - 1)
     honest = n - s
     v, q = looking.verifiers, looking.segments
     looks = looks_by_level(slots=looking.slots, chance=looking.chance)
     met = caught_seat(segments=q, chance=looking.chance, accounts=n, skippers=s) if in_seats else 0.0
     seats = v * s / n * met
-    # Looks of a level are caught by lookers of the other kind one level up; each look has at most one above it.
+    # A skipped look is caught if the look above it, of which there is at most one, is replayed.
     caught = seats + float(looks[1:].sum()) * s / n * honest / (n - 1)
     lost = caught * looking.lock + seats * q * looking.fee
-    # Segments that are paid for; attestations and reveals, of all accounts.
+    # All paid segments, and the earnings without replays and locks: fees, attestations and reveals.
     paid = v * q + float(looks.sum())
     alike = (
         paid * looking.fee - (v + float(looks.sum())) * looking.attest - float(looks.sum()) * looking.reveal
@@ -130,7 +134,7 @@ def gain_of_skipping(looking: Looking, *, accounts: int, skippers: int, in_seats
 def tipping_share(looking: Looking, *, accounts: int) -> float:
     """Return the least share of rubber stamps at which stamping earns more than replaying, infinite if it never does.
 
-    Below it their share falls to 0; the more stamps there are, the fewer looks find them.
+    Below this share, rubber stamps die out. The more stamps there are, the fewer looks find them.
     """
     for skippers in range(1, count("accounts", accounts, 2)):
         if gain_of_skipping(looking, accounts=accounts, skippers=skippers) > 0:
@@ -141,13 +145,17 @@ def tipping_share(looking: Looking, *, accounts: int) -> float:
 def skipping_by_level(looking: Looking) -> Skipping:
     """Return the equilibrium of accounts that choose separately for each level.
 
-    Nobody looks at the fourth level, nor at a look after which V q have been picked: with V q = 3 that is any of the
-    third. Of these n = min(4, V q) levels the last must find half a lock often enough: a share x = c / (L / 2 - a) of
-    the level below it skips, and so many of it that those are indifferent: e (1 - s_n) L / 2 = c, as only half of a
-    lock is feared (who is caught may be its own looker). Below, everybody replays, for e (1 - x) L / 2 > c. Looks of
-    lower levels that are the last of V q are left out: they are rare, and their accounts behave as on the last level.
+    Looks of the fourth level cannot be looked at, nor can the last of V q looks. So the last level is n =
+    min(4, V q). With the cost c of a replay, the lock L and the cost a of an accusation:
 
-    Raises TheoryError where the lock is too small for that, such as where not even seats are deterred.
+    - On level n - 1, a share x = c / (L / 2 - a) skips, so that lookers on level n are indifferent.
+    - On level n, a share s_n skips, so that accounts on level n - 1 are indifferent: e (1 - s_n) L / 2 = c.
+      Only half of a lock counts, because a caught account may be its own looker.
+    - On all lower levels, everybody replays, because e (1 - x) L / 2 > c.
+
+    On a lower level, the last of V q looks is rare. Its account behaves as on level n, which is ignored here.
+
+    Raises TheoryError if the lock is too small for this equilibrium.
     """
     half = looking.lock / 2
     prize = half - looking.accuse

@@ -1,12 +1,14 @@
-"""Withheld data: what juries find, who retrains, and what a cheater gains by withholding instead of being convicted.
+"""Withheld data: verdicts of juries, the chance of a retrainer, and the gain of withholding over being
+convicted.
 
-audit.md section 7. A seat that cannot fetch what it needs files a claim, and J accounts are drawn to try the same.
-Honest accounts that are free cannot fetch the data and say no; accounts in league with the solver have the data from
-it, say yes, and can open any chunk; all others are silent. The verdict is *available* if more than J / 2 say yes,
-*withheld* if more than J / 2 say no, otherwise *undecided*, and the claimant may claim again.
+audit.md section 7. A seat that cannot fetch what it needs files a claim, and J accounts are drawn to try the
+same. Honest accounts that are free cannot fetch the data and say no; accounts in league with the solver have
+the data from it, say yes, and can open any chunk; all others are silent. The verdict is *available* if more
+than J / 2 say yes, *withheld* if more than J / 2 say no, otherwise *undecided*, and the claimant may claim
+again.
 
-Assumes accounts of one stake unit. Amounts are token units as floats (any unit works). The solver withholds only if an
-honest seat holds a false segment; then its result is paid only if it finally escapes.
+Assumes accounts of one stake unit. Amounts are token units as floats (any unit works). The solver withholds
+only if an honest seat holds a false segment; then its result is paid only if it finally escapes.
 """
 
 from math import comb, exp
@@ -15,7 +17,7 @@ from typing import NamedTuple
 from sim.theory.bounds import TheoryError, count, number
 
 CLAIMS = 3
-"""Most claims of an account in its seat."""
+"""Maximum number of claims that an account can file for its seat."""
 
 
 class Verdict(NamedTuple):
@@ -27,24 +29,24 @@ class Verdict(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """What matters to a cheater that an honest seat would convict."""
+    """Amounts that matter to a cheater that an honest seat would convict."""
 
     stake: float
     """S."""
     burn: float
-    """Part of the stake that burns if a jury finds data withheld; at least what the claimant is paid."""
+    """Part of the stake that burns if a jury finds data withheld; at least the claimant's payment."""
     reward: float
     """R: reward of a conviction while the task can still be settled."""
     retrain_reward: float
-    """R_w: reward of a conviction after that."""
+    """R_w: reward of a conviction when the task can no longer be settled."""
     restitution: float
     """Paid to the submitter on a conviction."""
     price: float
     gain: float
     """G: value of a false result to its maker, counted in full as in `cheating`: it may be used before a conviction."""
     shared: bool = True
-    """Whether the cheater is also the submitter, as the recommended stake assumes: then it recovers the restitution,
-    and the price is its own either way.
+    """Whether the cheater is also the submitter, as the recommended stake assumes. Then it recovers the
+    restitution, and pays the price to itself, so it cannot lose it.
     """
 
 
@@ -52,8 +54,8 @@ def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Ver
     """Return the verdict of a jury of min(`jurors`, `accounts`) distinct accounts about data that only the league has.
 
     A draw can find `accounts`; `honest` of them try and say no, `league` say yes, and the rest is silent. The number
-    of each kind is hypergeometric. A verdict needs more than half of the *whole* jury, drawn or not, so the two
-    exclude each other, and the remaining chance is undecided.
+    of each kind is hypergeometric. A verdict needs more than half of the *whole* jury, drawn or not, so at
+    most one side can have it; the remaining chance is undecided.
     """
     j, n = count("jurors", jurors, 1), count("accounts", accounts, 0)
     no, yes = count("honest", honest, 0, n), count("league", league, 0, n)
@@ -64,8 +66,10 @@ def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Ver
 
 
 def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
-    """Return the final verdict if an account claims again while juries are undecided. Each claim draws a new jury, so
-    the chances of the first verdict are multiplied by 1 + u + ... + u^(m - 1), u being the chance of no verdict.
+    """Return the final verdict if an account claims again while juries are undecided.
+
+    Each claim draws a new jury, so the chances of the first verdict are multiplied by 1 + u + ... + u^(m -
+    1), where u is the chance of no verdict.
     """
     m, u = count("claims", claims, 1), verdict.undecided
     tries = sum(u**k for k in range(m))
@@ -73,13 +77,14 @@ def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
 
 
 def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS) -> float:
-    """Return the chance w that the data of a seat's segment are found withheld before somebody in league has the
+    """Return the chance w that a jury finds the data of a seat's segment withheld before the league has the
     seat.
 
-    `verdict` is one jury's. Anyone who has the seat is honest at first, and claims; where no verdict is withheld it
-    stays silent, the seat is drawn again, and is an honest account's with chance h, who claims like the first,
-    otherwise the league's, who attests. So w = s / (1 - h (1 - s)), s the chance of an account's claims. Redraws are
-    endless here: a stalled task is not an escape, so this errs in the cheater's favour.
+    `verdict` is one jury's. The first account in the seat is honest, and claims. If no jury finds the data
+    withheld, it stays silent and the seat is drawn again. The next account is honest with chance h, and
+    claims too; otherwise it is in league and attests. So w = s / (1 - h (1 - s)), where s is the chance that
+    one account's claims succeed. The number of redraws is not limited here. This errs in the cheater's
+    favour, because a stalled task is not an escape.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
@@ -87,10 +92,11 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
 
 
 def retraining_chance(*, cost: float, reward: float) -> float:
-    """Return the chance that somebody retrains a withheld task, if as many do as it pays for.
+    """Return the chance that somebody retrains a withheld task, if people retrain as long as it pays.
 
-    The first retrainer is rewarded, each being first with the same chance. Their number is Poisson with the mean x at
-    which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is 1 - e^-x, 0 if c >= R.
+    Only the first retrainer is rewarded, and each is first with the same chance. Their number is Poisson with
+    the mean x at which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is 1 - e^-x, 0
+    if c >= R.
     """
     c, r = number("cost", cost, 0), number("reward", reward, 0)
     if c == 0:
@@ -112,15 +118,17 @@ def conviction_loss(terms: Withheld) -> float:
 def retrained_loss(terms: Withheld) -> float:
     """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    It sees the retrainer's commitment, convicts itself first and takes that reward. What a jury takes is part of what
-    a conviction burns, so nothing is lost twice.
+    It sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. The part that
+    burns by a jury's verdict is included in the burn of a conviction, so nothing is lost twice.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 
 
 def withholding_loss(terms: Withheld, retrained: float) -> float:
-    """Return the cheater's mean loss if somebody retrains with chance `retrained`; otherwise it loses what burns, and
-    the price.
+    """Return the cheater's mean loss if its data are found withheld and somebody retrains with chance
+    `retrained`.
+
+    Without a retrainer, it loses the burn, and the price unless it is also the submitter.
     """
     share = number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -128,8 +136,11 @@ def withholding_loss(terms: Withheld, retrained: float) -> float:
 
 
 def conviction_advantage(terms: Withheld, *, caught: float, saved: float = 0.0) -> float:
-    """Return the advantage over honest work of a cheater that serves its data and is convicted with chance `caught`, D:
-    `cheating.advantage_at` with what it recovers. `saved` is the training cost saved by false segments.
+    """Return the advantage over honest work of a cheater that serves its data and is convicted with chance
+    `caught`.
+
+    As `cheating.advantage_at`, but with the payments that it recovers. `saved` is the training cost saved by
+    false segments.
     """
     return saved + terms.gain - number("caught", caught, 0, 1) * conviction_loss(terms)
 
@@ -148,8 +159,10 @@ def withholding_advantage(
 def least_retrained_stake(
     terms: Withheld, *, caught: float, saved: float = 0.0, retrained: float = 1.0
 ) -> float:
-    """Return the stake at which withholding does not pay, if juries find what is withheld and somebody retrains with
-    chance `retrained`. Rewards are fixed and the burn is a fixed share of the stake. Infinite if nothing is lost.
+    """Return the least stake at which withholding does not pay, if juries always find withheld data.
+
+    Somebody retrains with chance `retrained`. Rewards are fixed and the burn is a fixed share of the stake.
+    Infinite if nothing is lost.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -159,12 +172,14 @@ def least_retrained_stake(
 
 
 def _submitter(terms: Withheld) -> float:
-    """What a conviction costs the cheater besides the stake: it recovers the restitution, or loses the price."""
+    """Cost of a conviction to the cheater besides the stake: minus the recovered restitution, or the lost
+    price.
+    """
     return -terms.restitution if terms.shared else terms.price
 
 
 def _more_than_half(jurors: int, accounts: int, kind: int) -> float:
-    """Chance that more than half of the jury are of a kind, of which there are `kind` among the accounts."""
+    """Chance that more than half of the jury belong to a group, which has `kind` of the accounts."""
     drawn = min(jurors, accounts)
     ways = sum(comb(kind, k) * comb(accounts - kind, drawn - k) for k in range(jurors // 2 + 1, drawn + 1))
     return ways / comb(accounts, drawn)

@@ -20,7 +20,7 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Refuse anything but a mapping from role names to pairs of 13 and 20."""
+    """Raise unless `overrides` maps names in `roles` to pairs of bits, each 13 or 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
     if not isinstance(overrides, Mapping):
@@ -37,13 +37,13 @@ def _are_bits(value: Any) -> bool:
 
 
 def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
-    """The operation `node` takes an index that torch refuses, computed from what `origin` names."""
+    """The operation `node` takes an index that torch refuses. `origin` names the data that it comes from."""
     what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
 def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
-    """An index of the operation `node` cannot be shown to be one that torch allows."""
+    """It cannot be shown that torch allows every index that the operation `node` takes."""
     what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
 
@@ -55,7 +55,7 @@ def too_wide(node: Node, value: int, origin: str) -> Problem:
 
 
 def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
-    """The operation `node` cannot be shown to produce only integers that fit an i32."""
+    """It cannot be shown that every integer that the operation `node` produces fits an i32."""
     what = f"{origin} may give {node.target} results from {low} to {high}, int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 

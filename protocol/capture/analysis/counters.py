@@ -12,17 +12,18 @@ from protocol.capture.analysis.transfers import bounds_of
 
 Buffers = dict[Node, Interval]
 ROUNDS = 3
-"""The number of times a step is tried in search of bounds that do not grow."""
+"""The number of steps that are tried in search of bounds that no longer grow."""
 
 
 def bounds_over_steps(
     graph: Graph, known: Mapping[Node, Interval], counters: Mapping[Node, tuple[Tensor, Node]], steps: int
 ) -> Buffers:
-    """Bounds of `counters` before each of `steps` steps. `known` has the bounds of all other placeholders.
+    """Bounds of the `counters` that hold before every one of `steps` steps.
 
-    `counters` are placeholders of `graph`, each with its initial contents and the node whose result the step writes
-    into it. Supported are bounds that do not grow, and bounds that grow in no step by more than in the first one, which
-    is checked at the steps 0, 1, 2, 4, 8, …; bounds that grow in any other way are those of i32.
+    `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
+    writes into them; `known` has the bounds of all other placeholders. The bounds may stop growing, or grow
+    in every step by at most as much as in the first, which is checked at the steps 0, 1, 2, 4, 8, ….
+    Otherwise all counters get the bounds of i32.
     """
     if not counters:
         return {}

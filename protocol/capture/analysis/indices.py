@@ -25,12 +25,12 @@ FROM_EITHER_END = {
 }
 """Arguments: a tensor and a list of indices for its first axes. Negative indices count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
-"""Arguments: log-probabilities, with classes along the second axis (the only one, for a single example), and labels."""
+"""Arguments: log-probabilities and labels. Classes are along the second axis, or the only axis."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """The index operand `node` of an operation, the `allowed` indices, and one more index that is `ignored`."""
+    """An index operand of an operation: its `node`, the `allowed` indices, and one more that is `ignored`."""
 
     operation: str
     node: Node
@@ -52,7 +52,7 @@ class Index:
 
 
 def indices_of(node: Node) -> Iterator[Index]:
-    """The index operands of a node of a traced graph; empty for gradients, which reuse those of the forward pass."""
+    """The index operands of a node; none for gradients, since they reuse the indices of the forward pass."""
     args: Any = node.args
     name = str(node.target)
     if node.target is aten.embedding.default:
@@ -77,11 +77,12 @@ def _from_zero(table: Node, axis: int) -> Interval:
 
 
 def _one_hot(node: Node) -> int | None:
-    """The number of classes if the node compares labels as `torch.nn.functional.one_hot` does while it is traced.
+    """The number of classes if the node is the comparison in a traced `torch.nn.functional.one_hot`, else
+    None.
 
-    A traced one-hot consists of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and from one line.
-    The same comparison written in Python unsqueezes first or compares the other way round; its labels have no known
-    range.
+    A traced `one_hot` consists of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and from
+    one line. A comparison written by hand, which allows any labels, unsqueezes first or swaps the operands of
+    `eq`.
     """
     labels, classes = node.prev, node.prev.prev
     if node.target is not aten.eq.Tensor or node.args != (labels, classes):

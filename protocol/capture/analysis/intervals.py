@@ -13,8 +13,8 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. `drawn` lists where the elements come from if they were only moved: nodes of
-    tensors, and numbers; None if they were computed.
+    """All integers from `low` to `high`. If the elements were only moved, `drawn` lists the tensors (as
+    nodes) and the numbers that they come from; it is None if they were computed.
     """
 
     low: int
@@ -28,7 +28,7 @@ class Interval:
 
     @property
     def in_32_bits(self) -> bool:
-        """Whether an i32 holds every element."""
+        """Whether every element fits an i32."""
         return self.inside(FULL)
 
     def inside(self, other: Interval) -> bool:
@@ -37,14 +37,14 @@ class Interval:
 
 
 UNKNOWN = Interval(-(2**63), 2**63 - 1)
-"""An int64 about which nothing is known, such as a float of the model converted to an integer."""
+"""The interval of an int64 of which nothing is known, such as a trained float converted to an integer."""
 BIT = Interval(0, 1)
 FULL = Interval(-(2**31), 2**31 - 1)
 """All of i32."""
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:
-    """The smallest interval that contains all given ones."""
+    """The smallest interval that contains all given intervals."""
     every = list(intervals)
     drawn = [each.drawn for each in every if each.drawn is not None]
     return Interval(
@@ -55,7 +55,7 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def as_interval(value: Any) -> Interval:
-    """An operand as an interval. A number becomes an interval of one integer: torch drops its fraction."""
+    """An operand as an interval. A number becomes an interval of one integer, without its fraction."""
     if isinstance(value, Interval):
         return value
     return Interval.of(int(value)) if math.isfinite(value) else UNKNOWN
@@ -68,13 +68,13 @@ def wrapped(x: Interval, dtype: torch.dtype) -> Interval:
 
 
 def product(x: Interval, y: Interval) -> Interval:
-    """The interval of all products of two numbers."""
+    """The interval of all products of a number in `x` and a number in `y`."""
     ends = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
     return Interval(min(ends), max(ends), x.drawn if y == Interval.of(1) else None)
 
 
 def all_patterns(*values: Any) -> Interval:
-    """The range of all bit patterns of the widest operand's width."""
+    """All integers with at most as many bits as the widest operand; nonnegative if all operands are."""
     every = [as_interval(value) for value in values]
     bits = max(max(each.high.bit_length(), (-1 - each.low).bit_length()) for each in every)
     return Interval(-(1 << bits) if min(each.low for each in every) < 0 else 0, (1 << bits) - 1)

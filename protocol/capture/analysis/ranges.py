@@ -1,15 +1,16 @@
-"""Finds integers that a program cannot hold or index with, from the committed data, before a program is written.
+"""Finds integers that a program cannot hold or use as an index. Runs on the committed data, before lowering.
 
-torch refuses an index outside a tensor, where a program reads zeros; and torch's int64 is i32 in a program, which wraps
-where torch does not. So every index must be one that torch allows, and every int64 must fit 32 bits. Bounds are found
-by interval arithmetic (`analysis.intervals`) from the smallest and largest values of the dataset, from constants, and
-from buffers, including those that the step writes, over all steps of the task. Where bounds do not suffice, all rows of
-the dataset are run through torch (`analysis.rows`). Whatever cannot be shown to be right is then refused. int32 wraps
-in torch as well.
+torch refuses an index outside a tensor, but a program reads zeros there. torch's int64 becomes i32 in a
+program, which wraps at 32 bits. So every index must be one that torch allows, and every int64 must fit 32
+bits; int32 wraps in torch as well. Bounds are found by interval arithmetic (`analysis.intervals`) from the
+smallest and largest values of the dataset, constants and buffers. For written buffers, the bounds hold
+over all steps of the task. If bounds do not suffice, all rows of the dataset are run through torch
+(`analysis.rows`). Integers that cannot be shown to be right are refused.
 
-Not covered, and left to the preflight, which compares a few steps: indices that depend on trained or random values,
-unless an operation bounds them (`argmax`, `clamp`, `remainder`); and integers converted from such floats, which
-saturate here at 32 bits, along with everything computed from them.
+Two cases are left to the preflight, which compares a few steps. The first is indices that depend on trained
+or random values and are not bounded by an operation (`argmax`, `clamp`, `remainder`). The second is integers
+converted from such values, which saturate at 32 bits in a program, and everything computed from these
+integers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
-"""The result of converting infinity or NaN. C++ does not define it; models drop such elements afterwards."""
+"""The int64 that infinity and NaN convert to. C++ leaves it undefined; models later drop such elements."""
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
 
@@ -49,19 +50,20 @@ class Origin(IntFlag):
     COUNTERS = 2
     """Integer buffers that the step writes."""
     TRAINED = 4
-    """Parameters, float buffers that the step writes, random masks; also values that are refused already."""
+    """Parameters, float buffers that the step writes, random numbers; also values already refused."""
 
 
 def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
-    """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed `dataset`.
+    """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
+    `dataset`.
 
-    Raises one `CaptureError` that names the line of each; also the row and the value if the dataset alone decides.
+    The `CaptureError` names the line of each problem, and the row and value if only the dataset matters.
     """
     _Ranges(traced, dataset, steps).check().raise_any()
 
 
 class _Ranges:
-    """One walk over the graph. `bounds` holds the bounds of integers, UNKNOWN for floats."""
+    """One walk over the graph. `bounds` maps each node to the bounds of its integers; UNKNOWN for floats."""
 
     def __init__(self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
         self.graph = traced.graph
@@ -92,9 +94,9 @@ class _Ranges:
         self.problems = Problems()
 
     def check(self) -> Problems:
-        """All problems, in the order of the graph."""
+        """Check every node; returns all problems, in the order of the graph."""
         for node in self.graph.nodes:
-            if node.op == "get_attr":  # refused in lowering, or without elements
+            if node.op == "get_attr":  # lowering refuses it, or it has no elements
                 self.bounds[node], self.origins[node] = UNKNOWN, Origin.TRAINED
             elif node.op == "call_function":
                 self._visit(node)
@@ -136,14 +138,17 @@ class _Ranges:
             raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
-        """Whether the index consists only of elements of tensors, and of numbers, all of which are allowed."""
+        """Whether the index's elements only come from tensors and numbers whose values are all allowed."""
         return x.drawn is not None and not any(
             bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
             for each in x.drawn
         )
 
     def _in_32_bits(self, node: Node, found: Interval) -> Interval:
-        """Bounds that fit 32 bits, or UNKNOWN. Raises `CaptureError` if the integers may not fit."""
+        """Bounds of the node, given that `found` exceeds 32 bits: those found by running the dataset's rows,
+        or UNKNOWN if they depend on floats or on unknown integers. Raises `CaptureError` if the integers may
+        not fit 32 bits.
+        """
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):
             return UNKNOWN
@@ -161,7 +166,7 @@ class _Ranges:
         raise CaptureError([may_be_too_wide(node, found.low, found.high, self._named(node))])
 
     def _named(self, node: Node, found: Found | None = None) -> str:
-        """A description of where a node's elements come from, with their row if there is one."""
+        """Describes where a node's elements come from, with the row if `found` has one."""
         above = self.rows.above(node)
         names = ", ".join(name for holder, name in self.names.items() if holder in above)
         if found is not None:

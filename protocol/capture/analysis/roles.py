@@ -1,13 +1,12 @@
-"""The bits of every contraction: the table of arithmetic.md section 4, version 2, by the origin of the operands.
+"""Chooses the bits of every contraction by the origin of its operands (arithmetic.md section 4, version 2).
 
-Rounding to 13 bits biases sums whose terms differ widely in size. Which sums those are follows from the origin of their
-terms: attention probabilities and the gradients of their scores, gradients summed over tokens, gradients of a
-vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
+Rounding to 13 bits biases sums whose terms differ widely in size. Such sums are recognised by the origin of
+their terms: attention probabilities and the gradients of their scores, gradients summed over tokens, and
+gradients of a vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
 
-The role of a convolution follows from its operation: forward, gradient of the input, gradient of the weight. Its
-forward pass takes 20 bits on both sides, because rounding decides on which side of zero a ReLU's operand falls, and
-every ReLU that flips turns a whole gradient on or off; rounding a gradient changes only that gradient
-(docs/numerics.md).
+The role of a convolution follows from its operation: forward, gradient of the input, gradient of the weight.
+Its forward pass takes 20 bits for both operands, because rounding can move a ReLU's operand across zero,
+which turns a whole gradient on or off. Rounding a gradient changes only that gradient (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ class Role(StrEnum):
     """The part that a contraction plays in a training step."""
 
     PRODUCT = "product"
-    """A forward product, q k^T, dP = dO V^T, dX = G W."""
+    """Any other product, such as a forward product, q k^T, dP = dO V^T or dX = G W."""
     ATTENTION = "attention"
     """A product with the probabilities P, or with dS, the gradient of the scores: P V, dV, dQ, dK."""
     WEIGHT_GRADIENT = "weight_gradient"
-    """G^T X, contracted over tokens or positions."""
+    """The gradient of a weight, G^T X, contracted over tokens or positions."""
     VOCABULARY = "vocabulary"
-    """dX = G W where G is the gradient of a `log_softmax`'s operand, such as an LM head's logits."""
+    """dX = G W, where G is the gradient of the operand of a `log_softmax`, such as an LM head's logits."""
     CONVOLUTION = "convolution"
-    """The forward pass of a convolution, transposed or not: x and w."""
+    """The forward pass of a convolution, transposed or not; the operands are x and w."""
     CONVOLUTION_INPUT_GRADIENT = "convolution_input_gradient"
-    """The gradient at its input: G and w."""
+    """The gradient of a convolution's input; the operands are G and w."""
     CONVOLUTION_WEIGHT_GRADIENT = "convolution_weight_gradient"
-    """The gradient at its weight: G and x, contracted over samples and positions."""
+    """The gradient of a convolution's weight, over samples and positions; the operands are G and x."""
     UPDATE = "update"
     """Any product in an optimiser's update."""
 
@@ -58,8 +57,8 @@ BITS: Mapping[Role, Bits] = {
     Role.CONVOLUTION_WEIGHT_GRADIENT: (20, 13),
     Role.UPDATE: (20, 20),
 }
-"""Bits of the operand that gives the role (P, dS or G), then of the other one. For a product: left and right. For a
-convolution: image and weight.
+"""The bits of the two operands: first of the operand that determines the role (P, dS or G), then of the
+other. For a forward product: left, then right. For the forward pass of a convolution: image, then weight.
 """
 
 OPERANDS = {
@@ -71,7 +70,7 @@ OPERANDS = {
     aten.addmv.default: (1, 2),
     aten.baddbmm.default: (1, 2),
 }
-"""The contractions, and the indices of their two contracted arguments."""
+"""Maps each contraction to the positions of its two contracted arguments."""
 
 PROBABILITIES = {aten._softmax.default, aten._safe_softmax.default}
 SCORE_GRADIENTS = {aten._softmax_backward_data.default}
@@ -98,7 +97,9 @@ SUMMING = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every contraction of a graph, and which nodes are gradients. `table` holds the bits of each role."""
+    """The role of every contraction in a graph, the bits of each role (`table`), and which nodes are
+    gradients.
+    """
 
     table: Mapping[Role, Bits]
     gradients: frozenset[Node]
@@ -106,11 +107,11 @@ class Roles:
     _given_by_right: frozenset[Node]
 
     def of(self, contraction: Node) -> Role:
-        """The role of a node."""
+        """The role of a contraction."""
         return self._found[contraction]
 
     def bits(self, contraction: Node) -> Bits:
-        """Bits of the left and of the right operand of a node."""
+        """The bits of a contraction's left and right operand."""
         first, second = self.table[self._found[contraction]]
         return (second, first) if contraction in self._given_by_right else (first, second)
 
@@ -124,8 +125,8 @@ def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
 def roles_of(graph: Graph, trained: int, fixed: int, table: Mapping[Role, Bits] = BITS) -> Roles:
     """Find the roles in the graph of a step (`tracing.tracer.TracedStep`).
 
-    Its first `trained` placeholders are parameters, the next `fixed` buffers, the others the batch; its first
-    `trained` outputs are the parameters' gradients, the next one is the loss.
+    The graph's first `trained` placeholders are parameters, the next `fixed` ones are buffers, and the rest
+    are the batch. Its first `trained` outputs are the parameters' gradients; the next output is the loss.
     """
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     outputs: Any = graph.output_node().args[0]
@@ -165,7 +166,7 @@ def _reached(graph: Graph, sources: Iterable[Node]) -> set[Node]:
 
 
 def _seeds(graph: Graph, loss: Any) -> list[Node]:
-    """The gradient of the loss with respect to itself, from which the backward pass starts."""
+    """The nodes with which the backward pass starts: the gradient of the loss with respect to itself."""
     ones = [node for node in graph.nodes if node.target is aten.ones_like.default]
     return [node for node in ones if _origin(node.args[0]) is _origin(loss)]
 
@@ -177,7 +178,8 @@ def _origin(node: Any) -> Any:
 
 
 def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
-    """Nodes that hold results of the operations `sources`, only moved or scaled element by element.
+    """Nodes whose elements are results of the operations `sources`, at most moved or scaled element by
+    element.
 
     A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
     probability.
@@ -193,7 +195,7 @@ def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
 
 
 def _linear_in(results: Iterable[Any]) -> set[Node]:
-    """`results`, and the nodes they were computed from by moving, scaling and summing alone."""
+    """`results`, and all nodes that reach them only through operations that move, scale or sum."""
     found: set[Node] = set()
     pending = list(results)
     while pending:

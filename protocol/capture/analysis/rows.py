@@ -1,9 +1,10 @@
-"""What an operation computes from each row of the committed dataset: torch runs the graph above it on all rows.
+"""Computes an operation's results for all rows of the committed dataset, by running the graph above it in
+torch.
 
-A batch is drawn with replacement, so any row may stand at any place beside any others. Running the rows in order says
-something about every batch only for elements that are computed from a single row, by the same operations at every place
-of the batch. The rows that an element is computed from are found by moving row numbers through the graph (`_Places`).
-That places do not matter is tested on `PROBES` rows, each repeated at all places.
+A batch may hold any rows at any places. So results computed from the rows in order hold for every batch only
+if each element is computed from a single row, by the same operations at every place of the batch. The place
+that an element is computed from is found by moving place numbers through the graph (`_Places`). To test that
+places do not matter, each of `PROBES` rows is repeated at all places.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
 AT_ONCE = 1 << 20
-"""The number of elements of a tensor that are computed at once, over several batches."""
+"""The limit on the elements of a tensor when several batches are computed together."""
 PROBES = 8
 """The number of rows that are tried at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
@@ -51,18 +52,18 @@ ALONG_AXES = {
     ),
     *(aten.mean.dim, aten._softmax.default),
 }
-"""Operations whose second argument lists the axes that they mix."""
+"""Operations that combine elements along the axes in their second argument."""
 ELEMENTWISE = {
     *(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar, aten.masked_fill.Tensor),
     *(aten.rsub.Tensor, aten.floor_divide.default, aten.floor_divide.Scalar, aten._to_copy.default),
 }
-"""Operations on single elements that torch does not tag as such."""
+"""Elementwise operations that torch does not tag as pointwise."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search: the first element that is `wrong`, with its row (None for a constant); otherwise the
-    bounds of all elements, None if other batches may have other bounds.
+    """The result of a search: the first `wrong` element with its `row` (None for a constant), or else the
+    `bounds` of all elements (None if other batches may exceed them).
     """
 
     wrong: int | None
@@ -71,8 +72,8 @@ class Found:
 
 
 class Rows:
-    """Runs parts of a traced graph on the dataset. `known` holds the tensors of placeholders that no step changes, by
-    node; `dataset` holds the batch's tensors, with one row per example.
+    """Runs parts of a traced graph on the dataset. `known` maps placeholders that no step changes to their
+    tensors; `dataset` maps the batch's placeholders to tensors of all examples, one row each.
     """
 
     def __init__(self, graph: Graph, known: Mapping[Node, Tensor], dataset: Mapping[Node, Tensor]) -> None:
@@ -110,8 +111,8 @@ class Rows:
         return sorted(found, key=self._order.__getitem__)
 
     def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
-        """Row numbers of several batches, [batches, batch], in order; the last row fills up the last batch. Returns one
-        batch if rows do not matter.
+        """Yields the row numbers in order, [batches, batch], several batches at a time. The last batch is
+        filled up with the last row. Yields a single batch if `part` does not depend on the dataset.
         """
         count = self._rows if any(node in self._dataset for node in part) else 1
         largest = max(value.numel() for node in part if isinstance(value := node.meta.get("val"), Tensor))
@@ -122,10 +123,10 @@ class Rows:
             yield rows.reshape(batches, self._batch)
 
     def _run_several(self, part: list[Node], rows: Tensor) -> Tensor:
-        """One result per batch, computed at once if torch can."""
+        """The results of several batches, stacked; they are computed together if torch can do so."""
         if len(rows) > 1:
             with contextlib.suppress(Exception), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of operations that torch runs one by one
+                warnings.simplefilter("ignore")  # about operations that `vmap` runs batch by batch
                 result: Tensor = torch.vmap(lambda each: self._run(part, each))(rows)
                 return result
         return torch.stack([self._run(part, each) for each in rows])
@@ -158,8 +159,8 @@ class Rows:
 
 
 class _Places:
-    """The batch places that each element is computed from: tensors of the first and of the last place. For an element
-    that depends on no place, the first is greater than the last.
+    """The places of a batch that each element is computed from: one tensor of first places and one of last
+    places. For an element that depends on no place, the first is greater than the last.
     """
 
     def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
@@ -169,12 +170,12 @@ class _Places:
             self._found[node] = self._of(node)
 
     def of(self, node: Node) -> tuple[Tensor, Tensor]:
-        """First and last place, each with the shape of the node."""
+        """The first and the last place of each element, as two tensors with the node's shape."""
         first, last = self._found[node]
         return first, last
 
     def _of(self, node: Node) -> Any:
-        """Both tensors, or both lists of tensors if the node has several results."""
+        """The tensors of first and last places; two lists of tensors if the node has several results."""
         target, results = node.target, node.meta.get("val")
         if node.op == "placeholder":
             return self._of_input(node)
@@ -201,7 +202,7 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """Any element along the axis, and the index itself."""
+        """The places of a gather: those of every element along the axis, and of the index."""
         given: Any = node.args
         x, axis, index = given[:3]
         found = []

@@ -30,7 +30,9 @@ from protocol.capture.analysis.intervals import (
 aten = torch.ops.aten
 Transfer = Callable[..., Interval]
 TRANSFERS: dict[OpOverload, Transfer] = {}
-"""`transfer(node, *args, **kwargs)`, with intervals in place of integer tensors; UNKNOWN for other tensors."""
+"""The transfer of each operation: `transfer(node, *args, **kwargs)` returns the bounds of the result. Tensors
+of integers and bools are passed as intervals, all other tensors as UNKNOWN.
+"""
 MOVING = {
     *(aten.detach.default, aten.alias.default, aten.clone.default, aten.lift_fresh_copy.default),
     *(aten.t.default, aten.transpose.int, aten.permute.default, aten.view.default, aten._unsafe_view.default),
@@ -53,7 +55,7 @@ def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
 
     Bounds of an int64 may lie outside 64 bits. If there are several results, the bounds hold for the integer ones.
     """
-    value = node.meta.get("val")  # none if the result was never used
+    value = node.meta.get("val")  # absent if the result was never used
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
     if dtype is torch.bool:
         return BIT

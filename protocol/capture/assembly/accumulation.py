@@ -1,8 +1,8 @@
 """Buffers that a step only accumulates into: batch norm's running statistics and its count of batches.
 
-Their next contents are keep * (previous contents) + (the unit's contribution), and nothing else in the unit reads them.
-So every unit can start from zero, and the contributions are then added in order, as torch does when it accumulates
-gradients.
+A unit, that is the pass over one micro-batch, sets them to keep * (previous contents) + (its contribution),
+and nothing else in the unit reads them. So every unit can start from zero, and the contributions are then
+added in order, as torch does when it accumulates gradients.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from protocol.capture.tracing.tracer import TracedStep
 aten = torch.ops.aten
 _BATCH_NORM = aten._native_batch_norm_legit_functional.default
 _RUNNING = (3, 4)
-"""Results of batch norm that are running statistics; the operands with these indices are the previous ones."""
+"""The positions of the running statistics, both among batch norm's operands and among its results."""
 
 
 def accumulated(traced: TracedStep) -> dict[str, float]:
-    """Maps each accumulated buffer's name to the share of its previous contents that a unit keeps."""
+    """The accumulated buffers: maps each name to the share of the previous contents that a unit keeps."""
     holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
     before = dict(zip(traced.buffers, holders[len(traced.parameters) :]))
     outputs: Any = traced.graph.output_node().args[0]
@@ -31,7 +31,7 @@ def accumulated(traced: TracedStep) -> dict[str, float]:
 
 
 def _kept(old: Node, new: Any) -> float | None:
-    """The share, or None if the next contents are computed in another way or something else reads the buffer."""
+    """The kept share; None if the new contents are computed differently, or other code reads the buffer."""
     if not isinstance(new, Node) or len(old.users) != 1:
         return None
     given: tuple[Any, ...] = new.args
@@ -43,7 +43,7 @@ def _kept(old: Node, new: Any) -> float | None:
         return None
     of_norm: tuple[Any, ...] = normed.args
     training, momentum = of_norm[5], of_norm[6]
-    # The backward pass lists the next statistics as an operand too, but does not read them in training.
+    # The new statistics are an operand of the backward pass too, but it does not read them in training.
     if of_norm[place] is not old or not training or readers - {aten.native_batch_norm_backward.default}:
         return None
     return 1.0 - float(momentum)

@@ -1,4 +1,4 @@
-"""Refusals when the parts of a step are assembled: names that clash, and programs beyond the limits of encoding.md."""
+"""Refusals when a step is assembled: clashing names, states that do not fit, and programs beyond limits."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def require_distinct(names: Iterable[str]) -> None:
 
 
 def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
-    """Raise `CaptureError` for each tensor that is missing from the state of an earlier task, or has another type
-    there.
-    """
+    """Raise `CaptureError` if the state of the earlier task lacks a tensor, or has one of another type."""
     remedy = "resume from a task of this model, with this kind of optimiser and its options"
     found = {name: str(tensor_type(resume[name])) if name in resume else "nothing" for name in types}
     raise_any(

@@ -1,11 +1,11 @@
 """Micro-batches: forward and backward pass of a part of the batch as one program, called once per part.
 
-A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all units,
-divided by their number, is the gradient of the step. The calls are independent, so workers can run them in any order;
-run one after the other, they need the activations of one unit only. Loss and metrics are means over the units in the
-same way. Buffers that a model accumulates into, as batch norm does, go through the units in order, as when torch
-accumulates gradients (`accumulation`). Of other written buffers, f32 ones are means, and those of other types are taken
-from the first unit.
+A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all
+units, divided by their number, is the gradient of the step. The calls are independent, so workers can run
+them in any order; run one after the other, they need the activations of one unit only. Loss and metrics are
+means over the units in the same way. Buffers that a model accumulates into, as batch norm does, are updated
+by one unit after the other, as when torch accumulates gradients (`accumulation`). Other written buffers are
+averaged if they are f32; if not, they are taken from the first unit.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ class Accumulated(NamedTuple):
     """A buffer of which each unit keeps `share` and to which it adds its own contribution."""
 
     given: int
-    """Its position among the inputs of `evaluate`."""
+    """The buffer's position among the `given` inputs of `evaluate`."""
     share: float
 
 
 SMALL = 1 << 16
-"""In bytes: copying a tensor smaller than this takes less time than a separate instruction."""
+"""A size in bytes. Copying a smaller tensor takes less time than a separate instruction."""
 MOST_BYTES = 1_600
-"""In bytes: limit for the types of a call's tensors that pass individually, for operands and for results. Both, the
-batch and the concatenated rest must stay below an instruction's 4,096 bytes and 255 operands.
+"""The limit, in bytes, of the encoded types of the tensors that a call passes individually. It applies to
+operands and to results separately. Together with the batch and the concatenated rest, they must fit an
+instruction's 4,096 bytes and 255 operands.
 """
 
 
@@ -53,11 +54,11 @@ def mean_over_units(
     units: int,
     accumulated: Mapping[int, Accumulated],
 ) -> list[Value]:
-    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B], except those that are
-    `accumulated`, given by position.
+    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B]. The results
+    at the positions in `accumulated` are accumulated instead.
 
-    The random numbers of a unit are keyed by step * units + unit, which is distinct for all units while it is below
-    2^32.
+    The random numbers of a unit are keyed by step * units + unit, which is distinct for all units while it is
+    below 2^32.
     """
     rows = index.shape[0] // units
     buffers = [each.given for each in accumulated.values()]
@@ -99,7 +100,9 @@ def mean_over_units(
 def _sums(
     b: Builder, run: Callable[[int], Sequence[Value]], first: int, count: int, divisor: int
 ) -> list[Value]:
-    """Sums over units first … first + count - 1, divided by `divisor`; each level holds at most `MOST` results."""
+    """Sums over the units first … first + count - 1, divided by `divisor`. At most `MOST` results are added
+    at a time. Results that are not f32 are taken from the first unit.
+    """
     size = 1
     while size * MOST < count:
         size *= MOST
@@ -114,9 +117,9 @@ def _sums(
 
 
 class CallLayout:
-    """How tensors of some types pass through a call: the largest individually, as far as `MOST_BYTES` allows.
+    """How a call passes tensors of the given types: the largest individually, as far as `MOST_BYTES` allows.
 
-    The others are concatenated into one vector per element type.
+    All others are concatenated into one vector per element type.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
@@ -142,7 +145,7 @@ class CallLayout:
         ]
 
     def unpack(self, b: Builder, passed: Sequence[Value]) -> list[Value]:
-        """The values of the layout's types, from the output of `pack`."""
+        """The original values, from the output of `pack`."""
         found: dict[int, Value] = {}
         for group, value in zip(self._groups, passed, strict=True):
             at = 0

@@ -1,4 +1,4 @@
-"""One part of a step program: a traced graph, the update by its gradients, and the steps in which it acts."""
+"""One part of a step program: a traced graph, its update, and the steps in which the part acts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from protocol.program.step import METRIC
 
 @dataclass(frozen=True)
 class Part:
-    """`rates` are names of constants, one table per group of the optimiser. The part acts in every `every`-th step from
-    step `first` on. `number` identifies the part within the step, `name` prefixes its metrics.
+    """One part of a step program. `rates` names constants: one table of learning rates per group of the
+    optimiser. The part acts in step `first` and in every `every`-th step after it. `number` is its position
+    within the step; `name` prefixes its metrics.
     """
 
     traced: TracedStep

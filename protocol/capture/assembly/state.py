@@ -48,12 +48,12 @@ def state_types(
 
 
 def metrics_of(parts: Sequence[Part]) -> list[str]:
-    """State names of all metrics."""
+    """State names of the metrics of all parts."""
     return [name for part in parts for name in part.metrics]
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
-    """The written buffers as an earlier task left them, if their shapes are the same."""
+    """The written buffers that the state of an earlier task has with the same shape."""
     given = {name: (resume or {}).get(name) for name in traced.written}
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
 
@@ -72,8 +72,8 @@ def resumed(
 
 
 def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state before the first step: copies of `of_model`, that is the parameters, the written buffers and the
-    optimiser's initial tensors; zeros for everything else.
+    """The state before the first step: copies of the tensors in `of_model` (parameters, written buffers and
+    the optimiser's initial tensors), and zeros for everything else.
     """
     zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
     return zeros | {name: t.clone() for name, t in of_model.items()}

@@ -1,6 +1,8 @@
-"""The step program: draw a batch, run each traced graph on it followed by its update, increment the step.
+"""Writes the step program: it draws a batch, runs each part's traced graph and update, and increments the
+step.
 
-Inputs are the state (`assembly.state`), the dataset and the constants, in this order; outputs are the next state.
+Inputs are the state (`assembly.state`), the dataset and the constants, in this order; outputs are the next
+state.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from protocol.program.types import TensorType
 
 @dataclass(frozen=True)
 class Assembled:
-    """The program, the types of the state's tensors by name and in order, and how often each ATen operation became what
-    (`result.Coverage`).
+    """The program, and the types of the state's tensors by name and in order. `coverage` counts what each
+    ATen operation was lowered to (`result.Coverage`).
 
     `with_gradients` is the program with additional outputs: the gradients of all parts, in the order of their
-    parameters, before any clipping. `draws` describes for each part how its random numbers are drawn, by the name of
-    their node in its traced graph.
+    parameters, before any clipping. `draws` describes for each part how its random numbers are drawn, by the
+    name of their node in its traced graph.
     """
 
     program: Program
@@ -54,11 +56,11 @@ def assemble(
     drawing: Drawing,
     history: int = 0,
 ) -> Assembled:
-    """Write the program.
+    """Write the step program.
 
-    `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group. The
-    traced graphs compute a step on one of the equal parts of a batch. The state keeps the metrics of `history` steps.
-    Raises `CaptureError` with all unsupported operations, or if two tensors have the same name.
+    `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter
+    group. Each traced graph computes one micro-batch. The state keeps the metrics of the last `history`
+    steps. Raises `CaptureError` with all unsupported operations, or if two tensors have the same name.
     """
     b = Builder("step")
     types = state_types(parts, parameters, constants, history)
@@ -86,8 +88,8 @@ def assemble(
 
 
 class _Written:
-    """One part as written into the program: values that it changes are replaced in `known`, by name, except metrics,
-    which `measure` replaces.
+    """Writes one part into the program, and replaces the values that it changes in `known`, by name. The loss
+    and the objective's metrics are replaced later, by `measure`.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
-"""Operations without a rule, rewritten in terms of operations that have one: each node is replaced by its expansion.
+"""Operations without a rule, rewritten in terms of operations that have one: each node is replaced by its
+expansion.
 
-An expansion is torch code: torch's own decomposition, or a function of `expansion.ops`. A gradient that ATen has as one
-operation is what autograd derives from the expanded forward pass. So no new kinds of instruction are needed in a
-program, and users of torch can read what is computed.
+An expansion is torch code: torch's own decomposition, or a function of `expansion.ops`. If ATen has a
+gradient as a single operation, its expansion is usually the gradient that autograd derives from the expanded
+forward pass. So programs need no new kinds of instruction, and users of torch can read what is computed.
 
-Not here: operations that have a rule (`lowering.ops`), and their exact arithmetic.
+Operations that have a rule, and their exact arithmetic, are in `lowering.ops`.
 """

@@ -1,5 +1,5 @@
-"""Writes to places that are all distinct: these are sums onto zeros. The gradient of a sort makes such writes, and so
-does code whose indices are the same in every step, such as those of a triangle.
+"""Finds writes whose places are all distinct, because these can be computed as sums onto zeros. They occur in
+the gradient of a sort, and in code with constant indices, such as those of a triangle.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 
 def add_where_distinct(graph: Graph) -> None:
-    """Make a scatter onto zeros add, if its axis and its places are those of an ordering."""
+    """Turn a scatter onto zeros into a `scatter_add` if a sort or `topk` along its axis gave the indices."""
     for node in graph.nodes:
         if node.target is aten.scatter.src and _origin(node.args[0]).target in ZEROS:
             axis, places = node.args[1], _origin(node.args[2])
@@ -36,7 +36,7 @@ def add_where_distinct(graph: Graph) -> None:
 
 
 def are_distinct(places: Any) -> bool:
-    """Whether a node's places along one axis come from an ordering of that axis, which returns each place once."""
+    """Whether `places`, along one axis, are indices returned by a sort or `topk`, so that none repeats."""
     found: Any = _origin(places)
     if found.target is not operator.getitem or found.args[1] != 1 or found.meta["val"].dim() != 1:
         return False
@@ -44,7 +44,7 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """Record for writes by index, at places computed from `constants` alone, whether the places are distinct."""
+    """For each write by index whose indices depend on `constants` alone, record whether they are distinct."""
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
         if node.target in PUTS and not (len(node.args) > 3 and node.args[3]):
@@ -66,7 +66,7 @@ def _constant(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_of_integers(node: Node) -> bool:
-    """Whether a node computes at most `MOST_INDICES` integers, the same every time."""
+    """Whether a node computes at most `MOST_INDICES` integers, without random numbers."""
     values = tree_leaves(node.meta.get("val"))
     if isinstance(node.target, OpOverload):
         fixed = torch.Tag.nondeterministic_seeded not in node.target.tags
@@ -78,7 +78,7 @@ def _is_of_integers(node: Node) -> bool:
 
 
 def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
-    """Whether integers along some axes select every place at most once."""
+    """Whether `indices`, along the first axes of a tensor of this `shape`, select no place twice."""
     given = [(t, size) for t, size in zip(indices, shape) if t is not None]
     if any(t.dtype is torch.bool for t, _ in given):
         return False
@@ -89,7 +89,7 @@ def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
 
 
 def _is_along(ordering: Any, axis: int) -> bool:
-    """Whether a node is an ordering that runs along an axis."""
+    """Whether the node `ordering` is a sort or `topk` along an axis."""
     if ordering.target not in ORDERINGS:
         return False
     schema = ordering.target._schema.arguments

@@ -1,4 +1,4 @@
-"""Empty tensors that code fills part by part, as rotary embeddings do: zeros if every element is written."""
+"""Replaces empty tensors by zeros if code writes every element, part by part, as rotary embeddings do."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ OVERWRITING = {
     *(aten.bernoulli.p, aten.copy.default, aten.zero.default),
     *(aten.fill.Scalar, aten.fill.Tensor),
 }
-"""Operations whose result does not depend on what their first operand held."""
+"""Operations whose result does not depend on the contents of their first operand."""
 WRITES = {aten.select_scatter.default, aten.slice_scatter.default}
-"""Operations that put one tensor's elements in place of some of another's."""
+"""Operations that replace a part of one tensor by another tensor."""
 PARTS = {
     *(aten.select.int, aten.slice.Tensor, aten.alias.default, aten.view.default),
     *(aten.transpose.int, aten.permute.default, aten.unsqueeze.default),
@@ -23,8 +23,8 @@ PARTS = {
 
 
 def zeros_where_written(graph: Graph) -> None:
-    """Replace by zeros the empty tensors whose elements are all written before they are first used in a computation.
-    Others stay, for lowering to refuse.
+    """Replace empty tensors by zeros if all elements are written before they are first used in a computation.
+    Lowering refuses any others.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):
@@ -40,14 +40,14 @@ def zeros_where_written(graph: Graph) -> None:
 
 
 def is_overwritten(node: Node) -> bool:
-    """Whether nothing depends on the tensor's contents."""
+    """Whether every operation that takes the empty tensor overwrites it, so its contents do not matter."""
     return all(user.target in OVERWRITING and node not in user.args[1:] for user in node.users)
 
 
 def _is_written(node: Node) -> bool:
-    """Whether all elements of an empty tensor are written before an operation computes with one."""
+    """Whether all elements of an empty tensor are written before an operation computes with any of them."""
     written = {node: torch.zeros(node.meta["val"].shape, dtype=torch.bool)}
-    """By tensor that holds some of the elements: a mask of those that are written."""
+    """For each tensor that still holds unwritten elements: a mask of the elements that are written."""
     for user in list(node.graph.nodes):
         if user.target in OVERWRITING and not any(x in written for x in user.args[1:]):
             continue

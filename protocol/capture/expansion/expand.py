@@ -22,7 +22,7 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 
 
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
-    """Replace nodes, and the nodes that replace them, until each has a rule or no expansion. Source lines are kept."""
+    """Expand nodes repeatedly, until each has a rule or no expansion. New nodes inherit the source line."""
     add_where_distinct(graph)
     zeros_where_written(graph)
     waiting = [node for node in graph.nodes if node.op == "call_function"]
@@ -34,8 +34,8 @@ def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
 
 
 def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
-    """Whether a node is to be expanded: it has an expansion, and no rule takes it. A node that draws from a generator
-    of the submitter's is not.
+    """Whether a node is to be expanded: it has an expansion, and no rule takes it. A node that draws from the
+    submitter's own generator is never expanded.
     """
     target = node.target
     if (
@@ -64,7 +64,7 @@ def _replaced(graph: Graph, node: Node) -> list[Node]:
         with mode:
             inner = make_fx(functionalize(run), tracing_mode="fake")(*values).graph
     except Exception:
-        return []  # not valid for these operands, or torch refuses them: the node is refused by its name
+        return []  # invalid for these operands, or refused by torch; lowering then refuses the node by name
     inner.eliminate_dead_code()
     made: list[Node] = []
     known: dict[Node, Any] = {}
@@ -84,8 +84,8 @@ def _replaced(graph: Graph, node: Node) -> list[Node]:
 
 
 def _as_declared(found: Any, declared: Any) -> Any:
-    """The results of an expansion, converted to the types that torch gives the operation's results; several as a plain
-    tuple.
+    """The results of an expansion, converted to the types that the operation's results have in torch. Several
+    results become a plain tuple.
     """
     if isinstance(found, Tensor):
         assert found.shape == declared.shape, f"{tuple(declared.shape)} is {tuple(found.shape)}"
@@ -106,7 +106,7 @@ def _hand_over(graph: Graph, node: Node, results: Any) -> None:
 
 
 def _mode(node: Node) -> Any:
-    """The mode of the fake tensors of a node's result."""
+    """The `FakeTensorMode` of a node's result."""
     value = node.meta["val"]
     first = value if isinstance(value, Tensor) else next(x for x in value if isinstance(x, Tensor))
     return first.fake_mode  # type: ignore[attr-defined]

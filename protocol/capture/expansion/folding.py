@@ -1,6 +1,8 @@
-"""Tables that a step computes from constants alone in float64, such as those of rotary embeddings: computed once by
-torch and kept as literals. No program has the type float64, and such a table depends neither on data nor on trained
-values.
+"""Replaces tables that a step computes from constants alone in float64, such as those of rotary embeddings,
+by literals.
+
+No program has the type float64, so torch computes these tables once. They depend neither on data nor on
+trained values.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 from protocol.capture.types import PROGRAM_TYPES, as_committed, fits
 
 MOST_ELEMENTS: Final = 1 << 24
-"""The largest number of elements of a tensor that is computed for a table."""
+"""The largest number of elements of a tensor that is computed in advance."""
 
 
 def folded(traced: TracedStep, taken: Collection[str] = ()) -> TracedStep:
-    """The step with such tables replaced by literals, whose names are not in `taken`."""
+    """The step with constant tables replaced by literals. No literal gets a name in `taken`."""
     known: dict[Node, Any] = dict(constants_of(traced))
     graph, found = traced.graph, dict[Node, Tensor]()
     with torch.no_grad():
@@ -84,7 +86,7 @@ def _value(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_fixed(node: Node) -> bool:
-    """Whether an operation gives the same result every time and is small enough to be computed for a table."""
+    """Whether an operation gives the same result every time and is small enough to be computed in advance."""
     if node.target is operator.getitem:
         return True
     if not isinstance(node.target, OpOverload) or torch.Tag.nondeterministic_seeded in node.target.tags:

@@ -18,9 +18,9 @@ ExpansionT = TypeVar("ExpansionT", bound=Expansion)
 EXPANSIONS: dict[OpOverload, Expansion] = {}
 """The expansion of each overload: a function with the same arguments and results."""
 OF_LIBRARIES: dict[str, Expansion] = {}
-"""The same for overloads of other libraries, by name, since these need not be installed."""
+"""The same for overloads of other libraries, which need not be installed; the keys are names."""
 BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
-"""For an overload that has a rule: which nodes that rule does not take; they are expanded."""
+"""For overloads that also have a rule: selects the nodes that the rule does not take, which are expanded."""
 
 
 def expansion_of(overload: OpOverload) -> Expansion | None:
@@ -31,8 +31,8 @@ def expansion_of(overload: OpOverload) -> Expansion | None:
 def expands(
     *overloads: OpOverload, where: Callable[[Node], bool] | None = None
 ) -> Callable[[ExpansionT], ExpansionT]:
-    """Decorator: register a function as the expansion of some overloads; `where` selects the nodes if they also have a
-    rule.
+    """Decorator: register an expansion of some overloads. If these also have a rule, `where` selects the
+    nodes that are expanded.
     """
 
     def register(expansion: ExpansionT) -> ExpansionT:
@@ -51,7 +51,7 @@ def expands_as_torch(*overloads: OpOverload, where: Callable[[Node], bool] | Non
 
 
 def gradients(forward: Callable[..., Tensor], operands: Sequence[Tensor], g: Tensor) -> tuple[Tensor, ...]:
-    """The gradients that autograd derives with respect to the operands, for g, the gradient at forward(*operands)."""
+    """The gradients of the operands, as autograd derives them from g, the gradient of `forward`'s result."""
     back: Callable[[Tensor], tuple[Tensor, ...]] = torch.func.vjp(forward, *operands)[1]
     return back(g)
 

@@ -1,1 +1,1 @@
-"""Stage 1: what the submitter passes to `capture`, examined and never changed."""
+"""Stage 1: examines the arguments of `capture`, without changing them."""

@@ -1,4 +1,7 @@
-"""Refusals of `capture`'s arguments: counts, the dataset, the model. Every function raises `CaptureError`."""
+"""Refusals of `capture`'s arguments: counts, the dataset, the model.
+
+Functions named `require_…` raise `CaptureError`; the others return the `Problem` or the note.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def require_equal_parts(batch_size: int, micro_batches: int) -> None:
 
 
 def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacement: bool) -> None:
-    """Refuse a batch, drawn without replacement, with more rows than the dataset."""
+    """Refuse a batch larger than the dataset if rows are drawn without replacement."""
     rows = len(next(iter(dataset.values())))
     if not replacement and batch_size > rows:
         what = f"a batch of {batch_size} rows without replacement, of a dataset of {rows}"
@@ -117,14 +120,14 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
 
 
 def other_names(number: int, item: Collection[str], first: Collection[str]) -> Problem:
-    """An item of the dataset has other names than the first one."""
+    """An item of the dataset has other names than the first item."""
     has, had = (", ".join(names) or "nothing" for names in (item, first))
     what = f"item {number} of the dataset has {has}, the first one {had}"
     return Problem(what, "give all items the same names, in the same number")
 
 
 def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) -> Problem:
-    """An item's values under a name have another shape than those of the first item."""
+    """A value of an item has another shape than the value of the same name in the first item."""
     shapes = f"shape {tuple(shape)}, in the first item {tuple(first)}"
     remedy = "pad all rows to one length, and add a mask that says which elements count"
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
@@ -152,8 +155,8 @@ def no_number(number: int, name: str, value: Any) -> Problem:
 
 
 def require_types(model: nn.Module) -> None:
-    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, and tensors that are empty,
-    sparse or on no device.
+    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, and tensors that are
+    empty, sparse or on the meta device.
 
     An int64 buffer, such as a counter, is i32 in a program.
     """
@@ -176,8 +179,8 @@ def require_types(model: nn.Module) -> None:
 
 
 def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
-    """Refuse tensors that share memory, since an update in place would change both; and parameters with hooks, since
-    torch runs these after the traced gradient.
+    """Refuse tensors that share memory, since an update in place would change both. Refuse parameters with
+    hooks on their gradients, since torch runs the hooks after the traced part.
     """
     problems = []
     end, before = 0, ""
@@ -196,7 +199,7 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
 
 
 def not_watched(kept: PythonState) -> Iterator[str]:
-    """A note that there are too many Python objects to compare between steps, if so."""
+    """Yields a note if there are too many Python objects to compare all of them between steps."""
     if kept.unwatched:
         yield (
             f"model and objective keep more than {python_state.MOST_OBJECTS:,} Python objects: those from "
@@ -214,7 +217,7 @@ def _own(module: nn.Module) -> list[Tensor]:
 
 
 def _takes_two(function: Any) -> bool:
-    """Whether a function accepts two arguments; assumed if it hides its signature."""
+    """Whether a function accepts two arguments; true if its signature is not available."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
@@ -225,7 +228,7 @@ def _takes_two(function: Any) -> bool:
 
 
 def _not_plain(t: Any) -> list[tuple[str, str]]:
-    """A description and remedy for a value that is not a dense tensor with elements in memory; empty if it is one."""
+    """A description and a remedy for any value but a dense tensor with elements in memory; else empty."""
     if not isinstance(t, Tensor):
         return [(_kind(t), "pass torch.tensor(...) or torch.from_numpy(...) of it")]
     if t.is_nested:
@@ -247,6 +250,6 @@ def _has_memory(t: Tensor) -> bool:
 
 
 def _span(t: Tensor, name: str) -> tuple[int, int, str]:
-    """The first address of a tensor's memory, and the one after the last."""
+    """The first address of a tensor's memory, the address after its end, and the name, for sorting."""
     reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride()))
     return t.data_ptr(), t.data_ptr() + (reach + 1) * t.element_size(), name

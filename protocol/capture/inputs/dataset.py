@@ -47,11 +47,11 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """The tensor converted to a program's type if nothing is lost; anything else unchanged."""
+    """Arrays become tensors, and types that programs lack are widened if possible; the rest is unchanged."""
     if isinstance(x, np.ndarray):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # torch has no read-only tensors
+                warnings.simplefilter("ignore", UserWarning)  # torch warns about read-only arrays
                 x = torch.from_numpy(x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")))
         except (TypeError, ValueError):
             return x
@@ -59,7 +59,7 @@ def _tensor(x: Any) -> Any:
 
 
 def _kept(x: Any, t: Tensor) -> Tensor:
-    """The tensor to commit; memory-mapped data are not copied."""
+    """The tensor to commit. Read-only memory-mapped data are not copied if they need no conversion."""
     mapped = isinstance(x, np.memmap) and x.mode == "r" and t.is_contiguous()
     if not mapped or stored_as(t.dtype) is not t.dtype or (t.is_floating_point() and bool(t.min().isnan())):
         return as_committed(t)
@@ -70,7 +70,7 @@ def _kept(x: Any, t: Tensor) -> Tensor:
 
 
 def _is_map_style(dataset: Any) -> bool:
-    """Whether it has numbered items, as a `torch.utils.data.Dataset` has, and is not merely a sequence or tensor."""
+    """Whether the dataset has numbered items, like a `Dataset` of torch, and is no sequence or tensor."""
     kind = type(dataset)
     return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
         hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
@@ -78,7 +78,7 @@ def _is_map_style(dataset: Any) -> bool:
 
 
 def _stacked(dataset: Any) -> dict[str, Tensor]:
-    """All items, one row each."""
+    """All items, stacked by name: one row per item."""
     found: dict[str, Tensor] = {}
     problems = Problems()
     count = len(dataset)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
-    """Parameters, then buffers; each once, under its first name."""
+    """The parameters, then the buffers; each tensor once, under its first name."""
     return [*model.named_parameters(), *model.named_buffers()]
 
 

@@ -61,7 +61,9 @@ MOST_OBJECTS = 200_000
 MOST_ELEMENTS = 4_096
 """The number of a container's elements that get names; numbers and texts after these are compared together."""
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
-"""Tensors whose attributes Python code may set; traced tensors have attributes of torch's."""
+"""The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
+sets attributes.
+"""
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 
@@ -76,21 +78,21 @@ class Change:
 
 
 class PythonState:
-    """Everything that can be reached from some roots, by name. Tensors are not compared: a trace refuses those that
-    belong neither to the model nor to the batch.
+    """The values of everything that can be reached from some roots, by name. Tensors are not compared: a
+    trace refuses any tensor that belongs neither to the model nor to the batch.
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
         self.roots = dict(roots)
         self._values: dict[str, Any] = {}
         self._holders: list[tuple[Callable[[], Iterable[Any]] | None, Callable[[], None]]] = []
-        """For everything that can be changed in place: its present contents, or None if they cannot be read, and a
-        function that restores its contents.
+        """Two functions for each object that can change in place: one returns its present contents (None if
+        they cannot be read), the other restores the contents that it had.
         """
         self._kept: list[Any] = []
         """Everything examined, kept alive so that no identity is reused while states are compared."""
         self._globals: set[tuple[int, str, bool]] = set()
-        """Module globals examined, by their table, name, and whether they belong to an installed package."""
+        """The module globals already examined: table, name, and whether an installed package has them."""
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
         pending = deque((where, value, True) for where, value in self.roots.items())
@@ -107,7 +109,7 @@ class PythonState:
                 if not own:
                     del self._holders[holders:]
         self.unwatched = pending[0][0] if pending else ""
-        """Where the walk stopped with objects remaining; empty if it examined all."""
+        """The first object that was not examined, by name; empty if all were."""
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
@@ -123,7 +125,7 @@ class PythonState:
             restore()
 
     def restore_holders_of(self, unwanted: Callable[[Any], bool]) -> None:
-        """Restore those that now hold something `unwanted`, or may hold it; all others stay unchanged."""
+        """Restore objects that now hold something `unwanted`, and those whose contents cannot be read."""
         for now, restore in self._holders:
             if now is None or any(map(unwanted, now())):
                 restore()
@@ -176,7 +178,7 @@ class PythonState:
         return self._instance(where, value)
 
     def _container(self, where: str, value: Any) -> Items:
-        """A container that changes in place; its length is compared as a separate value."""
+        """The elements of a container that can change in place. Its length is compared separately."""
         kind = kind_of(value)
         self._changeable(value)
         self._add(f"len({where})", kind.__len__(value))
@@ -195,7 +197,9 @@ class PythonState:
         return self._named(where, [(f"{where}[{k}]", x) for k, x in enumerate(elements)])
 
     def _named(self, where: str, items: list[tuple[str, Any]]) -> Items:
-        """The elements of a container by name; for a long one, without the numbers and texts at its end."""
+        """The elements of a container by name. The numbers and texts at the end of a long container are
+        compared as a single value.
+        """
         first, rest = items[:MOST_ELEMENTS], items[MOST_ELEMENTS:]
         if rest:
             self._add(f"{where} behind {first[-1][0]}", tuple(x for _, x in rest if isinstance(x, LEAVES)))
@@ -227,7 +231,7 @@ class PythonState:
         return ((where, held),)
 
     def _function(self, where: str, function: FunctionType) -> Items:
-        """Closure, defaults, attributes, and the globals that the code names."""
+        """A function's closure, defaults and attributes, and the globals that its code names."""
         code, shared = function.__code__, function.__globals__
         if in_library(code.co_filename):
             return wrapped_by(where, function)
@@ -240,7 +244,7 @@ class PythonState:
         names = names_of(code)
         found += self._of_module("", shared, names)
         package = shared.get("__package__") or ""
-        for name in sorted(names - shared.keys()):  # imported where they are used
+        for name in sorted(names - shared.keys()):  # modules that are imported inside functions
             module = sys.modules.get(name) or sys.modules.get(f"{package}.{name}")
             if module is not None:
                 found += self._of_module(f"{name}.", vars(module), names)
@@ -249,10 +253,11 @@ class PythonState:
     def _of_module(
         self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
     ) -> list[tuple[str, Any]]:
-        """The globals of a module, and of modules among them, that have one of `names`.
+        """A module's globals that have one of `names`. If a global is a module, its globals in turn.
 
-        For an installed module, where many values may be unrelated to the step, only numbers, texts and lengths; also
-        those that a function found there uses, but not those of functions that this one calls in turn (`called`).
+        In an installed module, many values may be unrelated to the step. So only its numbers, its texts and
+        the lengths of its containers are examined, including those that one of the named functions uses.
+        `called` is true during the search of such a function, which does not follow further functions.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -279,9 +284,7 @@ class PythonState:
         return found
 
     def _cached(self, where: str, function: Any) -> Items:
-        """A function with `functools.lru_cache`. Its results cannot be read, so they are cleared once there are new
-        ones.
-        """
+        """A function with `functools.lru_cache`. Its cache can only be restored by clearing it."""
         known = function.cache_info().misses
 
         def restore() -> None:
@@ -296,8 +299,8 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """Attributes of the submitter's class, and what its methods refer to. For a class of an installed package,
-        which may have other users too, only the methods of modules.
+        """The attributes of the submitter's class, and the objects that its methods refer to. Classes of
+        installed packages may have other users, so of these only the methods of modules are examined.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)
@@ -318,7 +321,9 @@ class PythonState:
         return found
 
     def _instance(self, where: str, value: Any) -> Items:
-        """Attributes; for a module also its submodules, but not its tensors, which are the program's state."""
+        """The attributes and the class of any other object. Random number generators and plain memory are
+        compared by their contents, iterators also by their position.
+        """
         if (state := state_of_generator(value)) is not None:
             self._add(where, state)
             return ()
@@ -332,7 +337,7 @@ class PythonState:
         return found
 
     def _attributes(self, where: str, value: Any) -> list[tuple[str, Any]]:
-        """Attributes, in a `__dict__` or in slots."""
+        """An object's attributes, in its `__dict__` or in slots; a module's also include its submodules."""
         dot = f"{where}." if where else ""
         found = []
         for name, slot in slots_of(type(value)):
@@ -358,7 +363,7 @@ class PythonState:
 
 @contextmanager
 def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
-    """Restore the attributes, containers and closures of model and objective afterwards, whatever happens inside."""
+    """When the `with` block ends, even by an error, restore the Python values of model and objective."""
     kept = PythonState({"": model, "objective": objective})
     try:
         yield kept
@@ -371,7 +376,7 @@ class _Absent:
 
 
 def _is_table(value: Any) -> bool:
-    """Whether it is the dict in which a cached function looks up its results."""
+    """Whether the value is the dict in which a cached function looks up its results."""
     return type(value) is dict and any(type(x).__name__ == "_lru_list_elem" for x in value.values())
 
 
@@ -380,7 +385,7 @@ def _entry(table: Mapping[str, Any], name: str) -> Iterable[Any]:
 
 
 def _set(owner: Any, name: str, value: Any) -> None:
-    """Set an attribute if its value differs: members of an enumeration cannot be set, and do not change."""
+    """Set an attribute if its value differs. Members of an enumeration cannot be set, but never differ."""
     if getattr(owner, name, _Absent) is not value:
         setattr(owner, name, value)
 

@@ -1,4 +1,4 @@
-"""How to read a value that Python keeps: elements of containers, slots, positions of iterators, plain memory.
+"""Functions that read Python values: elements of containers, slots, positions of iterators, plain memory.
 
 Nothing here changes a value or runs the submitter's code, except `__reduce__` of iterators.
 """
@@ -32,16 +32,16 @@ import torch
 from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
-"""Containers that change in place. The methods of these types are called directly, since those of a subclass may
-compute or refuse.
+"""Types of containers that change in place. Their own methods are called, not those of a subclass, which may
+be overridden.
 """
 CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
 LIBRARIES = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, np))
-"""Folders of torch and NumPy, whose code holds no values of the submitter's."""
+"""The folders of torch and NumPy, whose code keeps none of the submitter's values."""
 STANDARD = sysconfig.get_path("stdlib") + os.sep
 INSTALLED = tuple(STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
-"""Folders inside Python's own library whose packages are examined."""
+"""The folders of installed packages inside Python's own library."""
 
 Items = Iterable[tuple[str, Any]]
 
@@ -59,8 +59,8 @@ def is_installed(path: str) -> bool:
 
 
 def is_own(value: Any) -> bool:
-    """Whether the contents are restored: those of the submitter's objects and of modules are. Live objects of
-    libraries, which may have other users besides the step, are only compared.
+    """Whether the contents of a value are restored, as for containers, modules and the submitter's own
+    objects. Other objects of libraries may have other users than the step, so they are only compared.
     """
     if isinstance(
         value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
@@ -83,8 +83,8 @@ def slots_of(class_: type) -> Iterator[tuple[str, Any]]:
 
 
 def wrapped_by(where: str, function: FunctionType) -> Items:
-    """The functions that a library's function was given and calls, such as a decorator's: in its closure and
-    attributes.
+    """The functions in the closure and attributes of a library's function, such as the function that a
+    decorator wraps.
     """
     cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]
     held = (*cells, *vars(function).values())
@@ -92,7 +92,7 @@ def wrapped_by(where: str, function: FunctionType) -> Items:
 
 
 def kind_of(container: Any) -> Any:
-    """Python's own type of a container."""
+    """The type in `KINDS` that a container has or inherits from."""
     return next(kind for kind in KINDS if isinstance(container, kind))
 
 
@@ -102,7 +102,7 @@ def keys_of(container: Any) -> list[Any]:
 
 
 def flat(container: Any) -> list[Any]:
-    """The elements; for a dict, keys and values alternate."""
+    """The elements of a container; for a dict, keys and values alternate."""
     if isinstance(container, dict):
         return [x for key in keys_of(container) for x in (key, dict.__getitem__(container, key))]
     return list(kind_of(container).__iter__(container))
@@ -140,8 +140,8 @@ def digest_of(value: Any) -> Any:
 
 
 def digest_of_array(array: np.ndarray[Any, Any]) -> str:
-    """A digest of an array's contents. A file that is mapped read-only is not read for this, as it may be larger than
-    memory.
+    """A digest of an array's contents. Files that are mapped read-only may be larger than memory, so their
+    name and offset are returned instead.
     """
     if isinstance(array, np.memmap) and array.mode == "r":
         return f"{array.filename} at {array.offset}"
@@ -149,14 +149,16 @@ def digest_of_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def position_of(value: Any) -> Any:
-    """The position of an iterator: where its code stands, how much is left, and the numbers of its state."""
+    """The position of an iterator: the current instruction and plain local variables of a generator; for any
+    other iterator the number of elements left and the plain values in its state.
+    """
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
         numbers = {} if frame is None else {k: x for k, x in frame.f_locals.items() if isinstance(x, LEAVES)}
         return None if frame is None else (frame.f_lasti, repr(numbers))
     try:
         state = value.__reduce__()[1:]
-    except Exception:  # it cannot be copied
+    except Exception:  # this iterator cannot be copied
         state = ()
     left = -1 if hasattr(value, "__dict__") else length_hint(value, -1)
     held = [x for part in state if isinstance(part, tuple) for x in part if isinstance(x, LEAVES)]

@@ -1,1 +1,1 @@
-"""Stage 4: every ATen operation of the graph becomes instructions, by the rule that `lowering.ops` holds for it."""
+"""Stage 4: lowers every ATen operation of the graph to instructions, by its rule in `lowering.ops`."""

@@ -59,6 +59,6 @@ def made_inside(user: torch.fx.Node) -> Problem:
 
 
 def remedy_of(name: str) -> str:
-    """What to use instead of an operation without a rule, by its name without the overload."""
+    """The remedy for an operation without a rule, given its name without the overload."""
     algebra = name.startswith(("linalg_", "_linalg_"))
     return REMEDIES.get(name, LINEAR_ALGEBRA if algebra else DEFAULT_REMEDY)

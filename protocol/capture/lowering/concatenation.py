@@ -8,9 +8,9 @@ from protocol.program.builder import Builder, Value
 from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
 
 OPERAND_BYTES = 4
-"""Size of an operand apart from its type: the leaf."""
+"""Bytes of an encoded operand apart from its type: the leaf."""
 OTHER_BYTES = 16
-"""Size of an instruction apart from operands and result type: opcode, first leaf, counts, axis; 9 are used."""
+"""Bytes of an instruction apart from operands and result type: opcode, leaf, counts, axis (9 are used)."""
 
 
 def concatenated(b: Builder, pieces: Sequence[Value], axis: int = 0) -> Value:

@@ -1,4 +1,4 @@
-"""What every rule uses: the builder, values in a given type, constants, and facts about the graph."""
+"""The context that every rule receives: the builder, conversions, constants, and facts about the graph."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Scalar = bool | int | float
 
 @dataclass(frozen=True)
 class Draw:
-    """Random numbers of Philox's `stream`: 1 where a word is less than `below`, else 0; uniform numbers if `below` is
-    None.
+    """Random numbers from one Philox `stream`: a mask with 1 where a word is less than `below`, or uniform
+    numbers if `below` is None.
     """
 
     stream: int
@@ -49,9 +49,9 @@ class Lowering:
         self.key, self.step = key, step
         self._streams = count(first_stream)
         self.coverage: Counter[tuple[str, str]] = Counter()
-        """How often each ATen operation became what (`result.Coverage`)."""
+        """Counts each pair of an ATen operation and what it was lowered to (`result.Coverage`)."""
         self.draws: dict[str, Draw] = {}
-        """How random numbers are drawn, by node name; a mask with a single value is not drawn."""
+        """How random numbers are drawn, by node name. Masks that are all 0 or all 1 are not drawn."""
         self.called: list[str] = []
         """Library functions that the current rule has called."""
 

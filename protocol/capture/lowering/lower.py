@@ -49,7 +49,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
             held = getattr(graph.owning_module, str(node.target))
             if isinstance(held, Tensor) and held.numel():
                 problems.update(dict.fromkeys(map(made_inside, node.users)))
-            else:  # a tensor without elements, ignored by `torch.cat`, or a random number generator, refused by rules
+            else:  # an empty tensor, which `torch.cat` ignores, or a random generator, which rules refuse
                 known[node] = None if isinstance(held, Tensor) else held
     raise_any(problems)
     (outputs,) = graph.output_node().args

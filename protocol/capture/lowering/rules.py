@@ -1,4 +1,4 @@
-"""The table of rules: what lowers each ATen operation. The modules of `lowering.ops` fill it."""
+"""The table of rules: the function that lowers each ATen operation. The modules of `lowering.ops` fill it."""
 
 from __future__ import annotations
 

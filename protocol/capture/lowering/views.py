@@ -20,7 +20,7 @@ from protocol.program.types import Shape, contiguous_strides
 
 @dataclass(eq=False)
 class View:
-    """Element [i…] is element `offset + sum(i * strides)` of the flat `value`."""
+    """A view of a program value: element [i…] is element `offset + sum(i * strides)` of the flat `value`."""
 
     value: Value
     shape: Shape
@@ -85,8 +85,9 @@ class View:
         return View(self.value, shape, strides, int(meta.storage_offset()), self._copies)
 
     def _copied(self, b: Builder, operation: Callable[[Tensor], Tensor]) -> View:
-        """A contiguous copy of the view. If its last two axes are swapped in memory and `operation` can view them so,
-        they stay swapped: a product then reads k^T from k without a copy.
+        """A contiguous copy of the view. If its last two axes are swapped in memory and `operation` can
+        handle this, they stay swapped in the copy, so that a product can read k^T from k without another
+        copy.
         """
         transposed = (
             self.transposed() if len(self.shape) > 1 and self.strides[-2] < self.strides[-1] else self

@@ -1,1 +1,1 @@
-"""Stage 5: the optimiser becomes instructions of the update, and its scheduler tables of learning rates."""
+"""Stage 5: turns the optimiser into instructions of the update, and its scheduler into tables of rates."""

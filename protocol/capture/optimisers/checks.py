@@ -19,7 +19,7 @@ from protocol.capture.optimisers.phases import Phase
 from protocol.capture.tracing.sources import source_of_error, traceback_of
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-"""The name of a phase."""
+"""The pattern of a phase's name."""
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
@@ -56,13 +56,13 @@ def require_optimizer(optimizer: Any) -> None:
 
 
 def outside_state(optimizer: Optimizer, what: str) -> Problem:
-    """A step changes something that the optimiser keeps besides the tensors and numbers of each parameter."""
+    """A step changes something that the optimiser keeps outside the state of each parameter."""
     remedy = "keep it in the state of each parameter, as a tensor or a number"
     return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
-    """The optimiser's step fails on gradients like those it will get, called without a closure."""
+    """The optimiser's step raises an error on dense gradients, when called without a closure."""
     remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
     what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
@@ -150,7 +150,8 @@ def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
 
 
 def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a scheduler that changed another option of a group, since the others are fixed in the program.
+    """Refuse a scheduler that changed an option of a group other than the rate, since only rates vary in a
+    program.
 
     One-cycle and cyclic schedules cycle the momentum unless told not to.
     """

@@ -92,8 +92,8 @@ class Methods:
 
 
 def has_method(optimizer: Optimizer) -> bool:
-    """Whether the optimiser is exactly of a type that has kernels, as in torch and not a subclass, with options they
-    support.
+    """Whether kernels can run the optimiser: its type is exactly one that has kernels, its `step` is torch's,
+    and the kernels support its options.
     """
     step = vars(optimizer).get("step")
     replaced = step is not None and not hasattr(step, "_wrapped_by_lr_sched")
@@ -108,7 +108,7 @@ def methods(optimizer: Optimizer, group: Mapping[str, int], first_group: int = 0
 
 
 def _alone(_b: Builder, _scalars: Values, rate: Value) -> tuple[Values, Values]:
-    """No scalars; the updates share only the rate."""
+    """The `prepare` of a method without scalars: the updates share only the rate."""
     return (), (rate,)
 
 

@@ -1,7 +1,7 @@
-"""Tensors in place of Python numbers while an optimiser is traced: its rate and its step count are data.
+"""Puts tensors in place of Python numbers while an optimiser is traced: its rate and step count are data.
 
-An optimiser's code adds a multiple, takes a root with `math.sqrt`, or the smaller number with `min`: each of these then
-works on tensors. A decision by a number is refused.
+An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. All of these then accept
+tensors. A decision that depends on a number is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def tensors_as_numbers() -> Iterator[None]:
 
 
 class _Factors(TorchFunctionMode):
-    """Accepts a tensor where torch requires a number as a factor, `x.add_(y, alpha=rate)`, or converts one, `x.item()`.
+    """Accepts a tensor where torch requires a number, as in `x.add_(y, alpha=rate)`; `x.item()` returns a
+    tensor.
 
     Computation in bfloat16 is done in float32, as programs have no other floats.
     """
@@ -78,7 +79,7 @@ def _in_float32(x: Any) -> Any:
 
 @contextmanager
 def _functions_of_tensors() -> Iterator[None]:
-    """Let functions of numbers take tensors."""
+    """Let the functions in `OF_TENSORS` take tensors inside the context."""
     before = {(module, name): getattr(module, name) for module, names in OF_TENSORS.items() for name in names}
 
     def of_both(module: Any, name: str) -> Any:

@@ -15,11 +15,11 @@ from protocol.capture.tracing.step import Objective
 
 @dataclass(frozen=True)
 class Phase:
-    """A forward and backward pass by `objective`, then the update of the parameters that `optimizer` holds; all others
-    are treated as frozen. Options are as in `capture`.
+    """A forward and backward pass of `objective`, then the update of the parameters that `optimizer` holds.
+    All other parameters are treated as frozen. Options are as in `capture`.
 
-    It acts in step `first` (counted from 0) and in every `every`-th step from then on; the rates of `scheduler` are for
-    the steps in which it acts. Its metrics are named `<name>.loss`, and so on.
+    The phase acts in step `first` (counted from 0) and in every `every`-th step after it; `scheduler` counts
+    only the steps in which the phase acts. Its metrics are named `<name>.loss`, and so on.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Phase:
     first: int = 0
 
     def times(self, steps: int) -> int:
-        """The number of steps, out of the given number, in which it acts."""
+        """The number of steps in which the phase acts, out of the first `steps` steps."""
         return max(0, -(-(steps - self.first) // self.every))
 
 

@@ -13,7 +13,7 @@ from protocol.program.types import TensorType
 
 
 class Rule(Protocol):
-    """An update of parameters by their gradients, after clipping."""
+    """An update of parameters from their gradients, which are already clipped."""
 
     @property
     def initial(self) -> Mapping[str, Tensor]:

@@ -1,6 +1,7 @@
 """Learning rates as data: one f32 per step and parameter group, obtained by running torch's own scheduler.
 
-This way no party computes a cosine. After the last entry the rate is zero, because `gather` reads zero there.
+So a program need not compute the schedule, such as a cosine. After the last entry the rate is zero, because
+`gather` reads zero there.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def rate_of(group: Mapping[str, Any]) -> float:
 
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
-    """Change the learning rates, the scheduler's step count, and the tensors in the optimiser's state, to detect code
-    that reads them.
+    """Inside the context, change the learning rates, the scheduler's step count and the optimiser's state. A
+    trace then differs if the code reads them.
     """
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
     tensors = dict(state)

@@ -1,9 +1,10 @@
-"""The update of any optimiser, traced like the model: its `step` runs on fake tensors, and the graph is lowered.
+"""The update of any optimiser, traced like the model: its `step` runs on fake tensors, and the graph is
+lowered.
 
-Inputs are the rates and the optimiser's state of each parameter, with numbers that a step changes as tensors. The
-initial state is found by running the first step and recording what is stored. If this depends on gradients, as for a
-momentum that begins with the first one, the first step has a separate graph. The graphs are then run beside the
-optimiser itself for a few steps, and must give the same results.
+The rates and the optimiser's state are inputs of the graph; numbers that a step changes become tensors. The
+initial state is found by running the first step and recording the values that it stores. If these depend on
+gradients, as with a momentum that starts as the first gradient, the first step has a separate graph. Finally
+the graphs and the optimiser itself run for a few steps, and must give the same results.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from protocol.program.types import TensorType
 STEPS = 4
 """The number of steps that are compared."""
 MOST_ERROR = 1e-3
-"""Error relative to how far a parameter moves."""
+"""The largest error of a parameter, relative to how far it moves."""
 MOST_ERROR_OF_LESS_EXACT = 0.1
 """The same for an optimiser that computes in bfloat16, with 8 bits."""
 SEED = 7
@@ -147,8 +148,8 @@ class _Tracer:
         self._is_less_exact = False
 
     def entries(self) -> tuple[tuple[Entry, ...], bool]:
-        """The optimiser's entries, and whether its first step differs: that is, if it stores something that depends on
-        gradients, or a number that only later steps change.
+        """The optimiser's entries, and whether its first step needs a separate graph: this is so if it stores
+        something that depends on gradients, or a number that only later steps change.
         """
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False
@@ -169,7 +170,7 @@ class _Tracer:
         return tuple(found), begins
 
     def traced(self, entries: Sequence[Entry], first: bool = False) -> Graph:
-        """The graph of a step, or of the first one."""
+        """The graph of any step, or of the first step if `first`."""
         recorder = SourceRecorder()
 
         def run(p: list[Tensor], g: list[Tensor], s: list[Tensor], r: list[Tensor]) -> list[Tensor]:
@@ -208,7 +209,7 @@ class _Tracer:
         return graph
 
     def require_same(self, found: Traced) -> None:
-        """Run the graphs and the optimiser itself on the same gradients. Raises `CaptureError` where they differ."""
+        """Run graphs and optimiser on the same gradients. Raises `CaptureError` if their results differ."""
         generator = torch.Generator().manual_seed(SEED + 2)
         parameters = list(self._parameters.values())
         begun = [_in_float32(p) for p in parameters]
@@ -231,7 +232,7 @@ class _Tracer:
                 raise CaptureError([computes_otherwise(self._optimizer, name, error)])
 
     def _first_steps(self, seed: int) -> dict[tuple[str, str], list[Any]]:
-        """What the first step stores, and what is stored after it and after another, by parameter and key."""
+        """By parameter and key: the first value stored, then the values after the first and second step."""
         generator = torch.Generator().manual_seed(seed)
         parameters = list(self._parameters.values())
         found: dict[tuple[str, str], list[Any]] = {}
@@ -255,7 +256,7 @@ class _Tracer:
         kept: Mapping[str, Kept],
         rates: Sequence[Tensor],
     ) -> dict[str, Kept]:
-        """One step on tensors in place of the parameters; returns what is stored for each afterwards."""
+        """Run one step with `tensors` in place of the parameters; returns each parameter's new state."""
         optimizer, by_name = self._optimizer, {}
         for (name, p), t, g in zip(self._parameters.items(), tensors, gradients, strict=True):
             by_name[name] = with_attributes(t, p).requires_grad_()
@@ -303,7 +304,7 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """The contents of a functional tensor after all writes, in the type and shape it had before them."""
+    """A number, or the contents of a functional tensor after all writes, in the type and shape of `like`."""
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):
         torch._sync(t)  # type: ignore[attr-defined, no-untyped-call]

@@ -1,6 +1,7 @@
-"""A few real steps of an optimiser, on its own parameters and made-up gradients, after which everything is restored.
+"""Runs a few real steps of an optimiser on its own parameters, with made-up gradients; then restores all.
 
-An optimiser that changes anything besides parameters and its state of each is refused: a program has no place for it.
+An optimiser that changes anything except parameters and their state is refused, since a program cannot hold
+it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DEPTH = 4
 
 
 class Noting(dict[str, Any]):
-    """The state of one parameter; notes the first value stored under each key."""
+    """The state of one parameter. Keeps a copy of the first value stored under each key in `first`."""
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         super().__init__()
@@ -42,7 +43,7 @@ class Noting(dict[str, Any]):
         super().__setitem__(key, value)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Uses `__setitem__`, as `update` does."""
+        """Stores values by `__setitem__`, as `update` does."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -53,7 +54,7 @@ class Noting(dict[str, Any]):
 
 
 class _States(defaultdict[Any, Any]):
-    """The optimiser's state by parameter: each value is a `Noting`, even if it is assigned as a whole."""
+    """The optimiser's state by parameter. Each value is a `Noting`, even if code assigns a plain dict."""
 
     def __missing__(self, key: Any) -> Noting:
         self[key] = {}
@@ -65,8 +66,8 @@ class _States(defaultdict[Any, Any]):
 
 
 class Trial:
-    """Runs real steps inside a `with`. `states` is the present state; `less_exact` tells whether anything was computed
-    in a type with fewer bits than float32.
+    """Runs real steps inside a `with` block. `states` is the current state; `less_exact` tells whether
+    anything was computed in a type with fewer bits than float32.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -131,7 +132,7 @@ class Trial:
 
 
 class _Types(TorchDispatchMode):
-    """Notes whether anything is computed in a type with fewer bits than float32."""
+    """Records whether anything is computed in a type with fewer bits than float32."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -145,8 +146,8 @@ class _Types(TorchDispatchMode):
 
 @contextmanager
 def left_as_it_was(optimizer: Optimizer) -> Iterator[None]:
-    """Afterwards restore the optimiser's attributes, including the contents of lists and dicts, and the parameters'
-    gradients, which are hidden inside.
+    """On leaving the context, restore the optimiser's attributes, including the contents of lists and dicts,
+    and the parameters' gradients. Inside the context the gradients start as None.
     """
     gradients = [(p, p.grad) for group in optimizer.param_groups for p in group["params"]]
     for p, _ in gradients:

@@ -67,10 +67,10 @@ def update_of(
     resumed: bool = False,
     first_group: int = 0,
 ) -> Update:
-    """The update of those trainable `parameters` that the loss has `reached`, by name: torch skips the others, which
-    have no gradient, and keeps no state for them. If training is `resumed`, no step is the optimiser's first.
-    `first_group` is the number of its first group among those of all optimisers. Raises one `CaptureError` with
-    everything that the checks refuse.
+    """The update of the trainable `parameters` that the loss has `reached`, by name. As in torch, parameters
+    without a gradient are skipped and have no state. If training is `resumed`, no step is treated as the
+    optimiser's first. The groups are counted from `first_group`, so that all optimisers of a step have
+    distinct ones. Raises one `CaptureError` with everything that the checks refuse.
     """
     problems = Problems()
     with problems.collected():

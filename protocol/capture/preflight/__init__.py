@@ -1,11 +1,12 @@
-"""The last look before a program is handed out: does it train what the submitter's code trains?
+"""The last check before a program is returned: does it train the model as the submitter's code does?
 
-    repeat       the code does the same in every step: two traces, and what Python keeps between steps
-    reference    the same steps by torch: the submitter's code in float32, the traced graph in float64
-    compare      loss, gradients and buffers of the exact step beside both
-    locate       the first operation where a difference begins
-    following    whole training steps by torch, beside the exact ones, for who wants to see them
-    run          all of it on a few batches, drawn as the program draws them
+    repeat       checks that the code does the same in every step: compares two traces, and Python's values
+    clocks       detects code that asks for the time
+    reference    runs the same steps in torch: the submitter's code in float32, the traced graph in float64
+    compare      compares loss, gradients and buffers of the exact step with both
+    locate       finds the first operation where a difference begins
+    following    trains whole steps in torch, for a comparison with the exact ones
+    run          runs the preflight on a few batches, drawn as the program draws them
 
-Each refusal is a `CaptureError`; what passes is described by a `result.Report`.
+Each refusal is a `CaptureError`. A `result.Report` describes a step that passes.
 """

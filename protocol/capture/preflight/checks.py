@@ -1,4 +1,4 @@
-"""Refusals of the preflight. Each function returns the `Problem` for its caller to raise."""
+"""Refusals of the preflight. Each function returns a `Problem` for its caller to raise, or a note."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRAWN = "draw them by torch, whose random numbers are the state's in a program, 
 
 
 def moved(change: Change) -> Problem:
-    """A value that Python keeps has changed after the next step."""
+    """A Python value changes from one step to the next."""
     if change.where.startswith("the state of "):
         return Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
     return Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
@@ -47,7 +47,7 @@ def refused_by_torch(error: Exception) -> Problem:
 
 
 def run_otherwise(differences: str) -> Problem:
-    """torch's result when the step runs differs from the one traced."""
+    """The step computes another result when torch runs it than its trace does."""
     return Problem(
         f"the step computes another result when it runs than it did when it was traced: {differences}",
         "look for values that Python keeps between steps, or that depend on what the batch holds",
@@ -66,7 +66,7 @@ def not_finite(found: NotFinite) -> str:
 
 
 def not_finite_in_one(found: NotFinite) -> Problem:
-    """A tensor of the exact step holds NaN or infinity in other elements than torch's does."""
+    """A tensor holds NaN or infinity in different elements in the exact step and in torch."""
     where = "torch and the program, in other elements" if found.in_torch and found.in_program else ""
     where = where or ("torch, not in the program" if found.in_torch else "the program, not in torch")
     remedy = (

@@ -1,7 +1,7 @@
-"""Whether the submitter's code asks for the time while it runs.
+"""Detects whether the submitter's code asks for the time while it runs.
 
-A decision by the time of day cannot be seen in two traces a second apart. So every call of a clock is refused, even if
-its result has no effect.
+Two traces that are a second apart do not reveal a decision that depends on the time of day. So every call of
+a clock is refused, even if its result has no effect.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ CLOCKS = frozenset(
     )
 )
 MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
-"""Constructors of the present moment, which are new objects at each look-up."""
+"""Methods that read the clock, by class and name, since every look-up makes a new method object."""
 
 
 @contextmanager
 def asked_clocks(found: list[Problem]) -> Iterator[None]:
-    """Add to `found` each line of code outside torch and Python's own library that asks for the time in this thread."""
+    """Add a problem to `found` for each line outside torch, NumPy and Python's own library that calls a clock
+    in this thread.
+    """
 
     def watch(frame: FrameType, event: str, function: Any) -> None:
         if event != "c_call" or not _is_clock(function):
@@ -49,7 +51,7 @@ def asked_clocks(found: list[Problem]) -> Iterator[None]:
             found.append(problem)
 
     before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()  # finalisers run by the garbage collector may ask for the time, and are not the submitter's
+    gc.disable()  # the garbage collector may run finalisers of other code, which may ask for the time
     sys.setprofile(watch)
     try:
         yield

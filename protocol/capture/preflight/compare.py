@@ -1,7 +1,8 @@
-"""How far the exact step is from torch, and whether that is close enough.
+"""Measures how far the exact step is from torch, and decides whether that is close enough.
 
-A tensor passes if its direction and size agree, or if it is hardly further off than torch's own float32. In a chaotic
-network, such as a deep one with batch norm over few examples, even float32 is a poor guide.
+A tensor passes if its direction and size agree, or if its error is at most a few times that of torch's own
+float32. In a chaotic network, such as a deep one with batch norm over few examples, even float32 is
+inaccurate.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from protocol.capture.preflight.reference import Results
 LEAST_COSINE = 0.999
 MOST_NORM = 0.02
 MOST_LOSS = 1e-3
-"""Relative error."""
+"""The largest relative error of the loss."""
 TIMES_FLOAT32 = 4.0
 """The allowed multiple of float32's own error."""
 NEGLIGIBLE = 1e-3
-"""Root mean square of a tensor relative to all tensors of its kind. A gradient below this is zero except for rounding,
-like that of a bias before a batch norm.
+"""An error passes if its root mean square is below this, relative to that of all tensors of its kind. A
+gradient this small is zero except for rounding, like that of a bias before a batch norm.
 """
 
 
@@ -50,7 +51,7 @@ class Difference:
 
 
 def differences(exact: Results, reference: Results, in_float32: Results) -> Iterator[Difference]:
-    """The tensors that are too far from `reference`."""
+    """The differences of all tensors in `exact` that are too far from `reference`."""
     for kind, ours, true, near in _kinds(exact, reference, in_float32):
         total = _root_mean_square(true.values())
         for name, value in true.items():
@@ -62,8 +63,8 @@ def differences(exact: Results, reference: Results, in_float32: Results) -> Iter
 
 @dataclass(frozen=True)
 class NotFinite:
-    """A tensor of the step that holds NaN or infinity: in torch's float32, in the exact step, or in the same elements
-    of both.
+    """A tensor that holds NaN or infinity in torch's float32, in the exact step, or in both. `alike` tells
+    whether the elements are the same in both.
     """
 
     name: str
@@ -95,7 +96,7 @@ def measure(name: str, ours: Tensor, true: Tensor) -> Difference:
 def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, near: Tensor, total: float) -> bool:
     if not true.is_floating_point():
         return bool(torch.equal(true.long(), ours.long()))
-    if not near.isfinite().all():  # float32 itself overflows, in the same elements
+    if not near.isfinite().all():  # float32 overflows too: the same elements must be finite
         return bool(torch.equal(near.isfinite(), ours.isfinite()))
     if found.error <= TIMES_FLOAT32 * found.error_of_float32:
         return True
@@ -110,7 +111,7 @@ LOSS, GRADIENT, BUFFER = "", "gradient of ", "buffer "
 
 
 def _kinds(*results: Results) -> Iterator[tuple[Any, ...]]:
-    """The kind of tensor, then the tensors of that kind by name, for each of the `results`."""
+    """For each kind: its name, then the tensors of this kind, by name, from each of the `results`."""
     for kind, of in (
         (LOSS, lambda r: {"loss": r.loss}),
         (GRADIENT, lambda r: r.gradients),

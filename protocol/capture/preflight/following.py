@@ -1,7 +1,7 @@
-"""The same training in plain float32 torch, step by step beside the exact one: the submitter's own model, objective,
-optimiser and scheduler, on the program's batches and random numbers.
+"""Runs the same training in float32 torch, step by step with the exact one: the submitter's own model,
+objective, optimiser and scheduler, on the program's batches and random numbers.
 
-It trains the captured model itself, so the process must not need the model for anything else.
+This trains the captured model itself, so nothing else in the process may use the model.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """Torch's training of a captured step. `seconds` are the durations of its steps; a step that draws random numbers
-    has none, because drawing the program's numbers takes longer than drawing torch's (`timed`).
+    """The training of a captured step in torch. `seconds` holds the durations of its steps. Steps that draw
+    random numbers are only timed by `timed`, because drawing the program's numbers takes longer than drawing
+    torch's.
     """
 
     def __init__(self, captured: CapturedStep, origin: Origin) -> None:
@@ -38,8 +39,8 @@ class Following:
         return any(bool(of_phase) for of_phase in self._origin.draws)
 
     def step(self, state: State) -> dict[str, float]:
-        """Run one step on the batch that the program draws from `state`; returns the losses by metric name, only of
-        phases that act in this step. Raises whatever the submitter's code raises.
+        """Run one step on the batch that the program draws from `state`. Returns the losses, by metric name,
+        of the phases that act in this step. Raises any error of the submitter's code.
         """
         began = time.perf_counter()
         losses = {
@@ -101,7 +102,7 @@ class Following:
 
 
 def following(captured: CapturedStep) -> Following | None:
-    """Torch's side of a captured step; None unless the step starts from the model's present state."""
+    """The training of a captured step in torch; None unless the step starts from the model's state."""
     origin = captured.origin
     return None if origin is None or origin.resumed else Following(captured, origin)
 
@@ -112,7 +113,7 @@ def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
 
 
 FLOOR = 0.1
-"""Losses below this are compared by absolute difference, in tenths."""
+"""Differences are relative to the loss, or to this value if the loss is smaller."""
 
 
 def _rows(dataset: Mapping[str, Tensor], index: Tensor) -> Mapping[str, Tensor]:

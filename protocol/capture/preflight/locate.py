@@ -1,8 +1,8 @@
-"""Finds where a difference begins: compares every operation of the traced graph with torch, on the exact step's
-operands.
+"""Finds where a difference begins: compares every operation of the traced graph with torch, on the exact
+step's operands.
 
-An operation that is far from torch on the same operands computes something else. If there is none, the difference
-results from the number formats over a long chain of operations, and more bits help.
+If an operation is far from torch on the same operands, it computes something else. If no operation is, the
+difference comes from the number formats over a long chain of operations, and more bits help.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from protocol.program.types import TensorType
 
 aten = torch.ops.aten
 MOST_ERROR = 0.02
-"""A relative error of an operation that no number format explains."""
+"""The largest relative error of an operation that number formats explain."""
 SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
 """Operations whose terms may cancel: their error is measured relative to the sum of the terms' absolute values."""
 CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
@@ -47,11 +47,13 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     OPS.gru.default: (1, 2),
     OPS.rnn.default: (1, 2),
 }
-"""Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
+"""Operations that round operands to a number of bits below the largest element of a row or block, with the
+positions of these operands.
+"""
 ROUNDING = 2.0**-12
 """Relative to the largest element: twice the change from rounding to 13 bits, the fewest of any role."""
 UNDERFLOW = 2.0**-100
-"""Elements below this have products and scales that leave float32's normal numbers."""
+"""Products and scales of elements smaller than this may fall below float32's normal numbers."""
 TINY = torch.finfo(torch.float64).tiny
 
 
@@ -132,14 +134,14 @@ def _is_one_tensor(node: Node) -> bool:
 
 
 def _maker(node: Node) -> Node:
-    """The operation that a node is a result of."""
+    """The operation that computes a node; for a `getitem`, the operation with several results."""
     operand = node.args[0] if node.target is operator.getitem else node
     assert isinstance(operand, Node)
     return operand
 
 
 def _explained(node: Node, known: Mapping[Node, Any], draws: Draws) -> float:
-    """The norm of the error, in addition to a relative one, that cancelling terms and rounded operands explain."""
+    """The norm of error that cancelling terms and rounded operands explain, in addition to `MOST_ERROR`."""
     maker = _maker(node)
     place = None if maker is node else node.args[1]
     args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))
@@ -174,8 +176,8 @@ def _norm(x: Tensor) -> float:
 
 
 def _error(ours: Tensor, true: Tensor) -> float:
-    """The norm of the error; for integers and bools, the number of wrong elements, to be compared with the number of
-    all.
+    """The norm of the error. For integers and bools it is the number of wrong elements, as `_norm` is the
+    number of all elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

@@ -1,4 +1,4 @@
-"""The same step by torch: the submitter's own code unchanged, and the traced graph in a chosen type.
+"""Runs the same step in torch: the submitter's own code unchanged, and the traced graph in a chosen type.
 
 Both use the program's batch and random numbers, so that only arithmetic can differ.
 """
@@ -29,7 +29,7 @@ from protocol.program.step import State
 
 aten = torch.ops.aten
 RANDOM = (aten.native_dropout.default, aten.bernoulli.p, aten.bernoulli_.float, aten.rand.default)
-"""Operations that draw in torch and have a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
+"""Random operations with a rule in `lowering.ops.random`. `bernoulli_` becomes `bernoulli` in a trace."""
 IN_PLACE = {
     aten.normal_.default: aten.normal_functional.default,
     aten.uniform_.default: aten.uniform.default,
@@ -37,12 +37,12 @@ IN_PLACE = {
     aten.bernoulli_.Tensor: aten.bernoulli.Tensor,
     aten.random_.to: aten.random.to,
 }
-"""Operations that draw in place, and their names in a trace."""
+"""In-place random operations, and the operations that they become in a trace."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a step computes, by name: the loss (f32 or f64 scalar), gradients of the parameters, and written buffers."""
+    """The results of a step: the loss, an f32 or f64 scalar; gradients and written buffers by name."""
 
     loss: Tensor
     gradients: Mapping[str, Tensor]
@@ -185,7 +185,8 @@ def by_graph(
 
 
 def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> list[Tensor]:
-    """The first placeholders of the traced graph in their own types: parameters, buffers, and the batch's tensors.
+    """The tensors for the traced graph's placeholders, in their types: parameters, buffers, and the batch's
+    tensors.
 
     Tensors that the step neither trains nor writes are not in the state, so they are taken from `traced`.
     """

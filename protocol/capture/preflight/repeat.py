@@ -1,7 +1,8 @@
-"""Whether every step does what the traced one did: the code is traced twice, and Python's values are compared.
+"""Checks that every step does the same as the traced one: compares two traces, and Python's values between
+steps.
 
-A trace holds one path through the submitter's code. Anything the next step would do differently, because a counter
-advanced, a flag was set, time passed or a random number was drawn, is missing from the program.
+A trace holds one path through the submitter's code. Anything the next step would do differently, because a
+counter advanced, a flag was set, time passed or a random number was drawn, is missing from the program.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from protocol.capture.tracing.tracer import TracedStep
 
 
 def moved(before: PythonState, after: PythonState) -> list[Problem]:
-    """The problems of values that changed since the previous step."""
+    """A problem for each Python value that changed between the two states."""
     return [checks.moved(change) for change in before.changes(after)]
 
 
@@ -64,7 +65,7 @@ def _called(node: Node) -> str:
 
 
 def _leaves(node: Node, numbers: dict[Node, int]) -> Iterator[Any]:
-    """Operands and literals in order; nodes as their numbers in the graph, tensors of the code unchanged."""
+    """A node's operands and literals, in order; nodes are replaced by their number in the graph."""
     if node.op == "get_attr":
         assert isinstance(node.target, str)
         yield getattr(node.graph.owning_module, node.target)

@@ -33,18 +33,18 @@ from protocol.program.step import METRIC, State
 BATCHES = 2
 """The number of steps that are compared."""
 SEED = 0
-"""The state's key, which determines the batches and random numbers used."""
+"""The seed of the initial state, which determines the batches and random numbers used."""
 SHOWN = 3
 """The number of differences that an error lists."""
 ATTEMPTS = 8
 """The number of float32 runs that a step is compared with if it seems to run differently from its trace."""
 NUDGE = 2.0**-22
-"""Relative size: four roundings of float32."""
+"""The largest relative change of a nudged parameter: four roundings of float32."""
 
 
 @dataclass(frozen=True)
 class Preflight:
-    """A captured step of one part, and everything it was made from."""
+    """The preflight of a captured step with a single part, and everything that the step was captured from."""
 
     model: nn.Module
     objective: Objective
@@ -126,7 +126,7 @@ class Preflight:
         return by_graph(self.traced, state, batch, draws, torch.float64)
 
     def _exactly(self, state: State) -> tuple[Results, State]:
-        """The exact step and the state after it."""
+        """The results of the exact step, and the state after it."""
         program, step = self.assembled.with_gradients, self.captured.step_program
         interpreter = Interpreter(kernels(program, hints(program)), fuse=fusions)
         outputs = interpreter.run(program, (*step.order(state), *self.captured.fixed))
@@ -138,10 +138,11 @@ class Preflight:
     # ------------------------------------------------------------------ what differs
 
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
-        """Refuse a step whose results when torch runs it differ from those of its trace.
+        """Refuse a step that computes other results when torch runs it than its trace does.
 
-        A single float32 run says little about a network in which an element lies next to a kink. So results that stay
-        too far off are also compared with runs from parameters that differ in their last bits.
+        If an element lies next to the kink of a function, rounding can change the results of a float32 run a
+        lot. So results that are too far off are also compared with runs on parameters that differ in their
+        last bits.
         """
         found = {x.name: x for x in differences(plain, true, true)}
         for attempt in range(ATTEMPTS):
@@ -154,7 +155,7 @@ class Preflight:
             raise CaptureError([checks.run_otherwise(_shown(list(found.values())))])
 
     def _nudged(self, state: State, seed: int) -> State:
-        """A state whose parameters are off by as much as float32 sums lose anyway."""
+        """The state with its parameters randomly changed by about the rounding errors of float32 sums."""
         generator = torch.Generator().manual_seed(seed)
         nudged = dict(state)
         for name in self.traced.parameters:

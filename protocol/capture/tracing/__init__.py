@@ -1,1 +1,1 @@
-"""Stage 2: the submitter's code runs once on fake tensors and becomes a graph of ATen operations."""
+"""Stage 2: runs the submitter's code once, on fake tensors, and records it as a graph of ATen operations."""

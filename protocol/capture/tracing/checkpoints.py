@@ -1,7 +1,8 @@
-"""Support for `torch.utils.checkpoint`, which runs a part of the forward pass again with torch's earlier seed.
+"""Support for `torch.utils.checkpoint`, which restores torch's seed and runs a part of the forward pass
+again.
 
-A trace has no seed. During tracing, and during the comparison with torch, the second run receives the numbers that the
-first one drew.
+A trace has no seed. During tracing, and during the comparison with torch, the second run instead receives the
+numbers that the first run drew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.utils._pytree import tree_map_only
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
-    """Let every checkpoint that restores torch's seed draw only in its first run."""
+    """Make checkpoints that restore torch's seed draw only in their first run; later runs reuse its draws."""
     before = checkpoints._checkpoint_without_reentrant_generator
 
     def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:
@@ -35,7 +36,7 @@ def drawn_once() -> Iterator[None]:
 
 
 def _keeping_and_giving() -> tuple[TorchDispatchMode, TorchDispatchMode]:
-    """The modes of a checkpoint's first run and of every later one."""
+    """The dispatch modes of a checkpoint's first run and of its later runs."""
     kept: list[Any] = []
     return _Keeping(kept), _Giving(kept)
 
@@ -86,5 +87,5 @@ class _Giving(TorchDispatchMode):
 
 
 def _copied(found: Any) -> Any:
-    """Copies, because code may write into the tensors that it draws."""
+    """Copies of the drawn tensors, since code may write into them."""
     return tree_map_only(Tensor, lambda t: t.detach().clone(), found)

@@ -1,6 +1,7 @@
-"""Refusals of a step while it is traced: the objective's results, writes, and everything that a single trace misses.
+"""Refusals of a step while it is traced: the objective's results, writes, and code that cannot be traced.
 
-Functions named `require_…` raise `CaptureError`; the others return the `Problem` for their caller to collect.
+Functions named `require_…` raise `CaptureError`; the others return the `Problem` or the note for their caller
+to collect.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 def require_no_new_attributes(
     tensors: Mapping[str, Tensor], attributes: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Refuse a step that sets attributes on the model's `tensors` or on the batch's, which had `attributes` before."""
+    """Refuse a step that sets attributes on `tensors`, the tensors of model and batch. `attributes` holds
+    their attributes before the step.
+    """
     remedy = "keep it as a buffer of the model, written by tensor operations: tensors of a program have no attributes"
     raise_any(
         Problem(f"the step sets the attribute {key!r} of {name}", remedy)
@@ -152,7 +155,7 @@ def written_input(name: str, is_parameter: bool, source: str) -> Problem:
 
 
 def _not_scalar(value: Any) -> str:
-    """A description of a value that is not one f32; empty if it is one."""
+    """Describes a value that is not a single f32; empty if it is one."""
     if not isinstance(value, Tensor):
         return f"a Python {type(value).__name__}"
     if value.dtype == torch.float32 and value.numel() == 1:

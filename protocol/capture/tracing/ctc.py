@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 NEVER = -1e30
-"""The logarithm of an impossible event's probability; unlike with -inf, differences of it are numbers."""
+"""The logarithm of an impossible event's probability. It is finite, so that differences are not NaN."""
 Lengths = Tensor | Sequence[int]
 
 
@@ -22,10 +22,10 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the probability of each row's labels, over all their alignments. [T, N, C] or [T, C];
-    labels [N, S], or those of all rows concatenated.
+    """Minus the logarithm of the probability of each row's labels, over all their alignments.
 
-    Its gradient with respect to `log_probs` is torch's: it assumes log-probabilities computed by a softmax.
+    `log_probs` is [T, N, C] or [T, C]; `targets` is [N, S], or the labels of all rows concatenated. As in
+    torch, the gradient with respect to `log_probs` assumes that a softmax computed them.
     """
     alone = log_probs.dim() == 2
     if alone:
@@ -68,8 +68,8 @@ def ctc_loss(
 
 
 def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
-    """Zeros [N] with the gradient that torch adds: it assumes that each step's probabilities are a softmax and sum to
-    one.
+    """Zeros [N] that add a term to the gradient, as torch does: torch assumes that the probabilities of each
+    step come from a softmax, and so sum to one.
     """
     chances = log_probs.exp()
     step = torch.arange(len(log_probs), device=log_probs.device).unsqueeze(1)
@@ -77,7 +77,7 @@ def _of_softmax(log_probs: Tensor, spoken: Tensor) -> Tensor:
 
 
 def _of_rows(lengths: Lengths, rows: int, device: torch.device) -> Tensor:
-    """i64 [N]."""
+    """The lengths as i64 [N]."""
     if not isinstance(lengths, Tensor):
         lengths = torch.tensor(tuple(lengths), dtype=torch.int64, device=device)
     return lengths.to(torch.int64).reshape(rows)
@@ -93,5 +93,5 @@ def _by_row(targets: Tensor, lengths: Lengths, written: Tensor, rows: int) -> Te
 
 
 def _moved(paths: Tensor, count: int) -> Tensor:
-    """The states' columns, shifted by `count` places."""
+    """`paths` with its columns, one per state, shifted right by `count` places."""
     return torch.nn.functional.pad(paths, (count, 0), value=NEVER)[:, : paths.shape[1]]

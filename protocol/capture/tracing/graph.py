@@ -18,9 +18,10 @@ from protocol.capture.types import PROGRAM_TYPES, fits
 def keep_written_buffers(
     graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
 ) -> tuple[str, ...]:
-    """Reduce the last outputs of `graph`, the final contents of all inputs, to those of the buffers that it writes.
+    """Keep only the final contents of buffers that the step writes. At first, the last outputs of `graph` are
+    the final contents of all its inputs.
 
-    Returns the names of these buffers. `frozen` names those of `buffers` that are frozen parameters. Raises
+    Returns the names of the written buffers. `frozen` names the frozen parameters in `buffers`. Raises
     `CaptureError` if the step writes into a parameter or the batch.
     """
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
@@ -40,7 +41,7 @@ def keep_written_buffers(
 
 
 def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[str]) -> None:
-    """Move the placeholders of `some` of the `parameters`, which come first, behind those of the other parameters."""
+    """Move the placeholders of `some` parameters behind those of all other `parameters`, which come first."""
     holders = dict(zip(parameters, (node for node in graph.nodes if node.op == "placeholder")))
     *_, last = holders.values()
     for name in some:
@@ -50,10 +51,11 @@ def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[st
 
 
 def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
-    """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first `after`.
+    """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first
+    `after`.
 
-    Returns them by name (`literal.0`, …; no name in `taken`). A literal stays in place if no program type holds it, for
-    lowering to refuse, or if it has no elements, for lowering to ignore.
+    Returns the literals by name (`literal.0`, …; no name in `taken`). A literal stays in place if no program
+    type holds it (lowering then refuses it), or if it has no elements (lowering then ignores it).
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
@@ -74,7 +76,9 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
 
 
 def _source_of_write(node: torch.fx.Node) -> str:
-    """The line of the node, or of the nearest node before it that has one; functionalisation adds some without."""
+    """The source line of a node. Functionalisation adds nodes without lines; for these, the line of the
+    nearest operand that has one.
+    """
     seen = [node]
     for candidate in seen:
         if source_of(candidate):

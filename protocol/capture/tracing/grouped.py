@@ -1,5 +1,7 @@
-"""Grouped matrix products, as in models with experts: torch's own operation cannot be traced in float32, because its
-fake tensors require bfloat16, so it is replaced by other operations while it is traced.
+"""Grouped matrix products, as in models with experts.
+
+torch's own operation cannot be traced in float32, because its fake tensors require bfloat16. So a trace
+replaces it by other operations.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def grouped_product(
 
 
 def _of_groups(offs: Tensor, count: int) -> Tensor:
-    """For each of `count` places, whether it is in each group: bool [groups, count]."""
+    """bool [groups, count]: whether each group contains each of the `count` places."""
     place = torch.arange(count, device=offs.device)
     ends = offs.unsqueeze(1)
     starts = torch.cat([torch.zeros_like(ends[:1]), ends[:-1]])

@@ -27,7 +27,7 @@ SCHEMAS = {
     "rnn": "(Tensor x, Tensor h, Tensor weight, Tensor? bias, bool relu) -> Tensor",
     "rnn_grad": "(Tensor of_h, Tensor states, Tensor weight, bool relu) -> (Tensor, Tensor)",
 }
-"""As `protocol.program.library.recurrent` has them."""
+"""The operations' schemas, as in `protocol.program.library.recurrent`."""
 for _name, _schema in SCHEMAS.items():
     LIBRARY.define(_name + _schema)
 OPS = torch.ops.assay
@@ -166,7 +166,7 @@ for _name, _shapes in _SHAPES.items():
 
 
 class _Lstm(torch.autograd.Function):
-    """From x [T, B, 4 H], h and c, weight and bias to the h and c of every step."""
+    """Computes h and c of every step from x [T, B, 4 H], h, c, weight and bias."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -184,7 +184,7 @@ class _Lstm(torch.autograd.Function):
 
 
 class _Gru(torch.autograd.Function):
-    """From x [T, B, 3 H], h, weight and bias to the h of every step."""
+    """Computes h of every step from x [T, B, 3 H], h, weight and bias."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:
@@ -203,7 +203,7 @@ class _Gru(torch.autograd.Function):
 
 
 class _Rnn(torch.autograd.Function):
-    """From x [T, B, H], h, weight, bias, and whether the function is ReLU, to the h of every step."""
+    """Computes h of every step from x [T, B, H], h, weight, bias, and whether the activation is ReLU."""
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Any:

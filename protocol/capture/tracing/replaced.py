@@ -14,8 +14,8 @@ from protocol.capture.tracing.ctc import ctc_loss
 
 @contextmanager
 def replaced() -> Iterator[None]:
-    """CTC in traceable operations. A transformer's mask is applied as given: the check for a causal mask, for which
-    torch has an equivalent shortcut, is skipped.
+    """Replace CTC by traceable operations, and skip the check whether a transformer's mask is causal. The
+    check only selects an equivalent shortcut; without it, the mask is applied as given.
     """
     places: list[tuple[Any, str, Any]] = [
         (torch, "ctc_loss", ctc_loss),

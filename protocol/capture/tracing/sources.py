@@ -1,7 +1,8 @@
-"""Which line of the submitter's code, in which module, caused a node of the traced graph.
+"""Finds the line of the submitter's code, and its module, that caused a node of the traced graph.
 
-A forward operation is dispatched while the Python stack shows its line. The autograd engine runs a backward operation
-without that stack; its line is looked up by the sequence number that it shares with its forward operation.
+When a forward operation is dispatched, the Python stack shows its line. The autograd engine runs backward
+operations without that stack, so their lines are looked up by the sequence number that they share with the
+forward operation.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced, state_made_inside
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
-"""Frames of torch and of `protocol.capture`; the first frame outside them is the submitter's."""
+"""The folders of torch and of `protocol.capture`. The first frame outside them is the submitter's."""
 SOURCE_KEY = "source"
-"""Where `node.meta` keeps the line."""
+"""Key in `node.meta`: the source line."""
 BACKWARD_KEY = "backward"
-"""Whether the autograd engine made the node."""
+"""Key in `node.meta`: whether the autograd engine made the node."""
 TORCH = os.path.dirname(torch.__file__)
 MAKING_STATE = os.path.join(TORCH, "nn", "init") + ".py"
 VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__init__", "_validate_sample")
@@ -47,7 +48,7 @@ class SourceRecorder(TorchDispatchMode):
         self.graph: torch.fx.Graph | None = None
         """The graph that is being traced, None before its first operation."""
         self.problems: list[Problem] = []
-        """Lines that read a number from the batch. Each receives a made-up number, so that one trace finds them all."""
+        """Lines that read a number from the batch. They get made-up numbers, so one trace finds them all."""
 
     def __torch_dispatch__(
         self,
@@ -61,8 +62,8 @@ class SourceRecorder(TorchDispatchMode):
         before = 0 if nodes is None else len(nodes)
         source = self._source()
         if func is torch.ops.aten._linalg_check_errors.default:
-            return None  # nothing was computed; if anything was to be checked, it is refused by name
-        if func is not torch.ops.aten.lift_fresh.default:  # which takes what `torch.tensor` spells out
+            return None  # there are no values to check, and the checked operation is refused by its own name
+        if func is not torch.ops.aten.lift_fresh.default:  # its operand is a literal of `torch.tensor`
             require_traced((args, kwargs), source)
         result = func(*args, **(kwargs or {}))
         if nodes is not None:
@@ -84,8 +85,8 @@ class SourceRecorder(TorchDispatchMode):
         return result
 
     def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
-        """One or True, for a line that reads the contents of `x`. Raises `CaptureError` if it reads again, as in a
-        loop.
+        """One or True, for a line that reads the contents of `x`. Raises `CaptureError` if the same line
+        reads again, as in a loop.
         """
         problem = data_dependent(source, remedy_here())
         if problem in self.problems:
@@ -100,7 +101,7 @@ class SourceRecorder(TorchDispatchMode):
         source = _line(traceback.walk_stack(sys._getframe(1)))
         if self._modules and self._modules[-1]:
             source += f" (module {self._modules[-1]})"
-        # Several operations may share a number; the first of them is the differentiable one.
+        # Several operations may share a sequence number; the first of them is the differentiable operation.
         self._by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, source)
         return source
 
@@ -147,7 +148,7 @@ def made_here() -> bool:
 
 
 def remedy_here() -> str:
-    """The remedy for the running code, if it is of a kind common in models; empty otherwise."""
+    """A specific remedy if the running code is of a kind that is common in models; empty otherwise."""
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         code = frame.f_code
         if code.co_filename == VALIDATING[0] and code.co_name in VALIDATING[1]:

@@ -1,4 +1,4 @@
-"""The traced step, model and objective as one module, and the settings of torch under which it runs."""
+"""The step to trace: model and objective as one module, and the torch settings under which it runs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ class StepModule(nn.Module):
         self._objective = objective
 
     def forward(self, batch: Batch, trained: list[Tensor]) -> StepResults:
-        """Run one step without its update. The gradients are taken here, while the traced tensors are still in the
-        model: `torch.utils.checkpoint` may run a part of it again in the backward pass.
+        """Run one step without its update. The gradients are computed here, while the traced tensors are
+        still in the model, because `torch.utils.checkpoint` may run parts of the model again in the backward
+        pass.
         """
         tensors = dict((*tensors_of(self.model), *batch.items()))
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
@@ -75,7 +76,9 @@ def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepRes
 
 @contextmanager
 def silent_failures() -> Iterator[None]:
-    """Keep torch from logging errors of fake tensors, which are raised and then reported in the submitter's terms."""
+    """Keep torch from logging errors of fake tensors. They are also raised, and then reported in the
+    submitter's terms.
+    """
     log = logging.getLogger("torch._subclasses.fake_tensor")
     before, log.disabled = log.disabled, True
     try:
@@ -107,9 +110,9 @@ def without_validation(made: list[str]) -> Iterator[None]:
 
 @contextmanager
 def decomposed_kernels() -> Iterator[None]:
-    """Make torch decompose its fused kernels, whose bits no program can reproduce: attention into products, a softmax
-    and masks; recurrent layers into products and gates. TorchScript functions run without its optimiser, which after
-    some calls would use other derivatives.
+    """Make torch decompose its fused kernels, whose bits no program can reproduce: attention into products, a
+    softmax and masks; recurrent layers into products and gates. Also disable TorchScript's optimiser, which
+    would use other derivatives after some calls.
     """
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
@@ -143,11 +146,11 @@ def _in_a_package(frame: FrameType) -> bool:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as `torch.export` does:
-    models then skip shortcuts that look at the data, such as whether a padding mask hides anything. The submitter's own
-    code gets torch's usual answer; otherwise anything it skips would be missing from every trace. Checks that models
-    then make by `torch._check_tensor_all`, such as that an image has as many parts as its text has places, cannot be
-    made in a trace.
+    """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as
+    `torch.export` does: models then skip shortcuts that look at the data, such as whether a padding mask
+    hides anything. The submitter's own code gets torch's usual answer, because anything that it skips while
+    compiling would be missing from every trace. `torch._check_tensor_all`, by which models then check
+    tensors, does nothing, since a trace has no elements to check.
     """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())
@@ -159,4 +162,4 @@ def compiling() -> Iterator[None]:
 
 
 def _unchecked(cond: Tensor, message: Callable[[], str] | None = None) -> None:
-    """Replaces a check of a tensor's elements."""
+    """Replaces `torch._check_tensor_all`, and checks nothing."""

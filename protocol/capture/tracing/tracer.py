@@ -1,8 +1,8 @@
 """Runs the submitter's torch code once and records it as a graph of ATen operations.
 
-`make_fx` on fake tensors traces forward pass, backward pass and metrics; nothing is computed. The optimiser's update is
-not part of the graph (see `optimisers`). torch's functionalisation turns every write in place into a new tensor, so the
-graph has no side effects: what the step writes into buffers is among its outputs.
+`make_fx` on fake tensors traces forward pass, backward pass and metrics; nothing is computed. The optimiser's
+update is not part of the graph (see `optimisers`). torch's functionalisation turns every write in place into
+a new tensor. So the graph has no side effects, and the new contents of buffers are among its outputs.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, Gua
 class TracedStep:
     """One training step as ATen operations.
 
-    The placeholders of `graph` are the trained `parameters`, `buffers`, and the batch's tensors, each in order.
-    `buffers` holds everything that the step does not train: parameters that the loss does not reach (`untouched`),
-    frozen parameters, buffers, and tensor literals in the code (`literal.0`, …). `written` names those that the step
-    writes, as batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the
-    loss, `metrics`, and the new contents of `written`, each in order. `distributions` lists the classes of
-    torch.distributions that the step creates.
+    The placeholders of `graph` are the trained `parameters`, `buffers`, and the batch's tensors, each in
+    order. `buffers` holds everything that the step does not train: parameters that the loss does not reach
+    (`untouched`), frozen parameters, buffers, and tensor literals in the code (`literal.0`, …). `written`
+    names the buffers that the step writes, such as batch norm's running statistics. The outputs are the
+    gradients in the parameters' order, the loss, `metrics`, and the new contents of `written`, each in order.
+    `distributions` lists the classes of torch.distributions that the step creates.
     """
 
     graph: torch.fx.Graph
@@ -77,7 +77,7 @@ class TracedStep:
     untouched: tuple[str, ...]
     distributions: tuple[str, ...]
     moving: frozenset[str] = frozenset()
-    """Those of `buffers` that another part of the step trains or writes."""
+    """The names in `buffers` that another part of the step trains or writes."""
 
 
 def trace_step(
@@ -90,10 +90,11 @@ def trace_step(
 ) -> TracedStep:
     """Trace loss, metrics and gradients of `model` on a batch like `batch`; only its types and shapes matter.
 
-    Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars, unsupported
-    writes, and anything that the step itself raises. `model_refused` tells that the checks of `inputs` have refused the
-    model; then a `TraceError` is raised in any case, and every other error is attributed to it: a model of another type
-    than f32 may well fail on the f32 that it is given here. No tensor literal gets a name in `taken`.
+    Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars,
+    unsupported writes, and errors that the step itself raises. If the checks of `inputs` have already refused
+    the model (`model_refused`), it always raises `TraceError`, and does not report other errors of the step,
+    since these may follow from the refusal: a model of another type may fail on the f32 that it is given
+    here. No tensor literal gets a name in `taken`.
     """
     problems = Problems()
     step = StepModule(model, objective)
@@ -157,8 +158,8 @@ def trace_step(
         source = source_of_error(error)
         if (known := outside_torch(error, source)) is not None:
             problems.add([known])
-        # A refused model explains the error (see above), and so does the made-up number that code was given which
-        # looks at the data.
+        # If the model was refused (see above), or if code that looks at the data was given a made-up number,
+        # the error may follow from that.
         if not refused():
             if not is_of_the_step(error):
                 raise
@@ -182,7 +183,7 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """A tracing problem as plain torch reports it, if plain torch raises an error too."""
+    """The problem that plain torch has with the step, if it raises an error too; otherwise `problem`."""
     if problem.cause is None:
         return problem
     try:
@@ -200,7 +201,7 @@ def constants_of(traced: TracedStep) -> dict[torch.fx.Node, Tensor]:
 
 
 def is_traced(value: object) -> bool:
-    """Whether it is a tensor that exists only in a trace, without elements."""
+    """Whether a value is a tensor that exists only in a trace, without elements."""
     return isinstance(value, FakeTensor | FunctionalTensor)
 
 
@@ -219,7 +220,9 @@ def _contents(x: Tensor) -> Tensor:
 
 
 def _after(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
-    """The tensor of a buffer after the step, in case the model replaced it; `after` is by place."""
+    """The tensor that holds a buffer after the step: `old`, or another tensor if the model replaced it.
+    `after` holds the tensors by place.
+    """
     new, *others = [after.get(place, old) for place, of in where.items() if of == name]
     require_one_replacement(name, new, others)
     require_same_type(name, old, new, isinstance(new, FunctionalTensor))

@@ -6,15 +6,15 @@ from protocol.errors import AssayError, Retryable
 
 
 class WorkersError(AssayError):
-    """The workers cannot go on. They are all stopped."""
+    """The workers cannot continue. All of them are stopped."""
 
 
 class TooLittleMemory(WorkersError):
-    """The step's values, once for each worker, exceed the free memory."""
+    """The free memory is too small for the step's values, which each worker holds."""
 
 
 class WorkerLost(WorkersError, Retryable):
-    """A worker ended, was killed, or cannot reach another one."""
+    """A worker ended, was killed, or cannot reach another worker."""
 
 
 class WorkerFailed(WorkersError):

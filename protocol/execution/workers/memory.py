@@ -1,8 +1,8 @@
-"""How many workers this machine's free memory holds: known from the program alone, before any starts.
+"""Estimates how many workers fit into this machine's free memory, from the program alone, before any worker starts.
 
-Not a promise: a kernel may need more on the way (`WORKSPACE` in `protocol.tasks.bundles.limits`), a fused one needs
-less, others may take memory later, and a container's own limit is not read. It refuses numbers that could never have
-fitted.
+This is not a guarantee: a kernel may need more memory temporarily (`WORKSPACE` in `protocol.tasks.bundles.limits`),
+a fused kernel needs less, other processes may take memory later, and a container's limit is not read. The check only
+refuses numbers of workers that could never fit.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from protocol.program.cost import cost
 from protocol.program.step import StepProgram
 
 LIBRARIES = 300 << 20
-"""Bytes of a process with torch loaded and nothing computed: 232 MiB measured (2026-11-21), and room for threads."""
+"""Bytes of a process that has only imported torch: 232 MiB measured (2026-11-21), and some more for threads."""
 MEMINFO = Path("/proc/meminfo")
 
 
 def needed(program: StepProgram) -> int:
-    """Bytes that one worker takes: the most values alive at once in a step, and the libraries."""
+    """Bytes that one worker takes: the peak of values alive in a step, and the libraries."""
     return cost(program.program).peak_bytes + LIBRARIES
 
 
 def available() -> int | None:
-    """Bytes that processes may still take without swapping, as Linux estimates it; None elsewhere."""
+    """Linux's estimate of the bytes that processes can still take without swapping; None on other systems."""
     if not MEMINFO.is_file():
         return None
     for line in MEMINFO.read_text().splitlines():
@@ -34,13 +34,13 @@ def available() -> int | None:
 
 
 def fitting(program: StepProgram, processes: int) -> int:
-    """How many of `processes` workers fit into the memory that is free; all of them where that is not known."""
+    """How many of `processes` workers fit into the free memory; all of them if the free memory is not known."""
     free = available()
     return processes if free is None else min(processes, free // needed(program))
 
 
 def require_memory(program: StepProgram, processes: int) -> None:
-    """Raise TooLittleMemory unless that many workers fit."""
+    """Raise TooLittleMemory unless `processes` workers fit."""
     fit = fitting(program, processes)
     if fit < processes:
         each, free = needed(program), available() or 0

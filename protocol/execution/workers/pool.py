@@ -1,4 +1,4 @@
-"""The parent's side of worker processes: starting, commanding and watching them."""
+"""The parent's side of worker processes: it starts, commands and watches them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ from protocol.program.parallel.units import units
 from protocol.program.step import METRIC, State, StepProgram
 
 Turn = Callable[[], AbstractContextManager[object]]
-"""What lasts while a step runs."""
+"""Makes a context that is entered for each step."""
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that all workers together have to end by themselves; and one to say why, once one of them has failed."""
+"""Seconds that all workers together get to end by themselves, and that the next worker's report is waited for after a
+failure."""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
-"""Errors of a worker after which nothing that this machine computes can be trusted."""
+"""Errors of a worker that mean that this machine's results cannot be trusted."""
 
 
 class Workers:
     """`processes` workers on the bundle in `folder`, whose manifest has SHA-256 `bundle_hash` and whose program is
-    `program`. A context; after an error all are stopped.
+    `program`. Use it as a context manager. After an error, all workers are stopped.
 
-    Each computes on an equal share of the processor's cores unless OMP_NUM_THREADS says otherwise. Raises
-    `TooManyProcesses`, TooLittleMemory, and WorkerLost if one does not start.
+    Each worker gets an equal share of the processor's cores unless OMP_NUM_THREADS is set. Raises `TooManyProcesses`,
+    TooLittleMemory, and WorkerLost if a worker does not start.
     """
 
     def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:
@@ -66,14 +67,13 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids, in the order of ranks; none once they are stopped."""
+        """Process ids by rank; empty once the workers are stopped."""
         return [process.pid for process in self._processes]
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, turn: Turn = nullcontext) -> State:
-        """The state after `steps` steps, of which the first has number `first`; all workers agree on its root.
+        """The state after `steps` steps, beginning with number `first`. All workers agree on its root.
 
-        A step is begun inside a `turn` and has ended when that does. Raises WorkerLost, or WorkerFailed where they
-        disagree.
+        Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers disagree.
         """
         root = None
         try:
@@ -95,10 +95,10 @@ class Workers:
         return self._state
 
     def close(self) -> None:
-        """Stop them all and wait for their end."""
+        """Stop all workers and wait until they have ended."""
         for process in self._processes:
             if process.stdin is not None:
-                with suppress(OSError):  # what was left to send, to one that is gone
+                with suppress(OSError):  # unsent data to a worker that has ended
                     process.stdin.close()
         deadline = monotonic() + GRACE
         for process in self._processes:
@@ -133,7 +133,7 @@ class Workers:
         }
 
     def _start(self, rank: int, size: int) -> subprocess.Popen[str]:
-        # Processes stand side by side: a thread that spins while it waits takes another one's core.
+        # Processes share the cores: a thread that spins while it waits would take a core from another process.
         usual = {"OMP_NUM_THREADS": str(max(1, cores() // size)), "OMP_WAIT_POLICY": "PASSIVE"}
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "protocol.execution.workers.worker"],
@@ -141,7 +141,7 @@ class Workers:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            process_group=0,  # Ctrl-C is the parent's; it ends them when it is ready
+            process_group=0,  # only the parent gets Ctrl-C; it stops the workers
         )
         threading.Thread(target=self._listen, args=(rank, process), daemon=True).start()
         return process
@@ -160,7 +160,7 @@ class Workers:
             raise self._failure(rank, None) from None
 
     def _collect(self, answer: str) -> list[dict[str, Any]]:
-        """Wait for a message with this answer from every worker; the messages by rank."""
+        """Wait for a message with the key `answer` from every worker; return the messages by rank."""
         answers: dict[int, dict[str, Any]] = {}
         while len(answers) < len(self._processes):
             rank, message = self._events.get()
@@ -170,8 +170,8 @@ class Workers:
         return [answers[rank] for rank in range(len(self._processes))]
 
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
-        """The error to report for a failure, once all have had time to report theirs: wrong bits before a silent end,
-        and that before the errors of workers that waited for the one that ended.
+        """The error to report for a failure, after all workers had time to report. Wrong bits come first, then a worker
+        that ended without a message, then errors of workers that waited for another.
         """
         last = {rank: message}
         while len(last) < len(self._processes):

@@ -1,12 +1,12 @@
 """`python -m protocol.execution.workers.worker`: one worker process.
 
-Its parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker ends when its input
-ends, whatever it is doing.
+Its parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker ends as soon as its
+input ends.
 
     parent: {"bundle": …, "hash": …, "rank": 0, "size": 2, "rendezvous": …, "state": …}      once, then for every step
-            {"root": …, "last": false}      the state file holds the state with this root; null: go on from the last one
+            {"root": …, "last": false}      the root of the state in the state file; null: continue from the last state
     worker: {"ready": true}      {"metrics": {"loss": 2.3}}      after the last step {"metrics": …, "root": …}
-            {"error": "RanksDisagree", "message": …}, the last thing it says
+            {"error": "RanksDisagree", "message": …}      its last message
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 PATIENCE = timedelta(minutes=30)
-"""Seconds for the slowest process of a group; one that ended is noticed at once."""
+"""Time to wait for the slowest process of a group; a process that has ended is noticed at once."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         _work(json.loads(commands.get()), commands, out)
     except Exception as error:
         _say(out, error=type(error).__name__, message=" ".join(str(error).split()))
-        os._exit(1)  # gloo's threads may be waiting for processes that are gone
+        os._exit(1)  # gloo's threads may be waiting for processes that have ended
 
 
 def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
@@ -56,7 +56,7 @@ def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
     found = sha256(Path(job["bundle"], "manifest.json").read_bytes()).hexdigest()
     if found != job["hash"]:
         raise BundleMismatch("bundle", expected=job["hash"], got=found, remedy="fetch it again")
-    work = Work.of(0, load_bundle(Path(job["bundle"])))  # its number is no matter here
+    work = Work.of(0, load_bundle(Path(job["bundle"])))  # the task's number does not matter here
     program = work.program
     rank, size, file = job["rank"], job["size"], Path(job["state"])
     store = dist.FileStore(job["rendezvous"], size)  # type: ignore[attr-defined]
@@ -73,7 +73,7 @@ def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
         if not command["last"]:
             _say(out, metrics=metrics(state))
             continue
-        root = shared.agreed_root(state)  # when all have this, all have read the file
+        root = shared.agreed_root(state)  # agreement means that all workers have read the file
         if rank == 0:
             write_state(program, state, file)
         _say(out, metrics=metrics(state), root=root.hex())
@@ -84,13 +84,13 @@ def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:
     for line in stream:
         job = job or line
         commands.put(line)
-    if job:  # the parent does it too, unless it was killed
+    if job:  # the parent also does this, unless it was killed
         shutil.rmtree(Path(json.loads(job)["state"]).parent, ignore_errors=True)
     os._exit(0)
 
 
 def _own_output() -> TextIO:
-    """Reserve the standard output for messages; libraries print to the standard error."""
+    """Reserve the standard output for messages; redirect libraries' output to the standard error."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return out

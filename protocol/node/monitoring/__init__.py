@@ -1,1 +1,1 @@
-"""Monitoring of a long-running node: is it alive and ready, its metrics, and alerts to an operator's webhook."""
+"""Monitoring of a long-running node: liveness, readiness, metrics, and alerts to an operator's webhook."""

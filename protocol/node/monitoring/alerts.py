@@ -1,6 +1,6 @@
 """Alerts of a node: events that need an operator's attention, logged once and kept for the webhook.
 
-The function that detects changes of a task is pure (`changes`). No method waits for the webhook, or raises where the
+The function that finds a task's alerts is pure (`changes`). No method waits for the webhook, or raises if the
 disk fails: an alert that cannot be written is kept in memory.
 """
 
@@ -29,11 +29,11 @@ Answer = TypeVar("Answer")
 VERSION: Final = 1
 """Version of the posted document."""
 MOST_TEXT: Final = 500
-"""Characters."""
+"""Most characters of an alert's text."""
 
 
 class Alarm(StrEnum):
-    """The kinds of alerts. The first ones are about a task."""
+    """The kinds of alerts. Those up to LATE are about a task."""
 
     CHALLENGED = "challenged"
     SLASHED = "slashed"
@@ -67,20 +67,21 @@ class Seen:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From the JSON that `text` wrote."""
+        """Parse the JSON that `text` returned."""
         return cls(**json.loads(text))
 
     @property
     def text(self) -> str:
-        """As JSON."""
+        """The values as JSON."""
         return json.dumps(asdict(self))
 
 
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """The alerts due after a look at a task: kind, text, and a key where the same kind may occur again for the task.
-    `silent_after` is seconds without progress, infinite where none is due; `at` is the chain's time.
+    """The alerts due after a look at a task: kind, text, and a key if later looks find the same alert again,
+    so that it is raised only once. `silent_after` is the number of seconds without progress before an alert,
+    infinite if no progress is due; `at` is the chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None
@@ -92,8 +93,9 @@ def changes(
 
 
 class Alerts:
-    """Alerts may be raised from any thread. Without an `outbox` they are kept in memory. `about` is part of each
-    document: the node, its chain and its account. A document's `id` lets a receiver recognise repeats.
+    """Raises and keeps alerts. Callable from any thread. Without an `outbox` they are kept in memory. `about`
+    is part of each document: the node, its chain and its account. A document's `id` lets a receiver recognise
+    repeats.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class Alerts:
         outbox: Outbox | None = None,
         posts: bool = False,
     ) -> None:
-        """`posts`: whether there is a webhook."""
+        """`posts` is whether there is a webhook."""
         self._log = log
         self._about = dict(about)
         self._outbox = outbox
@@ -113,7 +115,7 @@ class Alerts:
         self._seen = {} if outbox is None else {key: Seen.read(text) for key, text in outbox.seen().items()}
         self._unsaved: deque[Raised] = deque(maxlen=MOST)
         self._keys: set[str] = set()
-        """Number of alerts raised in this process."""
+        """Keys of the alerts that were raised in this process."""
         self.raised = Counter(
             "assay_node_alerts", "Alerts raised, by what they are about", ["alarm"], registry=registry
         )
@@ -124,7 +126,9 @@ class Alerts:
         )
 
     def see(self, market: str, task: int, now: Seen, silent_after: float, at: int) -> None:
-        """Alert about changes of a followed task, seen at the chain's time `at` (which is also `now.since`)."""
+        """Raise the alerts due after a look at a task at the chain's time `at`, which must also be
+        `now.since`.
+        """
         with self._lock:
             before = self._seen.get((market, task))
             if before is not None and (before.status, before.size) == (now.status, now.size):
@@ -142,22 +146,24 @@ class Alerts:
         task: int | None = None,
         key: str | None = None,
     ) -> None:
-        """Raise an alert, once for each `key`."""
+        """Raise an alert; with a `key` only once for that key."""
         with self._lock:
             self._keep([self._of(alarm, text, market, task, key)])
 
     def forget(self, market: str, task: int) -> None:
-        """A task is over for good."""
+        """Forget a task that is over for good."""
         with self._lock:
             if self._seen.pop((market, task), None) is not None and self._outbox is not None:
                 self._try(lambda outbox: outbox.forget(market, task))
 
     def last(self, market: str, task: int) -> Seen | None:
-        """A task as it was last seen, also by an earlier process."""
+        """A task as last seen, perhaps by an earlier process; None if it was never seen."""
         return self._seen.get((market, task))
 
     def next(self) -> tuple[Waiting, Raised | None] | None:
-        """The next alert to post; if alerts are kept in memory only, the next of these."""
+        """The next alert to post; those kept only in memory come first. The second value is set if it is one
+        of them.
+        """
         with self._lock:
             if self._unsaved:
                 return Waiting(0, self._unsaved[0].document, 0), self._unsaved[0]
@@ -165,7 +171,7 @@ class Alerts:
             return None if found is None else (found, None)
 
     def posted(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """It was delivered."""
+        """Note that an alert was delivered."""
         with self._lock:
             if unsaved is not None:
                 self._unsaved.remove(unsaved)
@@ -173,7 +179,7 @@ class Alerts:
                 self._try(lambda outbox: outbox.posted(waiting.id))
 
     def tried(self, waiting: Waiting, unsaved: Raised | None) -> None:
-        """It was not delivered."""
+        """Note that an alert was not delivered."""
         with self._lock:
             if unsaved is None:
                 self._try(lambda outbox: outbox.tried(waiting.id))
@@ -181,7 +187,9 @@ class Alerts:
                 self._unsaved.rotate(-1)
 
     def count_waiting(self, oldest: int) -> int:
-        """Drop alerts that have waited since before `oldest`, and those beyond the limit; how many wait."""
+        """Drop alerts that have waited since before `oldest`, and those beyond the limit. Returns how many
+        still wait.
+        """
         with self._lock:
             dropped = self._try(lambda outbox: outbox.drop(int(time.time()), oldest))
             if dropped:
@@ -191,7 +199,7 @@ class Alerts:
         return waiting
 
     def close(self) -> None:
-        """Kept alerts are posted by the next process."""
+        """Close the outbox. The next process posts the alerts in it."""
         if self._outbox is not None:
             self._outbox.close()
 
@@ -226,7 +234,7 @@ class Alerts:
         self._unsaved += fresh
 
     def _try(self, what: Callable[[Outbox], Answer]) -> Answer | None:
-        """The outbox's answer; None without an outbox, and where the disk fails."""
+        """The result of a call of the outbox; None if there is no outbox or the disk fails."""
         if self._outbox is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""A node's deadlines: for the metrics, and for alerts before them."""
+"""A node's deadlines, for metrics and for alerts before they pass."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from threading import Lock
 from typing import Final
 
 SHARE: Final = 5
-"""An alert comes when this share of the period is left, at the earliest: short periods would otherwise alert
-at once.
+"""An alert comes at the earliest when 1 / SHARE of the period is left. Otherwise short periods would alert at
+once.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A deadline of a task: `kind` says what is due `at` (the chain's time), `period` is the number of seconds
-    allowed for it.
+    """A deadline of a task. `kind` names the duty, `at` is when it is due (the chain's time), and `period` is
+    the number of seconds allowed for it.
     """
 
     market: str
@@ -31,20 +31,22 @@ class Deadline:
 
 
 class Deadlines:
-    """Written by the loop and by other threads, each its own kinds; read by any thread."""
+    """All deadlines of a node. The loop and other threads write them, each under its own source; any thread
+    reads them.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._found: dict[tuple[str, str], tuple[Deadline, ...]] = {}
 
     def put(self, market: str, source: str, found: Iterable[Deadline]) -> None:
-        """All deadlines of a source in a market now."""
+        """Replace the deadlines of a source in a market."""
         of = tuple(found)
         with self._lock:
             self._found[market, source] = of
 
     def __iter__(self) -> Iterator[Deadline]:
-        """The earliest of each market, task and kind."""
+        """The earliest deadline of each market, task and kind."""
         with self._lock:
             found = [one for some in self._found.values() for one in some]
         earliest: dict[tuple[str, int, str], Deadline] = {}

@@ -1,4 +1,6 @@
-"""The monitoring listener's routes: GET /healthz, /readyz and /metrics. Its port is not the one that strangers read."""
+"""The routes of monitoring: GET /healthz, /readyz and /metrics, on another port than the service for
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,14 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 """Version of the JSON bodies."""
 Checks = Mapping[str, str]
-"""Problems in words, by name; empty where there is none."""
+"""For each check by name, its problem in words; empty if there is none."""
 
 
 def application(
     is_alive: Callable[[], bool], checks: Callable[[], Checks], render: Callable[[], bytes]
 ) -> Starlette:
-    """The ASGI app. /healthz is 200 while the node's loop turns, /readyz while no check finds a problem; otherwise
-    503. The functions are called in threads.
+    """The ASGI app. /healthz answers 200 while the node is alive, /readyz while no check finds a problem;
+    otherwise both answer 503. The functions are called in threads.
     """
     from prometheus_client import CONTENT_TYPE_LATEST
     from starlette.applications import Starlette

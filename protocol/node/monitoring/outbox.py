@@ -1,7 +1,8 @@
-"""Alerts that wait for the operator's webhook, and the task states that they reported: an SQLite file.
+"""An SQLite file of the alerts that wait for the operator's webhook, and of the task states that they
+reported.
 
-An alert and the state it reports are written in one transaction, so that a process killed anywhere reports each
-change at least once; twice if it is killed between the receiver's answer and noting it.
+An alert and the state that it reports are written in one transaction. So each change is reported at least
+once, even if the process is killed; twice if it is killed between the receiver's answer and noting it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import Any, Final
 from protocol.node.database import DatabaseError, Identity, NodeDatabase
 
 MOST: Final = 1_000
-"""Alerts that may wait; beyond them the oldest are dropped."""
+"""Most alerts that may wait. If there are more, the oldest are dropped."""
 KEPT_SECONDS: Final = 30 * 86_400
-"""Seconds that the key of a posted alert is remembered."""
+"""Seconds for which the key of a posted alert is remembered."""
 
 _SCHEMA = """
 CREATE TABLE seen (
@@ -33,7 +34,7 @@ CREATE TABLE alerts (
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An alert to be posted, and how often that was tried."""
+    """An alert to post, with the number of failed tries."""
 
     id: int
     document: Mapping[str, Any]
@@ -42,14 +43,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alert to keep. One with a `key` is kept once, even after it was posted."""
+    """An alert to keep. Another alert with the same `key` is ignored, even after this one was posted."""
 
     key: str | None
     document: Mapping[str, Any]
 
 
 class Outbox(NodeDatabase):
-    """Methods raise sqlite3.Error where the disk does not accept a write."""
+    """The file of waiting alerts. Methods raise sqlite3.Error if the disk does not accept a write."""
 
     PARTY = "node's alerts"
     VERSION = 1
@@ -57,7 +58,9 @@ class Outbox(NodeDatabase):
     SCHEMA = _SCHEMA
 
     def put(self, raised: Sequence[Raised], now: int, seen: tuple[str, int, str] | None = None) -> int:
-        """Keep alerts, with the state of a task (market, number, JSON) that they report; how many were new."""
+        """Keep alerts, and the state of a task (market, number, JSON) that they report. Returns how many were
+        new.
+        """
         new = 0
         with self._transaction():
             for one in raised:
@@ -77,18 +80,18 @@ class Outbox(NodeDatabase):
         return {(market, task): state for market, task, state in self._execute("SELECT * FROM seen")}
 
     def forget(self, market: str, task: int) -> None:
-        """A task is over for good."""
+        """Forget the state of a task that is over for good."""
         self._execute("DELETE FROM seen WHERE market = ? AND task = ?", (market, task))
 
     def next(self) -> Waiting | None:
-        """The next alert to post: the least tried, of these the oldest."""
+        """The next alert to post: the oldest of those with the fewest tries."""
         rows = self._execute(
             "SELECT id, document, tries FROM alerts WHERE NOT posted ORDER BY tries, id LIMIT 1"
         )
         return next((Waiting(number, json.loads(text), tries) for number, text, tries in rows), None)
 
     def waiting(self) -> int:
-        """How many are to be posted."""
+        """Number of alerts still to post."""
         ((count,),) = self._execute("SELECT count(*) FROM alerts WHERE NOT posted")
         return int(count)
 
@@ -101,7 +104,7 @@ class Outbox(NodeDatabase):
         self._execute("UPDATE alerts SET posted = 1 WHERE id = ?", (number,))
 
     def drop(self, now: int, oldest: int) -> int:
-        """Drop alerts that have waited since before `oldest`, and those beyond `MOST`; how many these were. Also
+        """Drop alerts that have waited since before `oldest`, and those beyond `MOST`. Returns how many. Also
         drops the keys of alerts that were posted long ago.
         """
         with self._transaction():
@@ -116,8 +119,9 @@ class Outbox(NodeDatabase):
 
 
 def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
-    """The outbox at `path`. A damaged one is moved aside, and its new name returned, because a node with a stake must
-    start anyway. Raises DatabaseError where a new one cannot be made, or the disk cannot be read now.
+    """Open the outbox at `path`, or create it. A damaged file is renamed and its new path returned, because a
+    node with a stake must start anyway. Raises DatabaseError if the disk cannot be read now, or a new file
+    cannot be created.
     """
     try:
         return Outbox(path, identity), None

@@ -1,4 +1,4 @@
-"""Posts alerts one after the other, again after pauses that double, until the webhook accepts them."""
+"""Posts alerts to the webhook one after the other. After a failure it pauses, each time twice as long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GIVEN_UP: Final = 3 * 86_400
 
 
 class Poster:
-    """For one thread. `rest` is the pause in seconds after a first failure."""
+    """Posts alerts. Not thread-safe. `rest` is the pause in seconds after a first failure."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Poster:
             self._posts.labels(outcome)
 
     def post(self) -> bool:
-        """Post one alert if one waits and no pause lasts; whether there may be more to post at once."""
+        """Post one alert if any waits and there is no pause. Returns whether to try the next one at once."""
         self._alerts.count_waiting(int(time.time()) - GIVEN_UP)
         if self._clock() < self._after:
             return False

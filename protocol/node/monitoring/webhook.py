@@ -19,26 +19,26 @@ from protocol.node.lookups import IP
 from protocol.node.reach import OutOfReach
 
 SECONDS: Final = 10.0
-"""For a whole exchange."""
+"""Seconds for a whole exchange."""
 MOST_BYTES: Final = 4_096
-"""Of a document."""
+"""Most bytes of a document."""
 _EXPECTED: Final = "an https address, or an http one of this machine, without user, password and fragment"
 
 
 class NotTaken(BadAnswer):
-    """The receiver did not answer with a success in time. The message has no part of the address."""
+    """The receiver did not answer with success in time. The message contains no part of the address."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Webhook:
-    """An address without its query."""
+    """The webhook's address, without its query, and the query's parameters."""
 
     address: Address
     parameters: Mapping[str, str]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Raises ValueError without quoting any part of the text."""
+        """Parse an address with a query. Raises ValueError, whose message quotes no part of the text."""
         try:
             parts = urlsplit(text)
             query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
@@ -50,7 +50,7 @@ class Webhook:
         local = address.host == "localhost" if address.ip is None else address.ip.is_loopback
         if address.scheme != "https" and not local:
             raise ValueError(f"expected {_EXPECTED}")
-        if address.path and parts.path.endswith("/"):  # to some servers another place
+        if address.path and parts.path.endswith("/"):  # some servers treat it as another address
             address = replace(address, path=f"{address.path}/")
         return cls(address, dict(query))
 
@@ -61,7 +61,7 @@ class Webhook:
         return public_part(f"{self.address}/…")
 
     def post(self, document: Mapping[str, Any], seconds: float = SECONDS) -> None:
-        """Post a document, within that many seconds. Raises NotTaken."""
+        """Post a document within `seconds`. Raises NotTaken."""
         body = json.dumps(document, ensure_ascii=False).encode(errors="replace")
         assert len(body) <= MOST_BYTES, "texts are cut where they are made"
         asyncio.run(self._post(body, seconds))

@@ -1,4 +1,5 @@
-"""What the parties that act on a chain share: connection, data folder, tokens, settings, the loop of a node.
+"""Code shared by the parties that act on a chain: connection, data folder, tokens, settings, the loop of a
+node.
 
-The outer half of `protocol.node`: it may import everything else in `protocol`, and no party.
+This is the outer half of `protocol.node`. It may import everything else in `protocol`, but no party.
 """

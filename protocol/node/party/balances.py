@@ -1,4 +1,6 @@
-"""What a node's accounts own, read by few requests: coin, and tokens outside of the vault, free in it, and locked."""
+"""Balances of a node's accounts, read with few requests: coin, and tokens outside the vault, free in it, and
+locked.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from protocol.chain.rpc import Query
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """`coin` in wei, the others in token units. What is `locked` can be lost: stakes, penalties, bonds."""
+    """An account's balance: `coin` in wei, the others in token units. `locked` tokens are at risk: stakes,
+    penalties, bonds.
+    """
 
     coin: int
     wallet: int
@@ -22,14 +26,14 @@ class Balance:
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """All tokens of the account."""
         return self.wallet + self.free + self.locked
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How much of an account's tokens is bound: numbers of the vault's `locks` (0 for none), and token units
-    besides.
+    """The bound part of an account's tokens: those in the vault's `locks`, by number (0 for none), plus
+    `units`, in token units.
     """
 
     locks: Sequence[int] = ()
@@ -37,8 +41,8 @@ class Bound:
 
 
 def read(client: Client, bound: Mapping[str, Bound]) -> dict[str, Balance]:
-    """The balances of accounts, by address, with the bound part of their tokens. Inside of a view. Raises
-    ChainError.
+    """The balances of accounts, by address. `bound` gives the bound part of their tokens. Only inside a view.
+    Raises ChainError.
     """
     each = [[account] for account in bound]
     numbers = sorted({number for one in bound.values() for number in one.locks if number})

@@ -1,4 +1,4 @@
-"""Metrics of every node, computed when they are read. Nothing here asks the chain: the loop has asked."""
+"""Metrics of every node, computed from the loop's notes when they are read. The chain is not asked."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from protocol.node.party.balances import Balance
 from protocol.node.party.funds import COIN
 
 CHECKS: Final = ("chain", "database", "disk", "account")
-"""Of readiness."""
+"""Names of the checks of readiness."""
 
 
 @dataclass
 class Known:
-    """What a node knows about itself; the loop writes its parts."""
+    """A node's knowledge of itself, which the loop writes."""
 
     pulse: Pulse = field(default_factory=Pulse)
     deadlines: Deadlines = field(default_factory=Deadlines)
     balances: dict[tuple[str, str], Balance] = field(default_factory=dict)
-    """By market and account."""
+    """Balances by market and account."""
     lacks: str | None = None
-    """What the accounts need and lack; empty for nothing, None before it is known."""
+    """What the accounts need and lack, in words; empty if they lack nothing, None before it is known."""
 
 
 class NodeCollector(Collector):
-    """Of a node whose data are in `folder`. `checks` returns what keeps it from being ready."""
+    """Collects the metrics of a node whose data are in `folder`. `checks` returns its problems by check."""
 
     def __init__(
         self, known: Known, folder: Path, checks: Callable[[], Mapping[str, str]], about: Mapping[str, str]
@@ -47,12 +47,12 @@ class NodeCollector(Collector):
         self._about = dict(about)
 
     def register(self, registry: CollectorRegistry) -> None:
-        """Add these, and those of the process: memory, processor time, open files."""
+        """Add these metrics to a registry, and those of the process: memory, processor time, open files."""
         registry.register(self)
         ProcessCollector(registry=registry)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """All of them."""
+        """Compute all metrics."""
         yield _family("info", "What the node is", list(self._about), [(list(self._about.values()), 1)])
         yield from self._loop()
         yield from self._disk()
@@ -71,7 +71,7 @@ class NodeCollector(Collector):
         yield from self._money()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Registration asks nothing."""
+        """No metrics, so that registering computes none."""
         return iter(())
 
     def _loop(self) -> Iterator[GaugeMetricFamily]:

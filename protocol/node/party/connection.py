@@ -1,4 +1,4 @@
-"""The client that a command's settings ask for."""
+"""Connecting with a command's settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from protocol.node.party.settings import ConnectionSettings
 
 
 def connect_by(settings: ConnectionSettings, *, sends: bool = True) -> Client:
-    """A client of the contracts, with the account if the command `sends`. Raises as `connect` does."""
+    """A client of the contracts, with the account if the command `sends`. Raises what `connect` raises."""
     account = settings.account if sends else None
     return connect(
         settings.rpc,

@@ -1,7 +1,7 @@
-"""Where a party keeps its data: a folder and a database for each chain, account and deployment.
+"""A party's data: a folder with a database for each chain, account and deployment.
 
-A folder's name has all three. A release that knew one deployment per chain left the market out; such a folder still
-belongs to the market that its database names.
+A folder's name contains all three. An early release, which knew only one deployment per chain, left the
+market out; such a folder belongs to the market that its database names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Opened = TypeVar("Opened", bound=NodeDatabase)
 
 
 def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
-    """The folder of this account in this deployment, made if missing:
+    """The data folder of this account in this deployment, created if missing, such as
     "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". Raises DatabaseError.
     """
     name, market = _name(client), client.market.address
@@ -31,17 +31,19 @@ def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
 
 
 def open_database(kind: type[Opened], home: Home, client: Client) -> Opened:
-    """The party's database in its data folder. Raises DatabaseError where it is another chain's or account's."""
+    """The party's database in its data folder. Raises DatabaseError if it belongs to another chain or
+    account.
+    """
     identity = Identity(client.connection.genesis, client.market.address, client.address)
     return kind(_database(kind, data_folder(kind, home, client)), identity)
 
 
 def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) -> list[Deployment]:
-    """The other deployments of this chain in which the account has data, the earliest first: what was begun there
-    must be finished there.
+    """The other deployments of this chain in which the account has data, the earliest first. Work that was
+    begun there must be finished there.
 
-    Raises DatabaseError for data of a deployment whose file is missing, and UnknownArithmetic where this release does
-    not compute the arithmetic of one of them, or of the client's own.
+    Raises DatabaseError if a deployment's file is missing, and UnknownArithmetic if this release cannot
+    compute the arithmetic of one of them or of the client's deployment.
     """
     require_computed(client.deployment.arithmetic, f"the contracts at {client.market.address}")
     connection = client.connection

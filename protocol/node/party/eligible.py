@@ -1,4 +1,4 @@
-"""Which registered accounts the draws of a task could find."""
+"""The registered accounts that the draws of a task could find."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
 ELIGIBLE_SHARE: Final = 0.5
-"""With fewer accounts, the author of the terms may have chosen who can be drawn."""
+"""If fewer accounts accept the terms, their author may have chosen who can be drawn."""
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
-    """Eligible accounts below which no task of that many seats is posted or bid on, unless a setting says otherwise:
-    three for each seat and juror, on a development chain one. A jury that cannot be filled ends a task unpaid.
+    """Least number of eligible accounts for posting or bidding on a task, unless a setting says otherwise:
+    three for each seat and juror, on a development chain one. Jurors count, because a jury that cannot be
+    filled ends a task unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
@@ -43,17 +44,18 @@ class Eligible:
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """How many other accounts ask for more, by the field of their offers, or "stake" where their stake is too small."""
+    """Number of other accounts that ask for more, by the offer's field; "stake" if their stake is too small.
+    """
 
     @property
     def share(self) -> float:
-        """Of the registered slots; 0 where there are none."""
+        """Share of the registered slots that accept the terms; 0 if there are none."""
         return self.slots / self.registered if self.registered else 0.0
 
     def refusal(self, terms: Terms, least: int, share: float) -> str | None:
-        """Why a solver that asks for `least` accounts and a share of the registered stake does not work for these
-        terms: a task whose seats stay empty is never paid, and a submitter's own accounts can stay silent. None if
-        these suffice.
+        """Why a solver that requires `least` accounts and a `share` of the registered stake refuses these
+        terms; None if there are enough. A task whose seats stay empty is never paid, and a submitter's own
+        accounts could stay silent.
         """
         if len(self.accounts) < least:
             return (
@@ -69,14 +71,14 @@ class Eligible:
 
     @property
     def why_not_more(self) -> str:
-        """For people: why the other accounts are passed over."""
+        """Why the other accounts are skipped, as the end of a message; empty if there are none."""
         counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
         return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
 
 
 def eligible(client: Client, terms: Terms) -> Eligible:
-    """The accounts that could be drawn for these terms. Reads the board's events from the deployment on. Raises
-    ChainError.
+    """The accounts that could be drawn for these terms. Reads all events of the board since the deployment.
+    Raises ChainError.
     """
     audit = client.audit
     (topic,) = (topic for topic, event in audit.contract.events.items() if event["name"] == "Registered")

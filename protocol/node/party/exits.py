@@ -1,7 +1,7 @@
-"""Which call moves a task on now, by any account, and making it (dispute.md section 2: every state has an exit).
+"""Chooses and makes the call that moves a task on now (dispute.md section 2: every state has an exit).
 
-Anyone may make any of these calls, so races are harmless: the contract refuses the later one. All draws form one
-queue, so a party that wants its own task's draw keeps executing the first one.
+Any account may make these calls, so races are harmless: the contract refuses the later one. All draws form
+one queue, so a party that wants its own task's draw executes the first one until its own is first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocol.tasks.task import ESCROW_DRAWS
 
 
 class Exit(StrEnum):
-    """A call that moves a task on, by its function's name."""
+    """A call that moves a task on, with the function's name as value."""
 
     ASSIGN = "assign"
     EXPIRE = "expire"
@@ -35,8 +35,8 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and the number
-    of open `accusations` by looks belong to a submitted task; for others they are None, empty and 0.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and
+    the number of open `accusations` are those of a submitted task; for others they are None, empty and 0.
     """
 
     view: TaskView
@@ -48,19 +48,19 @@ class Observation:
 
     @property
     def places(self) -> Sequence[Seat]:
-        """Seats and looks: places that accounts are drawn for, attest in and are bound by."""
+        """The seats and the looks: all places for which accounts are drawn, and which bind them."""
         return *self.seats, *self.looks
 
 
 def observe(client: Client, view: TaskView) -> Observation:
-    """What the chain shows, with only the questions that the task's status needs."""
+    """Observe a task. Sends only the requests that its status needs."""
     if view.status is not TaskStatus.SUBMITTED:
         return Observation(view, client.now())
     return observe_audit(client, view, client.now())
 
 
 def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
-    """What the chain shows of a task that was submitted at some time."""
+    """Observe a task that is submitted, or was before it ended."""
     task, board = view.task, client.audit
     audit = board.audit(task)
     seats = board.seats(task) if audit.drawn_at else ()
@@ -70,10 +70,10 @@ def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
-    """The call that is due, if any; `grace` seconds later for parties that let others go first.
+    """The call that is due, if any. With `grace` it is due that many seconds later, so that others act first.
 
-    STALL takes the place of REDRAW where both are possible, after the stall period. A task that was never drawn is
-    stalled by `perform`, if no relay has its round.
+    After the stall period, STALL replaces REDRAW. A task that was never drawn gets DRAW, and `perform` stalls
+    it if no relay has its round.
     """
     view, now = seen.view, seen.now - grace
     if view.status is TaskStatus.BIDDING:
@@ -81,7 +81,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     if view.status is TaskStatus.TRAINING:
         return Exit.EXPIRE if now > view.train_until else None
     closable = now > view.challenge_until and not view.open_games
-    if view.status is TaskStatus.UNPAID:  # what looks have accused of is moot, and ends whenever
+    if view.status is TaskStatus.UNPAID:  # open accusations are moot, and need not end first
         return Exit.CLOSE if closable else None
     closable = closable and not seen.accusations
     if seen.audit is None:
@@ -89,9 +89,9 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     audit = seen.audit
     if audit.pending:
         return Exit.DRAW if now >= deployment.beacon.time_of(audit.round) else None
-    if view.status is not TaskStatus.SUBMITTED:  # a verifier looks at its seats, and at claims, after the end
+    if view.status is not TaskStatus.SUBMITTED:  # a task that is over, observed by a verifier
         return None
-    if audit.claimant:  # its verdict ends that (`juries`)
+    if audit.claimant:  # the jury's verdict comes first (`juries`)
         return None
     if audit.audited:
         return Exit.SETTLE if closable else None
@@ -105,9 +105,9 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the submitted task may be ended unpaid. This needs a first draw that is not executed, or a seat not
-    attested, a stall period after it was due or after an informer emptied one or a jury ended; or a jury's draw that
-    is not executed.
+    """Whether the submitted task may be ended unpaid. The stall period must have passed since the latest of
+    the first draw, an informer's emptying of a seat, and the end of a jury, and a seat must not have
+    attested. If the first draw, or the draw of a jury, is not executed, the period counts from its round.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):
@@ -120,8 +120,8 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether requested looks, or the jury that a look requested, may be given up: their draw was not executed within
-    the stall period after its round.
+    """Whether requested looks, or a jury that a look requested, may be given up, because their draw was not
+    executed within the stall period after its round.
     """
     if seen.audit is None or not seen.audit.pending or not seen.audit.level:
         return False
@@ -129,7 +129,7 @@ def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the task may be ended because a draw is not executed: its first one, or that of a seat's jury."""
+    """Whether the task may be ended because its first draw, or the draw of a seat's jury, is not executed."""
     awaited = seen.audit is not None and (seen.audit.claimant or not seen.audit.drawn_at)
     return bool(awaited) and is_stalled(seen, deployment)
 
@@ -137,9 +137,9 @@ def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
 def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
-    """Make the call. None if somebody else executed the draw. Raises ChainError, Reverted where somebody else was
-    faster; NoRelay for a draw whose signature no relay has, unless the task, or its looks, may be ended for that
-    reason: then they are.
+    """Make the call. Returns None if it is a draw and none is due any more. If no relay has the signature of
+    a draw, this ends the task or its looks if that is possible already, and otherwise raises NoRelay. Raises
+    ChainError, and Reverted if somebody else was faster.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:

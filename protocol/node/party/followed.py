@@ -1,4 +1,4 @@
-"""Alerts and deadlines of a followed task, from what the chain shows."""
+"""Alerts and deadlines of a followed task, from its state on the chain."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from protocol.node.party.settings import NodeSettings
 from protocol.tasks.task import Terms
 
 SILENT_SHARE = 3
-"""Share of its time after which a solver counts as silent: it commits its progress at least four times, so a third
-without progress is silence.
+"""A solver counts as silent after 1 / SILENT_SHARE of the training period without progress, because it
+commits its progress at least four times.
 """
 
 
 def follow(
     alerts: Alerts | None, settings: NodeSettings, market: str, view: TaskView, terms: Terms, now: int
 ) -> None:
-    """Raise new alerts of a task at the chain's time `now`."""
+    """Raise the alerts due for a task at the chain's time `now`."""
     if alerts is None:
         return
     silent = math.inf
@@ -31,7 +31,7 @@ def follow(
 
 
 def training_due(market: str, view: TaskView, terms: Terms) -> list[Deadline]:
-    """The end of a task's training period, while it is trained."""
+    """The end of a task's training period as a deadline; none if the task is not in training."""
     if view.status is not TaskStatus.TRAINING:
         return []
     return [Deadline(market, view.task, "train", view.train_until, terms.training_period)]

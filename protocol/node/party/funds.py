@@ -1,4 +1,4 @@
-"""A party's tokens and coin: what must be there before something is locked, and withdrawing what is free."""
+"""A party's tokens and coin: checks before tokens are locked or coin is spent, and withdrawals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ COIN: Final = 10**18
 
 
 class NotEnoughTokens(AssayError):
-    """The account holds fewer tokens than must be locked."""
+    """The account has fewer tokens than must be locked."""
 
 
 def require_free(client: Client, amount: int, purpose: str = "") -> None:
-    """Raise the free balance in the vault to `amount` units, from the account's tokens. Raises NotEnoughTokens.
+    """Deposit tokens until the account's free balance in the vault is at least `amount` units. Raises
+    NotEnoughTokens.
 
     `purpose` is for the message: "for the escrow".
     """
@@ -28,7 +29,9 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
 
 
 def require_tokens(client: Client, account: str, amount: int, purpose: str = "") -> None:
-    """Whether the account has `amount` units, in the vault or outside of it. Raises NotEnoughTokens, ChainError."""
+    """Raise NotEnoughTokens unless the account has `amount` units, free in the vault or outside it. Raises
+    ChainError.
+    """
     have = sum(client.tokens(account))
     if have < amount:
         raise NotEnoughTokens(
@@ -40,12 +43,12 @@ def require_tokens(client: Client, account: str, amount: int, purpose: str = "")
 
 
 class NotEnoughCoin(AssayError):
-    """The account holds less of the chain's coin than the action may cost."""
+    """The account has less of the chain's coin than the action may cost."""
 
 
 def require_coin(client: Client, games: int) -> None:
-    """Whether the account's coin and its credit with the game pay for that many games of the longest kind. Raises
-    NotEnoughCoin, ChainError.
+    """Raise NotEnoughCoin unless the account's coin and its credit with the game pay for `games` of the
+    longest kind. Raises ChainError.
     """
     due = games * client.game.coin_of_longest()
     have = client.connection.balance(client.address) + client.game.credit(client.address)
@@ -59,7 +62,7 @@ def require_coin(client: Client, games: int) -> None:
 
 
 def require_gas(client: Client, account: str, gas: int) -> None:
-    """Whether the account's coin pays for that much gas at the present price. Raises NotEnoughCoin, ChainError."""
+    """Raise NotEnoughCoin unless the account's coin pays for `gas` at the price now. Raises ChainError."""
     due, have = gas * client.connection.gas_price, client.connection.balance(account)
     if have < due:
         raise NotEnoughCoin(
@@ -71,13 +74,15 @@ def require_gas(client: Client, account: str, gas: int) -> None:
 
 
 def withdraw_credit(client: Client) -> tuple[int, Receipt | None]:
-    """Withdraw the account's credit with the game; how many wei it was, and the transaction if any."""
+    """Withdraw the account's credit with the game. Returns the wei, and the receipt if there was credit."""
     amount = client.game.credit(client.address)
     return amount, client.game.withdraw_credit() if amount else None
 
 
 def withdraw_above(client: Client, kept: int) -> tuple[int, Receipt | None]:
-    """Withdraw what is free beyond `kept` token units from the vault; how much it was, and the transaction if any."""
+    """Withdraw free tokens beyond `kept` units from the vault. Returns the units, and the receipt if there
+    were any.
+    """
     amount = client.vault.free(client.address) - kept
     if amount <= 0:
         return 0, None

@@ -1,6 +1,6 @@
-"""When the claim of a task can be ended, by any account (audit.md section 7). Pure.
+"""When a task's claim can be ended, and by which call (audit.md section 7). Pure.
 
-Anyone may close or drop a claim, so races are harmless: the contract refuses the later call.
+Any account may end a claim, so races are harmless: the contract refuses the later call.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from protocol.tasks.task import Terms
 
 
 class Ending(StrEnum):
-    """A call that ends a claim, by its function's name."""
+    """A call that ends a claim, with the function's name as value."""
 
     CLOSE = "close"
-    """Ask for the verdict."""
+    """End it with the jury's verdict."""
     DROP = "drop"
-    """Drop a claim that no jury will judge: the task is over, or the jury's draw has lapsed."""
+    """End it without a verdict, because the task is over or the jury's draw has lapsed."""
 
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
-    """The last second at which the verdict can still change; None where there is no verdict to come."""
+    """The last second at which the verdict can still change; None if no jury is voting or has voted."""
     if claim is None or jury is None or jury.pending:
         return None
     if not may_object(jury.yes.bit_count(), jury.no.bit_count(), terms.jurors):

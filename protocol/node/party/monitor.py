@@ -1,6 +1,6 @@
 """The monitoring of a running node: its listener, and a thread that checks its state and posts alerts.
 
-That thread never delays the loop: it reads what the loop has noted, and asks the chain nothing.
+The thread never delays the loop: it only reads what the loop has noted, and does not ask the chain.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between two checks of the thread."""
+"""Seconds between two checks by the thread."""
 POST_SECONDS: Final = 10.0
-"""Seconds for posting after one check."""
+"""Most seconds for posting after one check."""
 REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
-"""Seconds between two test writes to the database, however often the state is asked for."""
+"""Least seconds between two test writes to the database, however often readiness is asked for."""
 BLOCK_SECONDS: Final = 600.0
-"""Age of the newest block from which the chain, or its node, counts as stalled."""
+"""Age of the newest block, in seconds, above which the chain or its node counts as stalled."""
 GIB: Final = 1 << 30
 
 
 class Monitor:
-    """A context that lasts as long as the node runs. `party` is "solver" or "verifier"; `folder` has the node's data,
-    `writable` makes a test write to its database and raises sqlite3.Error. Without accounts `needs` is False.
+    """Monitors a node as long as the context lasts. `party` is "solver" or "verifier"; `folder` has the
+    node's data. `writable` makes a test write to its database and raises sqlite3.Error. `needs` is False for
+    a node without an account.
 
-    Raises PortTaken; on entry, NotStarted.
+    Raises PortTaken, NoSuchHost; on entry, NotStarted.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Monitor:
 
     @property
     def url(self) -> str:
-        """The address of the listener."""
+        """The URL of the listener."""
         return self._serving.url
 
     def is_alive(self) -> bool:
@@ -122,7 +123,7 @@ class Monitor:
         return self._known.pulse.is_alive(monotonic())
 
     def checks(self) -> Mapping[str, str]:
-        """What keeps the node from being ready, by name; empty if nothing does."""
+        """For each check of readiness, its problem in words; empty if there is none."""
         found = self._chain(), self._database(), self._disk(), self._account()
         return dict(zip(CHECKS, found, strict=True))
 
@@ -166,11 +167,13 @@ class Monitor:
                 self._look()
                 self._post(ending)
             except Exception as error:
-                # Whatever it is, the node has more to lose than an alert.
+                # Catch every error: the node must go on, even if alerts are lost.
                 self._log.error("monitoring failed", error=f"{type(error).__name__}: {error}", exc_info=error)
 
     def _post(self, ending: bool) -> None:
-        """Post waiting alerts. At the end also after pauses, for a while; the next process posts the rest."""
+        """Post waiting alerts. When the node ends, retry after pauses for a while; the next process posts the
+        rest.
+        """
         if self._poster is None:
             return
         until = monotonic() + POST_SECONDS
@@ -199,7 +202,7 @@ class Monitor:
                 self.alerts.tell(Alarm.DEADLINE, text, due.market, due.task, f"{due.kind} {due.at:.0f}")
 
     def _condition(self, alarm: Alarm, text: str) -> None:
-        """Report it once as long as it lasts."""
+        """Alert once for as long as a condition lasts. `text` is empty if it does not hold."""
         if not text:
             self._firing.pop(alarm, None)
         elif alarm not in self._firing:
@@ -207,7 +210,7 @@ class Monitor:
             self.alerts.tell(alarm, text)
 
     def _open(self, identity: Identity) -> Outbox | None:
-        """Where alerts are kept, if they are posted."""
+        """Open the outbox for alerts; None if there is no webhook or it cannot be opened."""
         if self._settings.webhook is None:
             return None
         try:

@@ -1,7 +1,8 @@
-"""The loop of a long-running node: one look at the chain after another until its work is over or it is asked to stop.
+"""The loop of a long-running node: one look at the chain after another until its work is over or it is asked
+to stop.
 
-The party decides what a look does, and when the work is over; this module decides how a node waits, and how long it
-tolerates a chain that does not answer.
+The party decides what a look does and when the work is over. This module decides how a node waits, and how
+long it tolerates a chain that does not answer.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
 MEASURE_SECONDS: Final = 30.0
 """Seconds between two looks at balances while there is work."""
 IDLE_SECONDS: Final = 600.0
-"""Seconds while there is none: somebody may have sent coin meanwhile. Few questions per block, or none."""
+"""Seconds between two looks at balances while there is no work: somebody may have sent coin meanwhile."""
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
-"""Errors of a chain that is out of reach for a while, or whose nodes lag: a node one block behind the last does not
-have what that one showed, such as a task (it reverts) or a nonce. A wrong chain behind the same address may also be
-corrected.
+"""Errors of a chain that is out of reach for a while, or whose nodes lag. A node that is one block behind
+does not have what another node showed before, such as a task (it reverts) or a nonce. A wrong chain behind
+the address may be corrected.
 """
 
 SAY_AGAIN: Final = 30.0
@@ -54,7 +55,9 @@ SAY_AGAIN: Final = 30.0
 
 
 class Node(ABC):
-    """Drives `_tick` until there is an outcome, or until it is asked to stop and nothing urgent is due."""
+    """A long-running node. Calls `_tick` until there is an outcome, or until it is asked to stop and nothing
+    is urgent.
+    """
 
     def __init__(
         self,
@@ -66,13 +69,13 @@ class Node(ABC):
     ) -> None:
         self._client = client
         self._nodes: Sequence[Node] = (*earlier, self)
-        """The nodes of earlier deployments and this one, which drives them: what was begun there comes before new
-        work.
+        """The nodes of earlier deployments, and this node, which drives them. Work that was begun there comes
+        before new work.
         """
         self._prepared = False
         self.known = Known()
         self.alerts: Alerts | None = None
-        """Set while it is monitored."""
+        """The monitor's alerts; None if the node is not monitored."""
         self.monitoring_url = ""
         self._measured: float | None = None
         self._idle_measured = False
@@ -82,7 +85,7 @@ class Node(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Work before the first look; restarted where the chain is away. Raises as `_tick` does."""
+        """Work before the first look. It is repeated if the chain is away. Raises what `_tick` raises."""
 
     @abstractmethod
     def _tick(self) -> None:
@@ -90,14 +93,14 @@ class Node(ABC):
 
     @abstractmethod
     def _outcome(self, once: bool) -> ExitCode | None:
-        """The exit code if the work is over: possible with `once`, rare without it."""
+        """The exit code if the work is over, otherwise None. Without `once` the work is rarely over."""
 
     @abstractmethod
     def _at_stake(self) -> dict[str, object]:
-        """What stays open when the node stops now, for the log."""
+        """What stays open if the node stops now, for the log."""
 
     def _may_stop(self) -> bool:
-        """Whether everything that is due can wait for the next start."""
+        """Whether everything that is due can wait until the next start."""
         return True
 
     def _is_idle(self) -> bool:
@@ -105,21 +108,25 @@ class Node(ABC):
         return False
 
     def _bound(self) -> Mapping[str, Bound]:
-        """The accounts, by address, with the bound part of their tokens. Inside of a view. Raises ChainError."""
+        """The accounts, by address, with the bound part of their tokens. Called inside a view. Raises
+        ChainError.
+        """
         return {}
 
     def _lacks(self, _balances: Mapping[str, Balance], _block: Block) -> str:
-        """What the accounts need and lack, in words. Inside of a view. Raises ChainError."""
+        """What the accounts need and lack, in words; empty if nothing. Called inside a view. Raises
+        ChainError.
+        """
         return ""
 
     def _try_writing(self) -> object:
-        """Test write to the database. Raises sqlite3.Error."""
+        """Make a test write to the database. Raises sqlite3.Error."""
         return None
 
     @contextmanager
     def _monitored(self, party: str, folder: Path, registry: CollectorRegistry) -> Iterator[None]:
-        """Serve health and metrics, and raise alerts, as long as the context lasts. `folder` has the node's data.
-        Raises PortTaken, NotStarted.
+        """Serve health and metrics, and raise alerts, as long as the context lasts. `folder` has the node's
+        data. Raises PortTaken, NoSuchHost, NotStarted.
         """
         assert self._client is not None, "who is monitored has one"
         about = party, self._settings, self._client, folder, self.known, self._log, registry
@@ -134,7 +141,7 @@ class Node(ABC):
             node._try_writing()
 
     def _loop(self, once: bool) -> ExitCode:
-        """Runs until the node ends. Raises what a tick raised, if that is permanent or has lasted too long."""
+        """Run until the node ends. Raises the error of a tick if it is permanent or has lasted too long."""
         failing: float | None = None
         told, told_at = "", 0.0
         followed = False
@@ -166,7 +173,7 @@ class Node(ABC):
             self._rest()
 
     def _advance(self) -> ChainError | None:
-        """Prepare if that was not done, and tick; returns the error that says that the chain is away."""
+        """Prepare if that was not done, and tick. Returns the error if the chain is away."""
         try:
             if self._client is not None:
                 self._client.tend()
@@ -179,7 +186,7 @@ class Node(ABC):
         return None
 
     def _note_answer(self) -> None:
-        """The chain has answered all nodes: note that, and compute the deadlines."""
+        """Note that the chain has answered all nodes, and read balances if that is due."""
         if self._client is None:
             return
         block = self._client.connection.latest
@@ -206,7 +213,7 @@ class Node(ABC):
                 found = read(node._client, bound) if bound else {}
                 if node is self:
                     lacks = node._lacks(found, block)
-                else:  # what is outside of the vault is counted once
+                else:  # count the tokens outside the vault only once
                     found = {account: replace(one, wallet=0) for account, one in found.items()}
             market = node._client.market.address
             mine = {(market, account): one for account, one in found.items()}
@@ -214,15 +221,15 @@ class Node(ABC):
         self.known.lacks = lacks
 
     def _rest(self) -> None:
-        """Wait for the next look. A node that was asked to stop and must still act pauses between looks too."""
+        """Wait for the next look, also in a node that was asked to stop and must still act."""
         if self._stop.asked:
             time.sleep(self._settings.pace)
         else:
             self._stop.wait(self._pause())
 
     def _pause(self) -> float:
-        """Seconds until the next look: the time of a block if nothing is due before the next block, unless the
-        settings give a number.
+        """Seconds until the next look. If the settings do not fix them, they are a block time if nothing is
+        due before the next block, and otherwise half a second.
         """
         pace = self._settings.pace
         idle = all(node._is_idle() for node in self._nodes)
@@ -230,5 +237,5 @@ class Node(ABC):
             return pace
         try:
             return min(LONGEST, max(pace, self._client.connection.block_time))
-        except AWAY:  # measured where no table has it
+        except AWAY:  # the block time must be measured, and the chain is away
             return pace

@@ -1,4 +1,4 @@
-"""The relays that a command's settings ask."""
+"""The relays for a command's settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from protocol.node.settings import SettingsError
 
 
 def relays_by(settings: ConnectionSettings, network: Network, is_signed: IsSigned) -> Relays:
-    """The relays of the setting, otherwise the network's own. Raises SettingsError where there are none."""
+    """The relays in the settings, otherwise the network's default relays. Raises SettingsError if there are
+    none.
+    """
     addresses = settings.relays or default_relays(network)
     if not addresses:
         raise SettingsError(

@@ -1,7 +1,7 @@
-"""What a party does with the beacon's rounds: executing draws, and showing that the beacon works.
+"""Using the beacon's rounds: executing draws, and showing that the beacon works.
 
-Anyone may do either, so it is not an error when somebody else was faster. `signature_of` gives a round's checked
-signature: `Relays.signature`, which raises NoRelay.
+Anyone may do either, so it is not an error if somebody else is faster. The argument `signature_of` returns
+the checked signature of a round; it is `Relays.signature`, which raises NoRelay.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.views import PendingDraw
 
 ALIVE_SECONDS: Final = 86_400
-"""Age of the last shown round up to which the market takes tasks (contracts/src/TaskMarket.sol)."""
+"""Greatest age of the last shown round at which the market accepts tasks (contracts/src/TaskMarket.sol)."""
 
 GRACE: Final = 5
-"""Seconds during which only the party waiting for a draw executes it. Otherwise every party would check its
-signature, and pay for a transaction that comes too late.
+"""Seconds during which only the party that waits for a draw executes it. Otherwise every party would check
+the signature and pay for a transaction that comes too late.
 """
 SignatureOf = Callable[[int], bytes]
 
 
 def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
-    """The first draw of the queue, if its round is published by the chain's time; `GRACE` seconds later for a party
-    that awaits the draw of its `own` task and finds another's before it. Asks no relay.
+    """The first draw in the queue if its round is published, by the chain's time; otherwise None. If the
+    caller waits for the draw of its `own` task, the draw of another task is due `GRACE` seconds later. Asks
+    no relay.
     """
     first = client.audit.first_draw()
     if first is None:
@@ -39,8 +40,8 @@ def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
 def execute_first_draw(
     client: Client, signature_of: SignatureOf, own: int | None = None
 ) -> tuple[PendingDraw, Receipt] | None:
-    """Execute the first draw of the queue, for any task. None while no draw is due (`due_draw`), and when another
-    party was faster. Raises NoRelay, ChainError.
+    """Execute the first draw in the queue, for any task. Returns None if no draw is due (`due_draw`), or
+    another party was faster. Raises NoRelay, ChainError.
     """
     due = due_draw(client, own)
     if due is None:
@@ -55,8 +56,8 @@ def execute_first_draw(
 
 
 def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECONDS // 2) -> Receipt | None:
-    """Show the newest round if the last shown one is older than `age` seconds. None if it is not, and when another
-    party was faster. Raises NoRelay, NoSuchRound, ChainError.
+    """Show the newest round if the last shown one is older than `age` seconds. Returns None if it is not, or
+    another party was faster. Raises NoRelay, NoSuchRound, ChainError.
     """
     network, now = client.deployment.beacon, client.now()
     if is_shown(client, age, now):

@@ -1,7 +1,8 @@
-"""What a node sets up before it begins: logs, the check that this machine computes the right bits, device, signals.
+"""The set-up of a node before it begins: logs, the check that this machine computes the right bits, device,
+signals.
 
-The check needs torch, which the node needs only once it has a task. So the check runs in a process that ends, and
-again in this one when the first task has loaded torch (`executors`).
+The check needs torch, which the node itself needs only once it has a task. So the check runs in another
+process, and again in this one when the first task has loaded torch (`executors`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _log = logging.getLogger("assay.numerics")
 
 
 class Started(NamedTuple):
-    """What makes the executors of tasks and its name, for each device; whether all are GPUs; and what a signal asks
-    to stop.
+    """A node's set-up: for each device its executor factory and its name, whether all devices are GPUs, and
+    the `Stop` that signals set.
     """
 
     executors: Mapping[str, ExecutorFactory]
@@ -38,12 +39,14 @@ class Started(NamedTuple):
 
     @property
     def executor(self) -> ExecutorFactory:
-        """The first device's."""
+        """The executor factory of the first device."""
         return next(iter(self.executors.values()))
 
 
 def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequence[str] = ()) -> Started:
-    """Set up, also for `devices` other than the settings' one. Raises SelfCheckError, DeviceError, and CheckLost."""
+    """Set up a node for `devices`, by default the one in the settings. Raises SelfCheckError, DeviceError,
+    CheckLost.
+    """
     logs.configure(log_json, verbose)
     found = {device: _checked(device) for device in devices or (settings.device,)}
     stop = Stop()
@@ -54,8 +57,8 @@ def start(settings: NodeSettings, log_json: bool, verbose: bool, devices: Sequen
 
 
 def _checked(device: str) -> Machine:
-    """A device that was found to give the right bits."""
-    if "torch" in sys.modules:  # somebody has loaded it: what it is set to counts
+    """Check that a device computes the right bits, and describe it."""
+    if "torch" in sys.modules:  # torch is already loaded: check it here, with its present settings
         import torch
 
         from protocol.execution.device import device_name, device_of
@@ -72,8 +75,8 @@ def _checked(device: str) -> Machine:
 
 
 def executors(device: str) -> ExecutorFactory:
-    """What makes the executor of a task on `device` (a setting). The first one loads torch and checks this process:
-    it raises SelfCheckError, DeviceError. Callable from any thread.
+    """A factory of executors on `device` (a setting). Its first call loads torch and checks this process, and
+    may raise SelfCheckError or DeviceError. Callable from any thread.
     """
     lock, checked_here = Lock(), cache(lambda: _checked_here(device))
 

@@ -1,12 +1,13 @@
-"""CUDA: the same bits by Triton kernels, arithmetic.md section 8.
+"""Triton kernels for CUDA that give the same bits as on a CPU: arithmetic.md section 8.
 
-| module | what it gives |
+| module | contents |
 |---|---|
 | `product` | products of int8 slices with one rounding in registers: kernels for `kernels.dispatch` |
-| `fused` | functions of elements and rows: what `kernels.fused` gives on a CPU |
-| `hashing` | SHA-256 tensor roots, computed where the tensors are |
-| `launch` | the one door to Triton |
-| `device` | the Triton code itself; imported only by those that run it |
+| `fused` | functions of elements, rows and lanes: the counterpart of `kernels.fused` on a CPU |
+| `hashing` | SHA-256 tensor roots, computed on the device |
+| `launch` | the only access to Triton |
+| `device` | the Triton code itself, imported only by `launch` |
 
-Nothing here imports Triton before a tensor on a GPU asks for it. What has run where is in docs/decisions/039-cuda.md.
+Triton is imported only when a kernel is started. docs/decisions/039-cuda.md says which kernels ran on which
+GPUs.
 """

@@ -1,7 +1,7 @@
 """Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-The same digests admit them. Operands are f32 on one device, results new, contiguous and canonical. Nothing is read
-back to the host, so everything can be recorded in a CUDA graph.
+They are checked against the same digests. Operands are f32 on one device; results are new, contiguous and
+canonical. The host reads nothing back, so everything can be recorded in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from protocol.numerics.cuda import launch
 from protocol.numerics.kernels.fused import SHARED
 
 BLOCK = 1024
-"""Elements of one program in functions of one element: eight for each of 128 threads."""
+"""Elements per Triton program in functions of one element: eight for each of 128 threads."""
 TILE = 2048
-"""Elements of a block of rows: sixteen for each of 128 threads, a few rows where they are short."""
+"""Elements of a block of rows, sixteen for each of 128 threads; short rows share a block."""
 COLUMN_ROWS, COLUMNS = 32, 64
-"""Rows and columns of one program in sums of columns."""
+"""Rows and columns per Triton program in sums of columns."""
 GROUPED = 4096
-"""Whole groups of messages per program, in numbers: the largest group, sixteen for each of 256 threads."""
+"""Numbers per Triton program in functions of lanes: one largest group, sixteen for each of 256 threads."""
 
 
 class CudaFused:
-    """The functions in Triton. See `kernels.fused.Fused` for what each gives."""
+    """The functions in Triton. `kernels.fused.Fused` documents each."""
 
     name = "fused-triton"
 
@@ -59,7 +59,7 @@ class CudaFused:
         return _rows("log_softmax_grad", g, (g, y))
 
     def sum_rows(self, x: Tensor) -> Tensor:
-        """[… N] to [… 1]."""
+        """Row sums: [… N] to [… 1]."""
         x = x.detach().contiguous()
         out = x.new_empty(*x.shape[:-1], 1)
         grid, tile = _tiles(x)
@@ -67,13 +67,13 @@ class CudaFused:
         return out
 
     def sum_columns(self, x: Tensor) -> Tensor:
-        """[M, N] to [1, N]."""
+        """Column sums: [M, N] to [1, N]."""
         return _columns(x.detach().contiguous()).reshape(1, -1)
 
     def layer_norm(
         self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """[M, N] to y, mean [M, 1] and rstd [M, 1]."""
+        """Layer norm of x [M, N]: y, mean [M, 1] and rstd [M, 1]."""
         x = x.detach().contiguous()
         gain, bias = (None if t is None else t.detach().contiguous() for t in (gain, bias))
         y, mean, rstd = torch.empty_like(x), x.new_empty(x.shape[0], 1), x.new_empty(x.shape[0], 1)
@@ -101,13 +101,13 @@ class CudaFused:
         return _columns(g, (x, mean, rstd))
 
     def scalars(self, *values: Tensor) -> tuple[Tensor, ...]:
-        """Scalars as `adamw` takes them: they stay where they are."""
+        """Scalars in the form that `adamw` takes: here the tensors themselves."""
         return values
 
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[Tensor | float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'."""
+        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to the next p, m, v."""
         p, g, m, v = (t.detach().contiguous() for t in tensors)
         made = [torch.empty_like(p) for _ in range(3)]
         scales = [_on(x, p) for x in scalars[:3]]
@@ -118,7 +118,7 @@ class CudaFused:
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
     ) -> tuple[Tensor, ...]:
-        """Base, local and feedback [N] to a message and the next feedback; see `library.lanes`."""
+        """A message and the next feedback from base, local and feedback [N]; see `library.lanes`."""
         base, local, feedback = (t.detach().contiguous() for t in tensors)
         blocks, kept = base.numel() // block, torch.empty_like(base)
         message = [base.new_empty(blocks, dtype=torch.uint8) for _ in range(2 if block > 1 else 1)]
@@ -134,8 +134,12 @@ class CudaFused:
         sizes: tuple[int, int],
         scalars: tuple[Tensor | float, ...],
     ) -> tuple[Tensor, Tensor]:
-        """Base and feedback [N], the lane's own message and then all lanes', block and largest exponent; rate, divisor
-        and what of the own message flows back: to the next base and feedback."""
+        """The next base and feedback from the present ones [N]; see `library.lanes`.
+
+        `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
+        exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the
+        feedback.
+        """
         base, feedback = (t.detach().contiguous() for t in tensors)
         own, *inbox = messages
         together = _message([torch.stack(kind) for kind in zip(*inbox)])
@@ -171,7 +175,7 @@ def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: 
 
 
 def _message(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Index, value and exponent as kernels take them: values signed, an arbitrary tensor where there is no index."""
+    """Index, signed value and exponent, as kernels take them; without an index, the value takes its place."""
     *index, value, exponent = tensors
     value = value.view(torch.int8)
     return index[0] if index else value, value, exponent
@@ -188,7 +192,7 @@ def _table(x: Tensor) -> tuple[int, int]:
 
 
 def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
-    """The grid for rows of x, and how many of them and of their elements one program has at a time."""
+    """The grid for rows of x, and the tile of one program: its rows, and the elements of each at a time."""
     rows, columns = _table(x)
     block = min(1 << (columns - 1).bit_length(), TILE)
     height = min(TILE // block, 1 << (rows - 1).bit_length())

@@ -1,6 +1,7 @@
-"""The lists of `numerics.elementary` in Triton: `python -m protocol.numerics.cuda.generate` writes device/lists.py.
+"""The lists of `numerics.elementary` in Triton.
 
-As `kernels.lists` does for C++: one statement per operation, in its order. A test holds the file to what this gives.
+`python -m protocol.numerics.cuda.generate` writes device/lists.py: one statement per operation, in order, as
+`kernels.lists` does for C++. A test checks that the file is up to date.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ SAME_BITS = {
     "from_bits_u32": "from_bits",
 }
 ON_BITS = {"and_u32": "op_and_i32", "or_u32": "op_or_i32", "select_i32": "op_select", "eq_i32": "op_eq"}
-"""Triton has one integer of 32 bits here; it holds u32 too."""
+"""Operations on u32, which i32 holds here, and others that do not depend on the type."""
 
 
 class _Source:
-    """`Operations` whose values are names of variables; each operation writes a line."""
+    """`Operations` on names of variables; each operation writes one line of code."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -64,7 +65,7 @@ class _Source:
 
 
 def source() -> str:
-    """The whole module."""
+    """The text of the whole module."""
     parts = [HEAD]
     for name in FUNCTIONS:
         recording = _Source()

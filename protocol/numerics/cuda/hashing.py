@@ -1,8 +1,8 @@
-"""Tensor roots computed where the tensors are: only 32 bytes of each cross the bus (encoding.md sections 1 and 2).
+"""Tensor roots computed on the tensors' CUDA device, so that only 32 bytes of each are copied to the host.
 
-The tree is that of `commitments.chunks` over the same canonical bytes. Before the first root in a process a few are
-compared with hashlib's; after one wrong byte no root is made here. Nodes are not available: openings need the bytes
-anyway.
+The tree is that of `commitments.chunks` over the same canonical bytes (encoding.md sections 1 and 2). Before
+its first root, a process compares a few with hashlib's; after one wrong byte this module is not used. It does
+not keep the inner nodes: openings need the bytes anyway.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from protocol.numerics.types import DType, canonical
 CHUNK, DIGEST = 1024, 32
 LEAF, NODE = 0, 1
 LANES = 128
-"""Messages of one program, one for each thread."""
+"""Messages per Triton program, one per thread."""
 
 _log = logging.getLogger("assay.numerics")
 
 
 def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | None:
-    """The tensor root of every tensor, or None where the tensors' device cannot make them: it is not CUDA, Triton is
-    missing, or its hashes differed from hashlib's.
+    """The tensor root of every tensor, or None if their device cannot compute them.
+
+    It cannot if it is not a single CUDA device, if Triton is missing, or if its hashes differed from
+    hashlib's.
     """
     devices = {x.device for x in tensors}
     device = next(iter(devices), torch.device("cpu"))
@@ -41,8 +43,7 @@ def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | N
 
 
 def root_words(x: Tensor, dtype: DType) -> Tensor:
-    """The root of the tree over the chunks of `x`, u32 [8] (held in i32) on its device, each word most significant
-    byte first as SHA-256 has them."""
+    """The tensor root of `x` on its device: u32 [8] (held in i32), each a big-endian word of SHA-256."""
     data, nbytes = _words(x, dtype)
     whole = nbytes // CHUNK
     leaves = []
@@ -60,7 +61,7 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
 
 @cache
 def is_right(device: str) -> bool:
-    """Whether a few roots are hashlib's: whole and broken last chunks, odd and even numbers of leaves, every width."""
+    """Whether a few roots equal hashlib's: full and partial last chunks, odd and even numbers of leaves."""
     where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 1079), (DType.BOOL, 6)):
         values = torch.arange(count, dtype=torch.int64) * 2654435761 % 251 - (0 if dtype is DType.U8 else 3)
@@ -86,7 +87,7 @@ def _by_hashlib(data: bytes) -> bytes:
 
 
 def _words(x: Tensor, dtype: DType) -> tuple[Tensor, int]:
-    """Canonical bytes as i32 words, most significant byte first, zeros after them; and how many bytes they are."""
+    """Canonical bytes as big-endian i32 words, padded with zeros, and the number of bytes."""
     x = x.detach()
     flat = (x != 0 if dtype is DType.BOOL else canonical(x)).contiguous().reshape(-1)
     nbytes = flat.numel() * dtype.itemsize
@@ -98,7 +99,9 @@ def _words(x: Tensor, dtype: DType) -> tuple[Tensor, int]:
 
 
 def _hash(data: Tensor, nbytes: int, prefix: int) -> Tensor:
-    """u32 [8, count]: the hash of the prefix and the first `nbytes` bytes of every column of `data` [words, count]."""
+    """u32 [8, count]: hashes of `prefix` and the first `nbytes` bytes of each column of `data` [words,
+    count].
+    """
     words, count = data.shape
     blocks = (nbytes + 9) // 64 + 1  # prefix, a one bit and the length are ten bytes; a block holds 64
     message = torch.zeros(16 * blocks, count, dtype=torch.int32, device=data.device)
@@ -117,14 +120,14 @@ def _hash(data: Tensor, nbytes: int, prefix: int) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _constants(device: torch.device) -> Tensor:
-    """The 64 constants of the rounds, then the 8 of the start, on a device."""
+    """The 64 round constants, then the 8 initial hash values, on a device."""
     primes = [n for n in range(2, 312) if all(n % d for d in range(2, math.isqrt(n) + 1))]
     words = [_fraction(p, 3) for p in primes[:64]] + [_fraction(p, 2) for p in primes[:8]]
     return torch.tensor(words, dtype=torch.int64).to(torch.int32).to(device)
 
 
 def _fraction(n: int, root: int) -> int:
-    """The first 32 bits after the point of n's square or cube root: FIPS 180-4 sections 4.2.2 and 5.3.3."""
+    """The first 32 fractional bits of the square or cube root of n: FIPS 180-4 sections 4.2.2 and 5.3.3."""
     power, low, high = n << (32 * root), 0, n << 32
     while low < high:
         middle = (low + high + 1) // 2

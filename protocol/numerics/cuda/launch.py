@@ -1,8 +1,8 @@
 """The only access to Triton: whether it is installed, and how a kernel is started.
 
-Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps subnormals.
-Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation in numpy, which lets tests check their
-bits without a GPU. `compiled_only` compiles without running, to inspect the code.
+Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps
+subnormals. Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation in numpy, so tests
+can check their bits without a GPU. `compiled_only` compiles without running, to inspect the code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEVICE = "protocol.numerics.cuda.device"
 INTERPRETED = "TRITON_INTERPRET"
 
 Compiled = Mapping[str, Any]
-"""Triton's stages by name: "ptx" as text, "cubin" as bytes."""
+"""Outputs of Triton's compilation stages by name: "ptx" as text, "cubin" as bytes."""
 
 _compiling: list[tuple[Any, dict[str, Compiled]]] = []
 
@@ -42,7 +42,7 @@ def runs_on(device: torch.device) -> bool:
 
 
 def interprets() -> bool:
-    """Whether kernels run on the CPU, by numpy. Decided when Triton is imported, so set it before."""
+    """Whether kernels run on the CPU by numpy. Set TRITON_INTERPRET before Triton is imported."""
     return os.environ.get(INTERPRETED) == "1"
 
 
@@ -56,9 +56,9 @@ def code(name: str) -> ModuleType:
 
 @cache
 def _repair_interpreter() -> None:
-    """Let Triton 3.6 interpret loops beside numpy 2.5, where int() of an array of one element is an error.
+    """Let Triton 3.6 interpret loops under numpy 2.5, where int() of a one-element array is an error.
 
-    Triton 3.7 does the same in its own code.
+    Triton 3.7 has the same fix.
     """
     from triton.runtime import interpreter
 
@@ -78,7 +78,8 @@ def start(
 ) -> None:
     """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
 
-    Tensors are passed as pointers: the caller is responsible for shapes and strides. Raises what Triton raises.
+    Tensors are passed as pointers: the caller is responsible for shapes and strides. Errors of Triton
+    propagate.
     """
     function = getattr(code(module), kernel)
     if _compiling:
@@ -98,9 +99,10 @@ def start(
 
 @contextmanager
 def compiled_only(capability: int) -> Iterator[dict[str, Compiled]]:
-    """Inside the context, kernels are compiled for a compute capability (90: Hopper) and not run; no GPU is needed.
+    """Compile kernels for a compute capability (90: Hopper) instead of running them; needs no GPU.
 
-    Returns the compiled code, by kernel and constants. Results of functions called inside are arbitrary memory.
+    Yields the compiled code by kernel and constants. Results of functions called inside are uninitialised
+    memory.
     """
     from triton.backends.compiler import GPUTarget
 
@@ -129,7 +131,7 @@ def _compile(
 
     signature, fixed = {}, dict(constants)
     for name, value in zip(function.arg_names, arguments, strict=False):
-        if isinstance(value, int) and value == 1:  # as Triton does at a launch
+        if isinstance(value, int) and value == 1:  # Triton does the same at a launch
             signature[name], fixed[name] = "constexpr", 1
         else:
             signature[name] = _type(value)

@@ -1,12 +1,12 @@
-"""Product kernels for CUDA: int8 slices on the tensor cores by Triton, or by `torch._int_mm` where Triton is missing.
+"""Product kernels for CUDA: int8 slices on tensor cores, by Triton, or without it by `torch._int_mm`.
 
-| name | products | what else it launches |
+| name | products | other launches |
 |---|---|---|
-| `int8-triton` | device/product.py, rounded in registers | slices of an operand, before those of long rows maxima |
+| `int8-triton` | device/product.py, rounded in registers | maxima of long rows, slicing of each operand |
 | `int8-mm` | `kernels.int8`, 4 to 9 calls of `torch._int_mm` for each matrix | torch's own operations |
 
-In this order, then float64 (docs/performance.md, "cuda"). On an H100, whose float64 units are many, float64 is faster
-than `int8-mm` at all sizes measured; most GPUs have few of them.
+They are tried in this order, then float64 (docs/performance.md, "cuda"). On an H100, which has many float64
+units, float64 is faster than `int8-mm` at all measured sizes; most GPUs have few such units.
 """
 
 from __future__ import annotations
@@ -24,34 +24,39 @@ from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
 
 TERMS = 64
-"""Terms of one step, and what rows are padded to: two 32-byte operands of an int8 tensor core instruction."""
+"""Terms of one step; rows are padded to a multiple.
+
+Two 32-byte operands of an int8 tensor core instruction.
+"""
 SECTION = 1 << 17
-"""Terms that an i32 accumulator holds: three products of 2^12 each, 3 * 2^12 * 2^17 < 2^31."""
+"""Terms that an i32 accumulator can add, at three products of 2^12 per term: 3 * 2^12 * 2^17 < 2^31."""
 SMALL, WIDE = 64, 128
-"""Columns and rows of a tile: with 128 rows each group of four warps has the 64 that a Hopper instruction multiplies.
-With more columns accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
+"""Columns and rows of a tile.
+
+With 128 rows, each group of four warps has 64, as a Hopper instruction multiplies. With more columns
+accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
 """
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
-"""Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
+"""Tile of the kernels that read f32: 8 KiB, in any memory order."""
 WHOLE = 4096
-"""Elements of whole rows that one program reads at once, without maxima in advance: 32 for each of 128 threads."""
+"""Elements of a tile of whole rows, which needs no maxima in advance: 32 for each of 128 threads."""
 LEAST_ROWS, LEAST_APART = 2, 16
-"""Elements per read where a row's terms are not side by side: enough for a read of 64 bytes."""
+"""Fewest rows of a tile of whole rows: with contiguous terms, and without (16 f32 are 64 bytes)."""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
-"""Terms of a whole row, filled up."""
+"""Widths to which whole rows are padded, in terms."""
 
 
 Tile = Callable[[int, int], tuple[int, int]]
-"""By widths: the rows and columns of a tile of the product."""
+"""Maps (px, py) to the rows and columns of a tile of the product."""
 
 
 def tile_of(_px: int, _py: int) -> tuple[int, int]:
-    """The chosen tile."""
+    """The default tile: the same for all widths."""
     return WIDE, SMALL
 
 
 class TritonInt8(UnifiedKernel):
-    """Slices, products and rounding in Triton. Tests that interpret it take small tiles and short sections."""
+    """Slices, products and rounding in Triton. Tests that interpret it use small tiles and short sections."""
 
     name = "int8-triton"
 
@@ -60,15 +65,15 @@ class TritonInt8(UnifiedKernel):
         self._section = section
 
     def available(self, device: torch.device) -> bool:
-        """On a CUDA device with tensor cores for int8 (compute capability 7.5 on), if Triton is installed."""
+        """Whether Triton is installed and the CUDA device has int8 tensor cores (capability >= 7.5)."""
         return (
             device.type == "cuda" and launch.present() and torch.cuda.get_device_capability(device) >= (7, 5)
         )
 
     def tiling(self, px: int, py: int) -> Tiling:
-        """See `ProductKernel`. Tiles of rows go in groups of eight."""
+        """See `ProductKernel`. Rows of tiles are processed in groups of eight."""
         height, width = self._tile(px, py)
-        # Rows of each width are sliced by their own kernel.
+        # Each width has its own slicing kernel.
         long = sorted({*(width + 1 for width in WIDTHS), self._section + 1})
         return Tiling((height, 8 * height), (width,), (TERMS,), tuple(long))
 
@@ -111,12 +116,12 @@ class TritonInt8(UnifiedKernel):
 
 
 class CudaIntMM(Int8):
-    """`kernels.int8` on CUDA alone: there it comes before float64, on a CPU after it."""
+    """`kernels.int8` for CUDA only. On CUDA it is preferred to float64; on a CPU float64 comes first."""
 
     name = "int8-mm"
 
     def available(self, device: torch.device) -> bool:
-        """On a CUDA device."""
+        """Whether `device` is a CUDA device."""
         return device.type == "cuda"
 
 
@@ -130,7 +135,7 @@ class _Slices:
         x = x.reshape(x.shape[-2:]) if shared else x.expand(*batch, *x.shape[-2:])
         outer, inner = batch if len(batch) == 2 else (1, math.prod(batch))
         rows, terms = x.shape[-2:]
-        if len(batch) != 2:  # a view where one stride serves the whole batch, otherwise a copy
+        if len(batch) != 2:  # a view if a single stride covers the batch, otherwise a copy
             x = x.reshape(1, inner, rows, terms)
         count = outer * inner
         self.count, self.rows, self.given = SLICES[p], rows, e is not None
@@ -160,13 +165,13 @@ class _Slices:
 
 
 def _whole_rows(x: Tensor) -> tuple[int, int]:
-    """Rows and terms of a tile of whole rows; 0 rows where they are too long for one."""
+    """Rows and terms of a tile of whole rows; 0 rows if the rows are too long."""
     width = max(QUANTISED_TERMS, 1 << (x.shape[-1] - 1).bit_length())
     rows = WHOLE // width
     return (rows if rows >= (LEAST_ROWS if x.stride(-1) == 1 else LEAST_APART) else 0), width
 
 
 def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Exponents repeated for every row; those of a whole tensor may come with more axes of size 1 than it has."""
+    """Exponents expanded to one per row. `e` may have extra leading axes of size 1."""
     spare = max(e.dim() - len(shape), 0)
     return e.reshape(e.shape[spare:]).expand(shape).to(torch.int32).contiguous()

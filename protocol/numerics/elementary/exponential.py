@@ -21,19 +21,19 @@ from protocol.numerics.elementary.operations import (
     polynomial,
 )
 
-EXP_FIRST = 0xC2D00000  # -104: e^-104 = 2^-150.04 rounds to 0, and below all results are 0
-EXP_LAST = 0x42B20000  # 89: e^89 = 2^128.4 overflows, and above all results are infinite
+EXP_FIRST = 0xC2D00000  # -104: e^-104 = 2^-150.04 rounds to 0, as do all smaller results
+EXP_LAST = 0x42B20000  # 89: e^89 = 2^128.4 overflows, as do all larger results
 EXP_POLYNOMIAL = (0x3EFFFFFE, 0x3E2AAA45, 0x3D2AAC8B, 0x3C091FE3, 0x3AB50D39)
-"""(e^r - 1 - r) / r^2 on |r| <= 1.01 ln(2)/2, lowest power first; relative error of e^r 2^-28.2."""
+"""(e^r - 1 - r) / r^2 on |r| <= 1.01 ln(2)/2, lowest power first. The relative error of e^r is 2^-28.2."""
 
 MIN_NORMAL = 0x00800000  # 2^-126
-SQRT_HALF = 0x3F3504F3  # f32 nearest to sqrt(1/2): mantissas run from here to twice here
+SQRT_HALF = 0x3F3504F3  # f32 nearest to sqrt(1/2): mantissas are at least this and below twice this
 LOG_POLYNOMIAL = (0x3F2AAABD, 0x3ECCAF58, 0x3E98F1FF)
 """(log((1+s)/(1-s)) / s - 2) / s^2 as a polynomial in s^2 on |s| <= 0.1716, lowest first; error 2^-29.2."""
 
 
 def exp(o: Operations[V], x: V) -> V:
-    """e^x for f32: +0 from -inf on, overflow to +inf, gradual underflow, NaN to NaN. At most 2 ulp.
+    """e^x for f32: +0 at -inf, overflow to +inf, gradual underflow, NaN to NaN. At most 2 ulp.
 
     x = n ln 2 + r, |r| <= ln(2)/2; e^x = (1 + (r + r^2 P(r))) * 2^n.
     """
@@ -47,8 +47,8 @@ def exp(o: Operations[V], x: V) -> V:
 def log(o: Operations[V], x: V) -> V:
     """Natural logarithm for f32: -inf at both zeros, NaN below, +inf at +inf, NaN to NaN. At most 2 ulp.
 
-    x = 2^k m, sqrt(1/2) <= m < sqrt(2), f = m - 1, s = f / (2 + f); log m = f - (f^2/2 - s (f^2/2 + s^2 P(s^2))), the
-    form in which nothing cancels. Subnormals are first multiplied by 2^24.
+    x = 2^k m, sqrt(1/2) <= m < sqrt(2), f = m - 1, s = f / (2 + f); log m = f - (f^2/2 - s (f^2/2 + s^2
+    P(s^2))), a form without cancellation. Subnormals are first multiplied by 2^24.
     """
     small = o.lt(x, o.f32(MIN_NORMAL))
     normal = o.select(small, o.scale(x, o.i32(24)), x)

@@ -23,18 +23,21 @@ from protocol.numerics.elementary.operations import (
 
 TANH_FIRST = 0xC1980000  # -19 = -2 * 9.5: 1 - tanh(9.02) = 2^-25, so from there on the nearest f32 is 1
 EXPM1_POLYNOMIAL = (0x3EFFFFFF, 0x3E2AAA55, 0x3D2AAB40, 0x3C09167F, 0x3AB5F58B)
-"""(e^r - 1 - r) / r^2 on |r| <= 1.01 ln(2)/2, lowest power first; error relative to e^r - 1 2^-25.7."""
+"""(e^r - 1 - r) / r^2 on |r| <= 1.01 ln(2)/2, lowest power first.
+
+The relative error of e^r - 1 is 2^-25.7.
+"""
 
 SIGMOID_FIRST = 0xC2D00000  # -104: e^-104 = 2^-150.04 rounds to 0
-SIGMOID_LAST = 0x41A00000  # 20: e^-20 = 2^-28.9 is lost beside 1
+SIGMOID_LAST = 0x41A00000  # 20: e^-20 = 2^-28.9 added to 1 rounds to 1
 SIGMOID_UNIT = 0x2F800000  # 2^-32: 2^-32 e^104 = 2^118 does not overflow
 
 
 def tanh(o: Operations[V], x: V) -> V:
     """Hyperbolic tangent: odd, +-1 from |x| = 9.02 on and at infinities, keeps the sign of zero, NaN to NaN.
 
-    With y = -2|x|, tanh |x| = (1 - e^y) / (1 + e^y). |n| <= 27, so n ln 2 in one f32 is near enough: an error of r
-    counts times e^y. At most 2 ulp.
+    With y = -2|x|, tanh |x| = (1 - e^y) / (1 + e^y). |n| <= 27, so one f32 for n ln 2 is precise enough: an
+    error of r is multiplied by e^y. At most 2 ulp.
     """
     y = o.maximum(o.mul(o.abs(x), o.f32(MINUS_TWO)), o.f32(TANH_FIRST))
     n = o.rint(o.mul(y, o.f32(LOG2_E)))
@@ -48,9 +51,10 @@ def tanh(o: Operations[V], x: V) -> V:
 
 
 def sigmoid(o: Operations[V], x: V) -> V:
-    """1 / (1 + e^-x): +0 from -104 down and at -inf, gradual underflow, 1 from 17.4 on, NaN to NaN. At most 2 ulp.
+    """1 / (1 + e^-x): +0 up to -104 and at -inf, gradual underflow, 1 from 17.4 on, NaN to NaN.
 
-    As 2^-32 / (2^-32 + 2^-32 e^-x), so that e^-x does not overflow before the result underflows.
+    At most 2 ulp. Computed as 2^-32 / (2^-32 + 2^-32 e^-x), so that e^-x does not overflow before the result
+    underflows.
     """
     bounded = o.minimum(o.maximum(x, o.f32(SIGMOID_FIRST)), o.f32(SIGMOID_LAST))
     n = o.rint(o.mul(bounded, o.f32(MINUS_LOG2_E)))

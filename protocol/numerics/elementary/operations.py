@@ -1,8 +1,8 @@
-"""What elementary functions are written against, and what their lists share: arithmetic.md section 6.
+"""The operations, constants and helpers that the lists of elementary functions use: arithmetic.md section 6.
 
-`Operations` is a namespace of single-element operations (section 2) on some kind of value: `elementary_torch` evaluates
-them on tensors, `reference.operations` on plain integers, and a program's builder records them as instructions. Nothing
-here computes.
+`Operations` is a namespace of single-element operations (section 2) on some kind of value: `elementary_torch`
+evaluates them on tensors, `reference.operations` on plain integers, and a program's builder records them as
+instructions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Operations(Protocol[V]):
-    """The operations the lists below use, by their names in encoding.md. Operands broadcast."""
+    """The operations that the lists use, by their names in encoding.md. Operands broadcast."""
 
     def f32(self, bits: int) -> V:
         """The f32 constant with this bit pattern."""
@@ -138,6 +138,6 @@ def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
 
 
 def copysign(o: Operations[V], x: V, y: V) -> V:
-    """x, not below zero, with the sign of y: -0 has one."""
+    """x >= 0 with the sign of y; -0 counts as negative."""
     sign = o.and_u32(o.bits_u32(y), o.u32(SIGN))
     return o.from_bits_u32(o.or_u32(o.bits_u32(x), sign))

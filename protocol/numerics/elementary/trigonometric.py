@@ -1,8 +1,8 @@
 """`sin` and `cos` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-The argument is reduced by the nearest multiple k pi/2. pi/2 is cut into pieces of at most 9 bits: |x| <= 2^15 means
-|k| <= 20861 < 2^15, so their products with k are exact. The f32 nearest to a multiple of pi/2 is 2^-27.8 away from it
-(at k = 161), so the error of k pi/2 has to stay below 2^-52. Beyond 2^15 the result is NaN.
+The argument is reduced by the nearest multiple k pi/2. pi/2 is cut into pieces of at most 9 bits. |x| <= 2^15
+means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32 is closer than 2^-27.8 to
+a multiple of pi/2 (at k = 161), so the error of k pi/2 must stay below 2^-52. Beyond 2^15 the result is NaN.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from protocol.numerics.elementary.operations import HALF, NAN, ONE, Operations, 
 LAST = 0x47000000  # 2^15
 TWO_OVER_PI = 0x3F22F983  # 0.636619747
 PI_HALF = (0x3FC90000, 0x39FD8000, 0x34A88000, 0x2E858000, 0x298C234C)
-"""pi/2 in four pieces of at most 9 bits and one of 24; the last is 2^-43.9, their sum is off by 2^-68.7."""
+"""pi/2 as four pieces of at most 9 bits and one of 24 bits, 2^-43.9; the error of their sum is 2^-68.7."""
 SIN_POLYNOMIAL = (0x3E2AAAA2, 0xBC088363, 0x394C8E2E)
-"""(1 - sin(r) / r) / r^2 as a polynomial in r^2 on |r| <= pi/4, lowest power first; relative error of sin 2^-27.8."""
+"""(1 - sin(r) / r) / r^2 as a polynomial in r^2 on |r| <= pi/4, lowest power first.
+
+Relative error of sin: 2^-27.8.
+"""
 COS_POLYNOMIAL = (0x3D2AAAA5, 0xBAB6060A, 0x37CCEF34)
-"""(cos(r) - 1 + r^2 / 2) / r^4 likewise; relative error of cos 2^-32.7."""
+"""(cos(r) - 1 + r^2 / 2) / r^4 in the same form. Relative error of cos: 2^-32.7."""
 
 
 def sin(o: Operations[V], x: V) -> V:
@@ -32,8 +35,9 @@ def cos(o: Operations[V], x: V) -> V:
 def _by_quadrant(o: Operations[V], x: V, ahead: int) -> V:
     """sin(x + ahead pi/2): +-sin(r) or +-cos(r) by the low two bits of k + ahead.
 
-    x - k C0 - k C1 is exact. The next difference is exact where it is below 2^-6; where not, what it lost goes into
-    the piece after it. So r is rounded once, and its last piece joins the tail of the sine.
+    x - k C0 - k C1 is exact. The next difference is exact if it is below 2^-6; otherwise its rounding error
+    is added to the next piece. So r is rounded once, and its last piece is added to the last term of the
+    sine.
     """
     quadrant = o.f32_to_i32(o.mul(x, o.f32(TWO_OVER_PI)))
     k = o.i32_to_f32(quadrant)

@@ -1,14 +1,15 @@
-"""Kernels: several implementations of one set of bits, arithmetic.md section 8.
+"""Kernels: several implementations with the same bits, arithmetic.md section 8.
 
-| modules | what they hold |
+| modules | contents |
 |---|---|
 | `base`, `float64`, `int8`, `compiled` | products |
 | `convolution`, `attention`, `fused`, `channels`, `philox` | the other functions of the compiled library (`native`) |
-| `*shape_classes` | which calls take the same path through a kernel |
-| `*self_test` | what a kernel must compute before it is used |
-| `*dispatch` | which kernel a process uses: the fastest that runs here, that ASSAY_KERNELS allows and that has passed |
+| `*shape_classes` | classes of calls that take the same path through a kernel |
+| `*self_test` | tests that a kernel must pass before it is used |
+| `*dispatch` | choose the fastest kernel that runs here, that ASSAY_KERNELS allows and that has passed |
 | `lists` | writes native/lists.h |
 
-Kernels import `elementwise`, `rows` and `reductions`, which call no kernel; self-tests import kernels; dispatch imports
-both. `contract`, `operations`, `sums`, `elementary_torch` and `philox` above this package call dispatch.
+Kernels import `elementwise`, `rows` and `reductions`, which call no kernel; self-tests import kernels;
+dispatch imports both. `contract`, `operations`, `sums`, `elementary_torch` and `philox` in `numerics` call
+dispatch.
 """

@@ -1,8 +1,8 @@
-"""Attention in the compiled library: whole chains of scores, softmax, dropout and products, by blocks of query rows.
+"""Attention in the compiled library: scores, softmax, dropout and products, by blocks of query rows.
 
-The tables of scores between a step's products (arithmetic.md section 4), one per head, are never completely in
-memory: native/attention.cpp computes a block of rows, uses and drops it, and the backward pass computes it again.
-Every result has the bits of the separate functions.
+The tables of scores between the products (arithmetic.md section 4), one per head, are never completely in
+memory. native/attention.cpp computes a block of rows, uses it and discards it; the backward pass computes it
+again. Every result has the bits of the separate functions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Change:
-    """A change of every score: times or over `value`; replaced by `value` where a mask (bool) is true or is false;
-    plus a table (f32). Masks and tables broadcast to the scores' shape [… M, N], or have it up to the layout of the
-    heads.
+    """A change of every score.
+
+    Depending on `kind`, a score is multiplied or divided by `value`, is replaced by `value` where a bool mask
+    is true or is false, or has an f32 table added. `table` is the mask or table. It broadcasts to the scores'
+    shape [… M, N], or has that shape with the axes of the heads in another form.
     """
 
     kind: Kind
@@ -36,9 +38,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Elements whose word of `numerics.philox` is below `below` are kept and multiplied by `kept`; all others are
-    multiplied by 0.
-    """
+    """Dropout: an element is scaled by `kept` if its word of `numerics.philox` is < `below`, else by 0."""
 
     key: Tensor
     step: Tensor
@@ -49,9 +49,10 @@ class Dropout:
 
 @dataclass(frozen=True)
 class Forward:
-    """P = softmax(changes(q k^T)), dropped, times v. Contracted axes are the last: q [… M, D], k [… N, D], v [… E, N].
+    """Operands of the forward pass: dropout(P) v with P = softmax(changes(q k^T)).
 
-    `scores` and `out` are the bits of the operands of both products, 13 or 20.
+    The contracted axes are the last: q [… M, D], k [… N, D], v [… E, N]. `scores` and `out` are the bits of
+    the operands of the two products, each 13 or 20.
     """
 
     q: Tensor
@@ -66,12 +67,19 @@ class Forward:
 
 @dataclass(frozen=True)
 class Backward:
-    """The gradients of the values, the queries and the keys, from `g`, that of the result.
+    """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    g [… M, E] with v [… N, E] gives the gradient of P (bits `of_p`); P^T with g_v [… E, M] that of the values (bits
-    `of_v`, P's first); the scores' gradient, changed by `changes`, with k_q [… D, N] that of the queries (`of_q`, the
-    scores' first) and its transpose with q_k [… D, M] that of the keys (`of_k`, the scores' first). The gradient of the
-    values is [… N, E], that of the keys [… N, D]; `v_turned` and `k_turned` swap their axes.
+    S is the gradient of the scores, changed by `changes`. `g` is the gradient of the result. Bits are in the
+    order of the factors.
+
+    | gradient of | product | bits |
+    |---|---|---|
+    | P [… M, N] | g [… M, E] with v [… N, E] | `of_p` |
+    | values [… N, E] | dropout(P)^T with g_v [… E, M] | `of_v` |
+    | queries [… M, D] | S with k_q [… D, N] | `of_q` |
+    | keys [… N, D] | S^T with q_k [… D, M] | `of_k` |
+
+    `v_turned` and `k_turned` swap the axes of the gradients of the values and of the keys.
     """
 
     forward: Forward
@@ -117,7 +125,7 @@ class ChangeRecord(ctypes.Structure):
 MATRICES = ("q", "k", "p_out", "v_out", "g", "v", "p_v", "g_v", "s_q", "k_q", "s_k", "q_k")
 
 SIDEWAYS = frozenset(("v_out", "g_v", "k_q", "q_k"))
-"""Those that come from a matrix of tokens with the tokens as terms."""
+"""Matrices whose terms are tokens: their rows, not their terms, are side by side in memory."""
 
 
 class Problem(ctypes.Structure):
@@ -142,7 +150,7 @@ class Problem(ctypes.Structure):
 
 
 class Fused:
-    """The fused chain of one instruction set."""
+    """Fused attention with one instruction set."""
 
     def __init__(self, variant: str, whole: int = WHOLE) -> None:
         self.name = f"attention-{variant}"
@@ -150,7 +158,7 @@ class Fused:
         self._whole = whole
 
     def forward(self, given: Forward) -> Tensor:
-        """f32 [… M, E], new and contiguous."""
+        """The result, f32 [… M, E], new and contiguous."""
         call = _Call(given)
         out = torch.empty(*given.q.shape[:-1], given.v.shape[-2])
         call.problem.out = out.data_ptr()
@@ -181,7 +189,7 @@ class Fused:
 
 
 class _Call:
-    """The problem for the library, with all memory that it points to."""
+    """One call's `Problem`, and the memory that it points to."""
 
     def __init__(self, f: Forward, b: Backward | None = None) -> None:
         self._kept: list[object] = []
@@ -212,7 +220,7 @@ class _Call:
             problem.key0, problem.key1, problem.step = (word & MASK for word in words)
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """A matrix whose terms lie side by side, or, `sideways`, whose rows do; copied if it lies otherwise."""
+        """A matrix with adjacent terms, or with `sideways` adjacent rows; copied if it has another layout."""
         x = x.detach()
         beside = x.mT if sideways else x
         if beside.stride(-1) != 1 and beside.shape[-1] != 1:

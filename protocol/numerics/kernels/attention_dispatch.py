@@ -1,9 +1,9 @@
-"""Which chain of attention a process uses: native/attention.cpp where it may be used and has passed.
+"""Chooses fused attention: native/attention.cpp, if it is allowed and passes its self-tests.
 
-Its products and its functions are those that the library pairs (native/sets.h), and both must have passed. Its
-products are tested again for every shape class that they will meet here, the chain itself for the class of the plan
-(`attention_shape_classes`, `attention_self_test`). After one wrong bit it is not used in this process any more: a
-warning says so once, and instructions then run one after the other, by products and functions that have passed.
+Fused attention uses the products and functions that native/sets.h pairs, and both must have passed their
+self-tests. The products are tested for every shape class that occurs in the plan, and the fused chain for the
+plan's own class (`attention_shape_classes`, `attention_self_test`). After one wrong bit, fused attention is
+not used again in this process: a warning says so once, and the instructions run separately instead.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _log = logging.getLogger("assay.numerics")
 
 
 def attention_for(plan: Plan) -> Fused | None:
-    """The chain for a plan, or None: nothing compiled, not allowed, or not passed."""
+    """The fused attention for a plan, or None if it is not compiled, not allowed, or has not passed."""
     functions = fused_for(torch.ones(1))
     if functions is None:
         return None
     for kernel in allowed(os.environ.get(VARIABLE)):
         if not isinstance(kernel, Compiled):
-            return None  # whose products are the faster ones, by the order asked for
+            return None  # a kernel that is not compiled comes first in the order of preference
         if functions.name == f"fused-{kernel.others}" and all(
             is_usable(kernel, DEVICE, px, py, call) for (px, py), call in _calls(plan)
         ):
@@ -63,7 +63,7 @@ _failed: set[str] = set()
 
 
 def passes(chain: Fused, shape_class: ShapeClass) -> bool:
-    """Whether it has given no wrong bit so far, this shape class included."""
+    """Whether the chain has given no wrong bit so far and passes the self-test of this shape class."""
     return chain.name not in _failed and _tested(chain, shape_class)
 
 
@@ -85,7 +85,11 @@ def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
 
 @lru_cache(maxsize=256)
 def _calls(plan: Plan) -> tuple[tuple[Pair, ProductCall], ...]:
-    """The products of a chain: blocks of rows with as many keys as a causal mask leaves them, then whole tables."""
+    """All products that a plan computes, with their bits.
+
+    These are products of blocks of rows, with each number of keys that a causal mask may leave, and those
+    that contract over queries.
+    """
     m, n, d, e, *_ = plan
     blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}
     keys = {n, *range(ROWS, n, ROWS)}

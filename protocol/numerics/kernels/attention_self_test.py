@@ -1,8 +1,9 @@
 """The self-test of fused attention for each shape class (`attention_shape_classes`): arithmetic.md section 8.
 
-`Plain` is the chain itself on whole tables: products in float64, elementary functions list by list, torch's operations;
-nothing compiled. Three heads are tested: an ordinary one under a causal mask; one of rows of very different size, whose
-mask hides keys anywhere, so that nothing may be left out; one with an infinity and a query that sees no key at all.
+`Plain` computes the expected results from whole tables, with float64 products, the lists of elementary
+functions and torch's operations, but nothing compiled. Three heads are tested: an ordinary one under a causal
+mask; one with rows of very different magnitude and a mask that hides keys anywhere, so that no part may be
+skipped; and one with an infinity and a query that sees no key.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _products = Float64()
 
 
 def failure_of_class(chain: Fused, plan: Plan) -> str | None:
-    """What is wrong in both directions of a plan, in words, or None if every bit is right."""
+    """A message about wrong bits in either pass of a plan, or None if every bit is right."""
     given = operands(plan)
     forward = given.forward if isinstance(given, Backward) else given
     plain = Plain()
@@ -50,7 +51,7 @@ def failure_of_class(chain: Fused, plan: Plan) -> str | None:
 
 
 class Plain:
-    """The chain one function after the other; both passes of one instance share their probabilities."""
+    """Attention computed function by function; the two passes share their probabilities."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Forward, tuple[Tensor, Tensor]]] = []
@@ -104,7 +105,7 @@ def _changed(x: Tensor, changes: Sequence[Change]) -> Tensor:
 
 @lru_cache(maxsize=4)
 def operands(plan: Plan) -> Forward | Backward:
-    """Of both passes, or of the forward pass if the plan has no other; rows cut out of wider ones, as in a model."""
+    """Test operands for both passes, or for the forward pass if the plan has no backward pass."""
     q, k, v, g = (
         _tokens(
             seed,
@@ -137,7 +138,10 @@ def _change(form: Form, hidden: Tensor) -> Change:
 
 
 def _hidden(m: int, n: int) -> Tensor:
-    """bool [3, M, N]: later keys; keys anywhere but the first; later keys, and all of them from the second query."""
+    """bool [3, M, N], the hidden keys of each head.
+
+    Head 0: later keys. Head 1: any keys but the first. Head 2: later keys, and for the second query all keys.
+    """
     causal = torch.ones(m, n, dtype=torch.bool).triu(max(n - m, 0) + 1)
     anywhere = _mixed(7, (m, n)) > 2.0
     anywhere[:, 0] = False
@@ -147,7 +151,7 @@ def _hidden(m: int, n: int) -> Tensor:
 
 
 def _tokens(seed: int, rows: int, columns: int) -> Tensor:
-    """f32 [3, rows, columns] that lie between others; the last query of the last head holds an infinity."""
+    """f32 [3, rows, columns], strided as in a model; the last query of the last head holds an infinity."""
     x = _mixed(seed, (rows, 2 * HEADS, columns))[:, 1::2].transpose(0, 1)
     x[1, 1::3] *= 2.0**20
     x[1, 2::3] *= 2.0**-60
@@ -157,7 +161,7 @@ def _tokens(seed: int, rows: int, columns: int) -> Tensor:
 
 
 def _mixed(seed: int, shape: Sequence[int]) -> Tensor:
-    """f32 in [-4, 4), without a generator."""
+    """Deterministic f32 in [-4, 4)."""
     k = torch.arange(math.prod(shape), dtype=torch.int64) + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
     return (words.to(torch.float32) * 2.0**-21 - 4.0).reshape(tuple(shape))

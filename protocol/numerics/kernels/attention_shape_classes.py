@@ -1,9 +1,9 @@
-"""Shape classes of attention: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
+"""Shape classes of attention: arithmetic.md section 8, "Self-tests". See `shape_classes` for products.
 
-A `Plan` holds everything that determines the path through native/attention.cpp. `shape_class_of` gives the smallest
-plan with the same path: a second block of queries and of keys if there is one, the same number of elements after the
-last full vector of a row, the same changes, dropout and directions, and scores that are kept or computed twice. Its
-products have their own classes.
+A `Plan` holds everything that determines the path through native/attention.cpp. `shape_class_of` gives the
+smallest plan with the same path. That plan has a second block of queries and of keys if the original has one,
+the same number of elements after the last full vector of a row, the same changes, dropout and passes, and it
+also keeps the scores or computes them twice. Its products have their own classes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""Largest scores of a head that its backward pass keeps, twice 16 MiB a thread; larger ones are computed twice."""
+"""Most scores of a head that the backward pass keeps (32 MiB per thread); it computes more scores twice."""
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
 LANES = 32
-"""Sizes that are equal modulo this have the same remainder after the last vector."""
+"""Sizes that are equal modulo this number have the same remainder after the last full vector."""
 Pair = tuple[int, int]
 
 
@@ -30,12 +30,14 @@ class Kind(IntEnum):
 
 Form = tuple[Kind, float]
 Forms = tuple[Form, ...]
-"""Changes of scores without their tables: what happens, and the value."""
+"""Changes of scores without their tables: the kind and the value of each."""
 
 
 class Plan(NamedTuple):
-    """What determines a chain: queries M, keys N, terms of the scores D, columns of the values E, the bits of
-    `Forward` and `Backward` (None without a backward pass), then the changes between the products.
+    """Everything that determines the path through fused attention.
+
+    Queries M, keys N, terms of the scores D, columns of the values E, the bits of `Forward` and `Backward`
+    (None without a backward pass), then the changes between the products.
     """
 
     m: int
@@ -57,7 +59,7 @@ class Plan(NamedTuple):
 
 
 class ShapeClass(NamedTuple):
-    """What is tested: a small plan, and the scores of a head that are kept whole."""
+    """A small plan to test, and the most scores of a head that are kept (1: always computed twice)."""
 
     plan: Plan
     whole: int
@@ -71,6 +73,6 @@ def shape_class_of(plan: Plan) -> ShapeClass:
 
 
 def _size(size: int) -> int:
-    """The least number of queries, or of keys, that has a second block if this one has, and the same remainder."""
+    """The smallest size with the same remainder after vectors, and with a second block if `size` has one."""
     least = ROWS + 1 if size > ROWS else LANES + 1
     return size if size < least else least + (size - least) % LANES

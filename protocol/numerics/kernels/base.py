@@ -16,18 +16,16 @@ class ProductKernel(Protocol):
 
     @property
     def name(self) -> str:
-        """As ASSAY_KERNELS and messages name it."""
+        """The kernel's name in ASSAY_KERNELS and in messages."""
 
     def __hash__(self) -> int:
-        """Kernels are keys of the results of self-tests."""
+        """Kernels are hashable, because results of self-tests are cached by kernel."""
 
     def available(self, device: torch.device) -> bool:
-        """Whether it can run on `device` at all."""
+        """Whether the kernel can run on `device`."""
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Terms from which products of px by py bits take another path; the self-test depends on it
-        (`shape_classes`).
-        """
+        """The sizes at which products of px by py bits take another path: they define the shape classes."""
 
     def contract(
         self,
@@ -39,13 +37,14 @@ class ProductKernel(Protocol):
         ey: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """f32 [..., M, N] of f32 rows, rounded once; px, py of 13 or 20; exponents i32 [..., M, 1], [..., N, 1].
+        """The product of f32 rows, f32 [..., M, N], rounded once. px and py are 13 or 20.
 
-        A `bias` f32 [N] is added to what was rounded, in f32. NaN is canonical.
+        Exponents are i32 [..., M, 1] and [..., N, 1]. A `bias` f32 [N] is added to the rounded product, in
+        f32. NaN is canonical.
         """
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
-        """i64 [..., M, N] of i32 integers with |x| <= 2^px and |y| <= 2^py, px and py of 13 or 20."""
+        """i64 [..., M, N]: the product of i32 rows, |x| <= 2^px and |y| <= 2^py; px and py are 13 or 20."""
 
 
 class UnifiedKernel(ABC):

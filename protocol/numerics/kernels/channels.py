@@ -1,6 +1,6 @@
-"""Batch norm in the compiled library: functions over the channels of [N, C, S], each reading memory once.
+"""Batch norm in the compiled library: functions over the channels of [N, C, S] that read memory once.
 
-`channels_dispatch.channels_for` gives them where they may be used.
+Callers get them from `channels_dispatch.channels_for`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Channels:
         self._variant = variant
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        """[N, C, S] to [C] of mean, 1 / sqrt(variance + eps), and the variance that running statistics follow."""
+        """Mean, 1 / sqrt(variance + eps) and the variance for running statistics, all [C], of [N, C, S]."""
         out = {name: torch.empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)
         return out["first"], out["second"], out["third"]
 
     def sums(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
-        """[C] sums of g and of g (x - mean) rstd."""
+        """Sums over each channel of g and of g (x - mean) rstd, both [C]."""
         first, second = torch.empty(x.shape[1]), torch.empty(x.shape[1])
         self._call("sums", x, g=g, mean=mean, rstd=rstd, first=first, second=second)
         return first, second
@@ -59,7 +59,7 @@ class Channels:
         sums: tuple[Tensor, Tensor],
         gain: Tensor | None,
     ) -> Tensor:
-        """With n = (x - mean) rstd and M = N S: ((g - total / M) - n (along / M)) (rstd gain)."""
+        """The gradient of x, ((g - total / M) - n (along / M)) (rstd gain): n = (x - mean) rstd, M = N S."""
         y = torch.empty(x.shape)
         (mean, rstd), (total, along) = statistics, sums
         self._call("grad", x, g=g, mean=mean, rstd=rstd, total=total, along=along, gain=gain, y=y)

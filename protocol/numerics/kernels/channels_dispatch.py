@@ -1,6 +1,6 @@
-"""Which functions of channels a process uses: on the terms of `fused_dispatch`, and if they pass their own self-test.
+"""Chooses the functions of channels: the instruction set is that of `fused_dispatch`.
 
-Where `channels_for` gives None, callers run the same operations by torch.
+If `channels_for` returns None, callers run the same operations in torch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 def channels_for(x: Tensor) -> Channels | None:
-    """The functions to use for `x`, or None: not f32 on the CPU, not built, not allowed, or not passed."""
+    """The functions to use for `x`, or None if it is not f32 on the CPU or none may be used."""
     if x.device.type != "cpu":
         return None
     fused = fused_for(x)

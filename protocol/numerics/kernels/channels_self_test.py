@@ -1,4 +1,4 @@
-"""The self-test of functions of channels: arithmetic.md section 8, "Self-tests"; `DIGESTS` holds what is right."""
+"""The self-test of functions of channels: arithmetic.md section 8; `DIGESTS` holds the right results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Results = Tensor | tuple[Tensor, ...]
 
 
 def digests_of(channels: Channels) -> dict[str, str]:
-    """Digests of what every function makes of numbers of all kinds, by name."""
+    """Digests of every test's results, by name."""
     return {name: digest(run(channels)) for name, run in TESTS.items()}
 
 
 def _planes(seed: int, ordinary: bool) -> Tensor:
-    """f32 [N, C, S]: channels that hold anything, or ordinary ones of which one holds specials and one zeros."""
+    """f32 [N, C, S]: channels of all kinds of numbers, or ordinary, special values and zeros."""
     rows = numbers(seed)
     return rows[1::3].reshape(2, 4, -1) if ordinary else rows.reshape(4, 6, -1)
 
@@ -49,7 +49,7 @@ def _grad(affine: bool, ordinary: bool, channels: Channels) -> Results:
 
 
 def _long(channels: Channels) -> Results:
-    """All functions of a few channels so long that each, and each row of one, is a separate piece in channels.cpp."""
+    """All functions on channels so long that each row of one is a separate piece in channels.cpp."""
     x, g = (wide(seed).reshape(-1)[: math.prod(LONG)].reshape(LONG) for seed in (1, 2))
     mean, rstd, total, along, gain, bias = (wide(3)[10, k : k + LONG[1]] for k in range(6))
     return (
@@ -61,7 +61,7 @@ def _long(channels: Channels) -> Results:
 
 
 LONG = (1, 2, 20_011)
-"""Samples, channels and positions: a channel and a row of one are more than the 2^14 elements of a piece."""
+"""Samples, channels and positions: each row of a channel has more than the 2^14 elements of a piece."""
 
 
 FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {
@@ -95,4 +95,4 @@ DIGESTS: dict[str, str] = {
     "grad 1 of ordinary numbers": "50826744df8d0ec7",
     "all of long channels": "543867f4dae607c9",
 }
-"""Of the plain implementations (tests/unit/library/test_compiled_layers.py)."""
+"""Digests of the plain implementations' results (tests/unit/library/test_compiled_layers.py checks them)."""

@@ -1,6 +1,6 @@
 """Products in the compiled library: quantising, multiplying and rounding in one call.
 
-Operands may lie in any order in memory as long as rows or terms are side by side; anything else is copied first.
+An operand's rows or its terms must be side by side in memory; other operands are copied first.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
 
 LONGEST = 1 << 17
-"""SLICE_LONGEST of native/slices.h: terms that tiles of int8 digits add up in i32."""
+"""SLICE_LONGEST of native/slices.h: the most terms that tiles of int8 digits sum in i32."""
 WIDE_BITS = 51
-"""Sums that may reach 2^51 are rounded in another way (native/places.h)."""
+"""Sums that may reach 2^51 are rounded by different code (native/places.h)."""
 
 
 class Compiled(UnifiedKernel):
     """The library's product with one of its instruction sets.
 
     Args:
-        name: As ASSAY_KERNELS names it.
-        variant: The instruction set's, as `native.variants` names it.
-        others: The instruction set of all but products, which native/sets.h pairs with it: its own, where it has any.
-        tiles: Rows, columns and terms of its tiles, as `Tiling` has them.
-        runs: Terms beyond which its sums are put together from several.
+        name: Its name in ASSAY_KERNELS.
+        variant: The name of the instruction set in `native.variants`.
+        others: The instruction set for everything but products, as native/sets.h pairs them; often the same.
+        tiles: `rows`, `columns` and `terms` of its `Tiling`.
+        runs: Numbers of terms beyond which a sum is split into several.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Compiled(UnifiedKernel):
         self._tiles, self._runs = tiles, runs
 
     def available(self, device: torch.device) -> bool:
-        """On a CPU that has the instructions, if the library was built."""
+        """Whether the library is built, and `device` is a CPU that has the instructions."""
         return device.type == "cpu" and self.variant in variants()
 
     def tiling(self, px: int, py: int, /) -> Tiling:
@@ -88,7 +88,7 @@ class Compiled(UnifiedKernel):
 
 
 class _Side:
-    """An operand for the library, with all the memory that it points to."""
+    """An `Operand` for the library, and the memory that it points to."""
 
     def __init__(self, x: Tensor, bits: int, e: Tensor | None, batch: torch.Size) -> None:
         if x.stride(-1) != 1 and x.stride(-2) != 1:
@@ -109,14 +109,14 @@ class _Side:
 
 
 def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Exponents repeated for every row; those of a whole tensor may come with more axes of size 1 than it has."""
+    """Exponents expanded to one per row. `e` may have extra leading axes of size 1."""
     spare = max(e.dim() - len(shape), 0)
     return e.reshape(e.shape[spare:]).expand(shape).to(torch.int32).contiguous()
 
 
 @lru_cache(maxsize=1024)
 def offsets_of(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array[ctypes.c_int64]:
-    """Where each element of a batch begins, in elements."""
+    """The offset of each matrix of a batch, in elements."""
     found = [0]
     for size, stride in zip(sizes, strides, strict=True):
         found = [start + k * stride for start in found for k in range(size)]
@@ -126,7 +126,8 @@ def offsets_of(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array
 def int16(variant: str) -> Compiled:
     """Products of int16 pairs: one for 13 x 13 bits, two for 20 x 13, three for 20 x 20 (native/product.cpp).
 
-    Tiles are native/variant.h's: panels and strips of them, the terms that are always safe and those of a chunk.
+    The sizes are those of native/variant.h: panels, strips of panels, the terms that are always safe, and a
+    chunk.
     """
     return Compiled(f"int16-{variant}", variant, variant, ((12, 120), (32, 128), (30, 64)))
 
@@ -134,6 +135,6 @@ def int16(variant: str) -> Compiled:
 def int8_amx() -> Compiled:
     """Products of whole tiles of int8 digits, four for 13 x 13 bits, six for 20 x 13 (native/slices.cpp).
 
-    Tiles are native/slices.h's: panels and strips of them, quads of terms and chunks.
+    The sizes are those of native/slices.h: panels, strips of panels, quads of terms, and chunks.
     """
     return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64)), (LONGEST,))

@@ -1,6 +1,6 @@
-"""Convolutions in the compiled library, without windows in memory (native/convolution.cpp).
+"""Convolutions in the compiled library, without materialised windows (native/convolution.cpp).
 
-`convolution_dispatch.convolution_for` gives them where they may be used.
+Callers get them from `convolution_dispatch.convolution_for`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Convolution:
         self._variant = variant
 
     def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
-        """`call` of these operands; threads are those of torch.
+        """Compute `call` on these operands, with as many threads as torch uses.
 
         | kind | left | image | result |
         |---|---|---|---|
@@ -62,7 +62,7 @@ class Convolution:
 def problem_of(
     call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None
 ) -> tuple[Problem, list[Tensor]]:
-    """The problem for the library but for its result, and the memory that it points to."""
+    """The `Problem` for the library, without its result, and the memory that it points to."""
     kept = [t.detach().contiguous() for t in (left, image, bias) if t is not None]
     problem = Problem(
         left=kept[0].data_ptr(),

@@ -1,10 +1,10 @@
-"""Which convolutions a process uses: those of an instruction set that products may take and that has passed.
+"""Chooses convolutions: those of the first allowed instruction set that passes its self-tests.
 
-An instruction set is used for convolutions if products may use it (`dispatch`), starting with the one that products
-use, and if it has passed the self-test of the call's shape class (`convolution_shape_classes`,
-`convolution_self_test`). After one wrong bit its convolutions are not used in this process any more: a warning says
-so once, and the next instruction set computes. Where `convolution_for` gives None, callers write the windows out and
-multiply.
+The search starts with the instruction set that products use (`dispatch`). A set must be usable for products,
+and its convolutions must pass the self-test of the call's shape classes (`convolution_shape_classes`,
+`convolution_self_test`). After one wrong bit, its convolutions are not used again in this process: a warning
+says so once, and the next instruction set is tried. If `convolution_for` returns None, callers materialise
+the windows and multiply.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ CPU = torch.device("cpu")
 
 
 def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
-    """The convolutions to use for `call` on tensors like `x`: None if not f32 on the CPU, not built, not allowed, or if
-    none has passed. Raises `NoKernel` where no product may be used either."""
+    """The convolutions to use for `call` on tensors like `x`, or None.
+
+    None if `x` is not f32 on the CPU, or if no convolutions are built, allowed and passed. Raises `NoKernel`
+    if no product kernel may be used either.
+    """
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return None
     return _chosen(os.environ.get(VARIABLE), call)
@@ -43,7 +46,7 @@ def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
         if not kernel.available(CPU):
             continue
         if not isinstance(kernel, Compiled):
-            return None  # whose products are the faster ones, by the order asked for
+            return None  # a kernel that is not compiled comes first in the order of preference
         convolution = _of(kernel.others)
         if is_usable(_pairs(kernel), CPU, 20, 13) and passes(convolution, call):
             return convolution
@@ -51,7 +54,7 @@ def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
 
 
 def _pairs(kernel: Compiled) -> Compiled:
-    """The products with which its convolutions are made: those of pairs, whatever others its instruction set has."""
+    """The products of int16 pairs that the kernel's convolutions use, even if its own products are others."""
     return next(k for k in KERNELS if isinstance(k, Compiled) and k.variant == kernel.others)
 
 
@@ -61,11 +64,11 @@ def _of(variant: str) -> Convolution:
 
 
 _failed: set[str] = set()
-"""Names of those that gave a wrong bit."""
+"""Names of convolutions that gave a wrong bit."""
 
 
 def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
-    """Whether it has given no wrong bit so far, the shape classes of this call included."""
+    """Whether they have given no wrong bit so far and pass the self-tests of this call's shape classes."""
     return convolution.name not in _failed and all(
         _tested(convolution, call) for call in shape_classes_of(call)
     )

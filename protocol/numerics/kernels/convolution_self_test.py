@@ -1,10 +1,10 @@
 """The self-test of convolutions for each shape class (`convolution_shape_classes`): arithmetic.md section 8.
 
-`plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up
-and rounded once in float64, which holds these integers exactly (20 x 20 bits up to 2^13 terms, more than any class of
-them has). Where torch flushes subnormals, right results look wrong and convolutions are refused; wrong results never
-look right. Operands take turns at being hard: rows, samples or channels of ordinary size, at the limit of every
-width, half zero and tiny, one with an infinity.
+`plain` computes the expected result: it quantises the operands, adds up one matrix product for each element
+of the kernel, and rounds once. float64 holds these integers exactly (20 x 20 bits up to 2^13 terms, more than
+any class of those widths has). If torch flushes subnormals, right results are refused, but wrong results
+never pass. The operands have rows, samples or channels of several kinds in turn: of ordinary size, at the
+limit of every width, half zero and tiny, and one with infinities.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ KINDS = ("forward", "at input", "at weight")
 
 
 class Convolutions(Protocol):
-    """What is tested: `convolution.Convolution`."""
+    """The tested interface, that of `convolution.Convolution`."""
 
     def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
         """One convolution of f32 operands."""
 
 
 def failure_of_class(convolution: Convolutions, call: ConvolutionCall) -> str | None:
-    """What is wrong in one call, in words, or None if every bit is right."""
+    """A message about wrong bits in one call, or None if every bit is right."""
     left, image, bias = operands(call)
     found = convolution.run(call, left, image, bias).view(torch.int32)
     if torch.equal(found, plain(call, left, image, bias).view(torch.int32)):
@@ -42,7 +42,7 @@ def failure_of_class(convolution: Convolutions, call: ConvolutionCall) -> str | 
 
 
 def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Left and right operand and the bias of a call, f32, without a generator."""
+    """Deterministic test operands of a call: the left and right operand and the bias, f32."""
     left = call.g_shape() if call.kind == AT_WEIGHT else call.w_shape()
     image = call.g_shape() if call.kind == AT_INPUT else call.x_shape()
     bias = hard((left[0], 1), 0).reshape(-1) if call.bias else None
@@ -50,7 +50,7 @@ def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
-    """f32 whose slices along `axis` are ordinary, at the limit, half zero and tiny; the sixth has infinities."""
+    """f32 slices along `axis`: ordinary, at the limit, half zero and tiny; the sixth has infinities."""
     length = math.prod(shape)
     tables = (t.repeat(-(-length // TABLE))[:length].reshape(shape).transpose(0, axis) for t in _tables())
     ordinary, limit = tables
@@ -62,12 +62,12 @@ def hard(shape: tuple[int, ...], axis: int) -> Tensor:
 
 
 TABLE = 65_521
-"""Elements before they come again: a prime, so that no two rows begin alike."""
+"""Elements before the values repeat: a prime, so that no two rows begin alike."""
 
 
 @cache
 def _tables() -> tuple[Tensor, Tensor]:
-    """f32 [TABLE] in [-4, 4), and of 2^0 - 2^-24 by magnitude, without a generator."""
+    """Two deterministic tables, f32 [TABLE]: values in [-4, 4), and values of magnitude 1 - 2^-24."""
     k = torch.arange(TABLE, dtype=torch.int64)
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
     limit = torch.where(k % 7 < 5, 1.0, -1.0) * (1 - 2.0**-24)
@@ -75,10 +75,10 @@ def _tables() -> tuple[Tensor, Tensor]:
 
 
 def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
-    """The convolution: f32, canonical, of any sizes."""
+    """The expected result of a call of any sizes: f32, canonical."""
     axes = {FORWARD: (0, 0), AT_INPUT: (1, 0), AT_WEIGHT: (1, 1)}[call.kind]
     groups, inputs, outputs = call.groups, call.inputs, call.outputs
-    if call.kind == AT_INPUT:  # rows of w are its input channels, in every group
+    if call.kind == AT_INPUT:  # in every group, the rows of w are its input channels
         grouped = left.reshape(groups, outputs, -1, *call.kernel).transpose(1, 2).flatten(0, 1)
         el, ml = _integers(grouped, 0, call.bits[0])
         ml = ml.reshape(groups, inputs, outputs, *call.kernel).transpose(1, 2).flatten(0, 1)
@@ -97,7 +97,7 @@ def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | Non
 
 
 def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
-    """Exponents of the slices along `axis`, and float64 integers of the shape of x."""
+    """Exponents of the slices along `axis`, and the quantised x as float64 integers."""
     if x.numel() == 0:
         return torch.zeros(x.shape[axis], dtype=torch.int32), x.to(torch.float64)
     e = exponent(x.transpose(0, axis).reshape(x.shape[axis], -1))
@@ -108,7 +108,7 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """The one of x, w and g that is not given, in float64: for each element of the kernel one product of matrices."""
+    """The missing one of x, w and g, in float64: the sum of one matrix product per element of the kernel."""
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     made = torch.zeros(
         call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape(), dtype=torch.float64
@@ -130,7 +130,7 @@ def _sums(
 
 
 def _met(call: ConvolutionCall, axis: int, k: int) -> tuple[slice, slice]:
-    """Positions of g along an axis whose element k of the window lies in x, and where in x."""
+    """Positions of g along an axis for which element k of the window is inside x, and its positions in x."""
     stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
     first = max(0, -(start // stride))
     count = max(0, min(call.result[axis], (call.size[axis] - 1 - start) // stride + 1) - first)

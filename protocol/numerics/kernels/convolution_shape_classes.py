@@ -1,11 +1,11 @@
-"""Shape classes of convolutions: arithmetic.md section 8, "Self-tests". Those of products are in `shape_classes`.
+"""Shape classes of convolutions: arithmetic.md section 8, "Self-tests". See `shape_classes` for products.
 
-A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends. `shape_classes_of`
-gives the smallest calls that together take the same paths, and these are what the self-test computes. The windows
-stay unchanged. There are fewer rows of the left operand beyond two panels, terms beyond three chunks, samples,
-groups, and positions along both axes, with the same borders and the same remainder beside runs of 32, 16 and 4. Code
-that only many terms reach (the next block of a weight gradient, sums beyond 2^51) has its own class with few
-channels.
+A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends.
+`shape_classes_of` gives the smallest calls that together take the same paths; the self-test computes these.
+The windows stay unchanged. Rows of the left operand beyond two panels, terms beyond three chunks, samples,
+groups, and positions along both axes are reduced. The borders stay the same, and so do the remainders after
+runs of 32, 16 and 4. Code that only many terms reach (the next block of a weight gradient, sums beyond 2^51)
+has its own class with few channels.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ import torch
 from protocol.numerics.kernels.shape_classes import least_size
 
 FORWARD, AT_INPUT, AT_WEIGHT = range(3)
-"""As in native/convolution.h."""
+"""Kinds of convolution, numbered as in native/convolution.h."""
 PANEL_ROWS, PANEL_COLUMNS = 12, 32
 COPIED = (4, 16)
-"""Columns that lie side by side are copied by sixteen, then by four (native/convolution_body.h)."""
+"""Adjacent columns are copied sixteen at a time, then four at a time (native/convolution_body.h)."""
 CHUNK_PAIRS = 32
 BLOCK_PAIRS = 1 << 11
-"""Pairs of terms of a weight gradient after which the next block begins (native/convolution_shared.h)."""
+"""Pairs of terms in a block of a weight gradient (native/convolution_shared.h)."""
 WIDE_BITS, MOST_TERMS = 51, 1 << 19
-"""Sums that may reach 2^51 are rounded in another way: those of 20 x 20 bits from 2^11 terms on, of 20 x 13 from 2^18,
-of 13 x 13 from 2^25, which is not tested."""
+"""Sums that may reach 2^51 are rounded by different code: from 2^11 terms on for 20 x 20 bits, from 2^18 for
+20 x 13, and from 2^25 for 13 x 13, which is not tested. A self-test has fewer terms than `MOST_TERMS`.
+"""
 BESIDE, SLAB, REACH = 8, 32, 64
-"""Channels of one a group that lie side by side, rows of their results of which the image is in memory, and elements
-from the first of a window to its last (native/convolution_depthwise.h)."""
+"""Limits of convolutions with one channel per group (native/convolution_depthwise.h): channels stored side by
+side, rows of results per slab, and the most elements from the first to the last of a window.
+"""
 SHARED_PANELS = 8
-"""Panels of columns per thread, of which two are packed together (native/convolution_positions.h)."""
+"""Panels of columns per thread from which on two are packed together (native/convolution_positions.h)."""
 THREADS = 2
-"""Threads of a self-test: more would take turns in the same way."""
+"""Threads of a self-test: more threads would divide the work in the same way."""
 
 Both = tuple[int, int]
 
@@ -51,18 +53,18 @@ class ConvolutionCall(NamedTuple):
     size: Both
     """Height and width of x."""
     result: Both
-    """Height and width of g, the result forward."""
+    """Height and width of g, which has the shape of the forward result."""
     kernel: Both
     stride: Both
     padding: Both
     dilation: Both
     bits: Both
-    """Of the left and of the right operand, as native/convolution.h names them."""
+    """Bits of the left operand and of the image (native/convolution.h)."""
     bias: bool
     threads: int
 
     def sliding(self) -> dict[str, int]:
-        """The windows' attributes, as functions take them."""
+        """The windows' attributes by name, as library functions take them."""
         pairs = {name: getattr(self, name) for name in ("kernel", "stride", "padding", "dilation")}
         return {f"{name}_{axis}": pair[k] for name, pair in pairs.items() for k, axis in enumerate("yx")}
 
@@ -89,7 +91,7 @@ class ConvolutionCall(NamedTuple):
         return self.inputs == self.outputs == 1 and near and exact
 
     def positions(self) -> int:
-        """Columns of a product forward or at the input, where of the first remainder by the stride."""
+        """Columns of a FORWARD or AT_INPUT product; for AT_INPUT, those of stride remainder 0."""
         return self.samples * _along(self, 0) * _along(self, 1)
 
 
@@ -102,7 +104,7 @@ def convolution_call(
     bits: Both = (13, 13),
     bias: bool = False,
 ) -> ConvolutionCall:
-    """The call for x [N, C, H, W] and g [N, O, OH, OW]; one of them is the result, or both are given."""
+    """The call for the shapes x [N, C, H, W] and g [N, O, OH, OW]; either may be the result's."""
     kernel, stride, padding, dilation = (
         (sliding[f"{name}_y"], sliding[f"{name}_x"]) for name in ("kernel", "stride", "padding", "dilation")
     )
@@ -114,7 +116,7 @@ def convolution_call(
 
 @lru_cache(maxsize=4096)
 def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
-    """The least calls that together take all paths of `call`."""
+    """The smallest calls that together take all paths of `call`."""
     if call.is_depthwise():
         return _depthwise(call)
     least = call._replace(groups=min(call.groups, 3), threads=min(call.threads, THREADS))
@@ -143,7 +145,10 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
-    """For calls of one channel a group; of weight gradients also where sums are long, in a sample or in all."""
+    """The shape classes of a call with one channel per group.
+
+    Weight gradients with long sums, over a sample or over all samples, have additional classes.
+    """
     least = call._replace(groups=_cut(call.groups, BESIDE), threads=min(call.threads, THREADS))
     least = _shorter(_shorter(least, 0, SLAB), 1)._replace(samples=_as_even(call.samples, 3))
     if call.kind != AT_WEIGHT:
@@ -160,18 +165,18 @@ def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """Pairs of terms beyond which the call's go on to other code, as far as that is tested."""
+    """Numbers of pairs of terms beyond which `call` takes other code, without those too long to test."""
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
 
 
 def _wide_pairs(call: ConvolutionCall) -> int:
-    """Pairs of terms from which on a sum may reach 2^51."""
+    """The number of pairs of terms from which on a sum may reach 2^51."""
     return 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
-    """More rows, then more samples, until there are more than that many pairs of terms."""
+    """`few` with more rows, then more samples, until it has more than `pairs` pairs of terms."""
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
     each = _up(few.samples, 2) * few.result[1]
@@ -181,7 +186,7 @@ def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> Convolut
 
 
 def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> ConvolutionCall:
-    """With that many rows of results, as far as the call has them."""
+    """`few` with `rows` rows of results, or as many as `call` has if fewer."""
     more = min(rows, call.result[0]) - few.result[0]
     if more <= 0:
         return few
@@ -190,9 +195,7 @@ def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> Convol
 
 
 def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
-    """Enough samples and rows for panels to be packed together if the call's are, with a full last panel if the
-    call's is.
-    """
+    """`least`, enlarged to pack panels together, and to fill the last one, if `call` does."""
     several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
     enough = SHARED_PANELS * least.threads if several else 0
     full = call.positions() % PANEL_COLUMNS == 0
@@ -206,15 +209,16 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """Like `least_size`, but of the longest of several tiles there are one and a remainder, or two."""
+    """Like `least_size`, but at most one whole `tile` with a remainder, or two without."""
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
     )
 
 
 def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall:
-    """Fewer positions along an axis, from rows of a `tile` and a remainder; what is beside the last window is
-    unchanged.
+    """`call` with fewer positions along an axis, but the same kind of remainder after tiles of `tile`.
+
+    The part of the image after the last window is unchanged.
     """
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
@@ -230,12 +234,12 @@ def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall
 
 
 def _along(call: ConvolutionCall, axis: int) -> int:
-    """Positions along an axis, at the input those of the first remainder."""
+    """Positions along an axis; for AT_INPUT, those of the first remainder modulo the stride."""
     return _up(call.size[axis], call.stride[axis]) if call.kind == AT_INPUT else call.result[axis]
 
 
 def _as_even(size: int, least: int) -> int:
-    """The least size of at least `least` that is even if `size` is: pairs are full or not."""
+    """`size` if it is at most `least`; otherwise `least` or the next number, with the parity of `size`."""
     return size if size <= least else least + ((least ^ size) & 1)
 
 

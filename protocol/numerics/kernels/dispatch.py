@@ -1,9 +1,9 @@
-"""Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has passed.
+"""Chooses the product kernel: the fastest one that this machine runs, that is allowed, and that has passed.
 
-ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`) are
-considered. A kernel is tested at its first use on a device for a pair of widths, and again before the first product
-of each shape class (`self_test`). One that fails is never used in this process again: a warning says so once, and the
-next kernel computes.
+ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`)
+are considered. A kernel is tested at its first use on a device for a pair of widths, and again before the
+first product of each shape class (`self_test`). A kernel that fails is not used again in this process: a
+warning says so once, and the next kernel is tried.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KERNELS: tuple[ProductKernel, ...] = (
 """Fastest first, as measured by `make bench`; the portable loop is for unknown processors and compilers."""
 
 FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
-"""Further names for ASSAY_KERNELS: the functions of `fused`, fastest first."""
+"""Further names for ASSAY_KERNELS: the fused functions, on the CPU (fastest first) and on CUDA."""
 
 _log = logging.getLogger("assay.numerics")
 
@@ -54,7 +54,7 @@ class NoKernel(AssayError, RuntimeError):
 
 
 def kernel_for(device: torch.device, px: int, py: int, call: ProductCall | None = None) -> ProductKernel:
-    """The kernel for products of px by py bits on `device`, tested for the shape classes of `call` if that is given.
+    """The kernel for products of px by py bits on `device`, tested for the shape classes of `call`.
 
     Raises `NoKernel`, or `NumericsError` for unknown names.
     """
@@ -89,7 +89,7 @@ def first_usable(
 def is_usable(
     kernel: ProductKernel, device: torch.device, px: int, py: int, call: ProductCall | None = None
 ) -> bool:
-    """Whether this kernel runs on `device` and passes."""
+    """Whether this kernel runs on `device` and passes its self-tests."""
     try:
         return first_usable((kernel,), device, px, py, call) is kernel
     except NoKernel:
@@ -97,13 +97,13 @@ def is_usable(
 
 
 _failed: dict[tuple[ProductKernel, str], str] = {}
-"""Errors found in kernels, by device. After one wrong bit a kernel is not used for anything any more."""
+"""Errors found, by kernel and device. After one wrong bit a kernel is not used there again."""
 
 
 def _refusal(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
-    """Why the kernel is not used, or None. A kernel that was wrong once stays refused."""
+    """Why the kernel is not used, or None. A kernel that was wrong once is always refused."""
     return _failed.get((kernel, str(device))) or _tested(kernel, device, px, py, shape_class)
 
 
@@ -111,7 +111,10 @@ def _refusal(
 def _tested(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
-    """The result of the self-test of a shape class, or of the widths. Runs once in a process; logs a failure."""
+    """The failure of the self-test of a shape class, or of the widths if that is None.
+
+    Runs once; logs a failure.
+    """
     if not kernel.available(device):
         return "not available"
     try:

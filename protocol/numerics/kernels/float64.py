@@ -1,4 +1,4 @@
-"""Products in float64, by any BLAS on any device: exact in blocks with px + py + log2 K <= 53."""
+"""Products in float64 with any BLAS on any device. Blocks with px + py + log2 K <= 53 are exact."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ FLOAT64_BITS = 53
 
 
 class Float64:
-    """The kernel that runs everywhere, and the one that the others are measured against."""
+    """The kernel that runs everywhere, and the baseline of measurements."""
 
     name = "float64"
 
     def available(self, device: torch.device) -> bool:
-        """Wherever torch has float64."""
+        """Whether torch has float64 on `device`."""
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Tiles of a BLAS, which may block in any way; 8 and 32 are usual. Longer products than one block are added
-        up.
+        """Assumed tiles, because a BLAS may block in any way: 8 and 32 are usual.
+
+        Long products are sums of blocks.
         """
         return Tiling((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 
@@ -56,7 +57,7 @@ class Float64:
 
 
 def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
-    """Product of integral float64 rows in blocks along K short enough to be exact, added up in wrapping i64."""
+    """The product of integral float64 rows: exact blocks along K, added up in wrapping i64."""
     length = block_length(bits)
     acc = torch.matmul(x[..., :length], y[..., :length].mT).to(torch.int64)
     for start in range(length, x.shape[-1], length):
@@ -66,5 +67,5 @@ def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
 
 
 def block_length(bits: int) -> int:
-    """Terms of products below 2^bits that float64 adds up exactly."""
+    """The number of products below 2^bits that float64 adds up exactly."""
     return 1 << (FLOAT64_BITS - bits)

@@ -1,8 +1,7 @@
-"""Fused functions in the compiled library: whole functions of arithmetic.md sections 5 and 6, each reading memory
-once.
+"""Fused functions in the compiled library: functions of arithmetic.md sections 5 and 6 in one pass.
 
-`fused_dispatch.fused_for` gives them where they may be used; where it gives None, callers run the same operations
-with torch.
+Callers get them from `fused_dispatch.fused_for`. If it returns None, callers run the same operations in
+torch.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 SHARED, MOST_LANES = 64, 16
-"""Blocks of a group and messages of one call, as native/lanes.h has them."""
+"""Blocks of a group, and the most messages of one call, as in native/lanes.h."""
 
 
 class Map(IntEnum):
-    """Functions of one element, as numbered in native/fused.h. Those named GRAD take a gradient to multiply by."""
+    """Functions of one element, as numbered in native/fused.h. Those named GRAD multiply by a gradient."""
 
     EXP, LOG, TANH, SIGMOID, ERF, SIN, COS, RSQRT, GELU_ERF, GELU_TANH, SILU = range(11)
     GELU_ERF_GRAD, GELU_TANH_GRAD, SILU_GRAD = range(11, 14)
 
 
 class Pair(IntEnum):
-    """Operations on two elements, as numbered in native/fused.h; those from LT on give bools."""
+    """Operations on two elements, as numbered in native/fused.h; those from LT on return bools."""
 
     ADD, SUB, MUL, DIV, MINIMUM, MAXIMUM, LT, LE = range(8)
 
@@ -112,11 +111,11 @@ class Fused:
         self._variant = variant
 
     def available(self) -> bool:
-        """Whether the library is there and the processor runs it."""
+        """Whether the library is built and the processor has the instruction set."""
         return self._variant in variants()
 
     def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
-        """function(x), or g function(x) for the slopes; any shape, `g` of the same."""
+        """function(x), or g function(x) for the functions named GRAD; `x` has any shape, `g` the same."""
         x = x.detach().contiguous()
         g = None if g is None else g.detach().contiguous()
         out = torch.empty_like(x)
@@ -124,7 +123,7 @@ class Fused:
         return out
 
     def pair(self, operation: Pair, x: Tensor, y: Tensor) -> Tensor:
-        """operation(x, y) for two of one shape, or one of them of one element; see `elementwise`."""
+        """operation(x, y) for tensors of equal shape, or if one has a single element; see `elementwise`."""
         x, y = x.detach().contiguous(), y.detach().contiguous()
         dtype = torch.float32 if operation < Pair.LT else torch.bool
         out = torch.empty(broadcast(x.shape, y.shape), dtype=dtype)
@@ -133,7 +132,7 @@ class Fused:
         return out
 
     def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        """x where the bool condition holds, else y, both of its shape or of one element."""
+        """x where the bool condition holds, else y; each has the condition's shape or a single element."""
         condition, x, y = (t.detach().contiguous() for t in (condition, x, y))
         out = torch.empty(condition.shape)
         ones = (int(x.numel() == 1), int(y.numel() == 1))
@@ -141,7 +140,7 @@ class Fused:
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
-        """Rows of [… N]: exp(x - max) / sum; with `safe` a row of -inf alone is zero."""
+        """Rows of [… N]: exp(x - max) / sum; with `safe`, a row of only -inf gives zeros."""
         x = x.detach().contiguous()
         out = torch.empty_like(x)
         self._call("softmax", _at(x), _at(out), *_table(x), int(safe))
@@ -169,14 +168,14 @@ class Fused:
         return out
 
     def sum_rows(self, x: Tensor) -> Tensor:
-        """[… N] to [… 1]: section 5."""
+        """Row sums, [… N] to [… 1]: section 5."""
         x = x.detach().contiguous()
         out = torch.empty(*x.shape[:-1], 1)
         self._call("sum_rows", _at(x), _at(out), *_table(x))
         return out
 
     def sum_columns(self, x: Tensor) -> Tensor:
-        """[M, N] to [1, N]: section 5."""
+        """Column sums, [M, N] to [1, N]: section 5."""
         x = x.detach().contiguous()
         out = torch.empty(1, x.shape[1])
         self._call("sum_columns", _at(x), None, None, None, _at(out), *_table(x))
@@ -185,7 +184,7 @@ class Fused:
     def layer_norm(
         self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """[M, N] to y, mean [M, 1] and rstd [M, 1]; see `library.layer_norm`."""
+        """Layer norm of x [M, N]: y, mean [M, 1] and rstd [M, 1]; see `library.layer_norm`."""
         x = x.detach().contiguous()
         gain, bias = (None if t is None else t.detach().contiguous() for t in (gain, bias))
         y, mean, rstd = torch.empty_like(x), torch.empty(x.shape[0], 1), torch.empty(x.shape[0], 1)
@@ -198,7 +197,7 @@ class Fused:
     ) -> Tensor:
         """The gradient of x [M, N]; see `library.layer_norm`."""
         kept = [None if t is None else t.detach().contiguous() for t in (g, x, mean, rstd, gain)]
-        out = torch.empty(g.shape)  # not as `g` lies in memory
+        out = torch.empty(g.shape)  # contiguous, even if `g` is not
         self._call("layer_norm_grad", *map(_at, kept), _at(out), *_table(g))
         return out
 
@@ -210,13 +209,16 @@ class Fused:
         return out
 
     def scalars(self, *values: Tensor) -> tuple[float, ...]:
-        """Scalars as `adamw` takes them."""
+        """Scalars in the form that `adamw` takes: here floats."""
         return tuple(x.item() for x in values)
 
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'; see `library.adam`."""
+        """One AdamW update: p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'.
+
+        See `library.adam`.
+        """
         kept = [t.detach().contiguous() for t in tensors]
         made = [torch.empty_like(kept[0]) for _ in range(3)]
         adam = Adam(*(t.data_ptr() for t in (*kept, *made)), *scalars)
@@ -231,7 +233,7 @@ class Fused:
         momentum: float = 0.0,
         nesterov: bool = False,
     ) -> tuple[Tensor, ...]:
-        """p, g to p', or p, g and a buffer to p' and the buffer'; see `library.sgd`."""
+        """One SGD update: p, g to p', or p, g and a buffer to p' and the next buffer; see `library.sgd`."""
         kept = [t.detach().contiguous() for t in tensors]
         made = tuple(torch.empty_like(kept[0]) for _ in kept[1:])
         at = {name: t.data_ptr() for name, t in zip(("p", "g", "buffer"), kept)}
@@ -242,15 +244,25 @@ class Fused:
         return made
 
     def lstm_cell(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
-        """The input's part of the gates and the recurrent one [B, 4 H], and c [B, H], into the gates i f g o [B, 4 H],
-        the next c and h [B, H]; see `library.recurrent`. All contiguous."""
+        """One step of an LSTM; writes to the tensors `made`.
+
+        All tensors are contiguous; see `library.recurrent`.
+
+        `given`: the input part and the recurrent part of the gates [B, 4 H], and c [B, H]. `made`: the gates
+        i f g o [B, 4 H], and the next c and h [B, H].
+        """
         rows, size = made[-1].shape
         problem = LstmCell(*(t.data_ptr() for t in (*given, *made)), size)
         self._call("lstm_cell", ctypes.byref(problem), _long(rows))
 
     def lstm_cell_grad(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
-        """Gradients of h and of c, each own and later, gates, c and c before, into the gradients of the gates before
-        their functions [B, 4 H] and of the c before [B, H]; see `library.recurrent`. All contiguous."""
+        """The gradient of `lstm_cell`; writes to the tensors `made`.
+
+        All tensors are contiguous; see `library.recurrent`.
+
+        `given`: gradients of h and of c, each from this step's results and from the next step; gates; c; the
+        previous c. `made`: gradients of the gates before activation [B, 4 H] and of the previous c [B, H].
+        """
         rows, size = made[-1].shape
         problem = LstmCellGrad(*(t.data_ptr() for t in (*given, *made)), size)
         self._call("lstm_cell_grad", ctypes.byref(problem), _long(rows))
@@ -258,7 +270,7 @@ class Fused:
     def emit(
         self, tensors: tuple[Tensor, Tensor, Tensor], block: int, decay: float, top: float
     ) -> tuple[Tensor, ...]:
-        """Base, local and feedback [N] to a message and the next feedback; see `library.lanes`."""
+        """A message and the next feedback from base, local and feedback [N]; see `library.lanes`."""
         kept = [t.detach().contiguous() for t in tensors]
         base = kept[0]
         blocks = base.numel() // block
@@ -277,8 +289,12 @@ class Fused:
         sizes: tuple[int, int],
         scalars: tuple[float, float, float],
     ) -> tuple[Tensor, Tensor]:
-        """Base and feedback [N], the lane's own message and then all lanes', block and largest exponent; rate, divisor
-        and what of the own message flows back: to the next base and feedback. See `library.lanes`."""
+        """The next base and feedback from the present ones [N]; see `library.lanes`.
+
+        `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
+        exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the
+        feedback.
+        """
         base, feedback = (t.detach().contiguous() for t in tensors)
         kept = [[t.detach().contiguous() for t in message] for message in messages]
         moved, left = torch.empty_like(base), torch.empty_like(feedback)
@@ -299,14 +315,14 @@ class Fused:
         return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
-        """f32 [K, N] added up by i32 index [K] to [rows, N]; see `indexing.scatter_sum`."""
+        """Sums of f32 rows [K, N] by i32 index [K], f32 [rows, N]; see `indexing.scatter_sum`."""
         index, value = index.detach().contiguous(), value.detach().contiguous()
         out = torch.empty(rows, value.shape[1])
         self._call("scatter_sum", _at(value), _at(index), _at(out), *_table(value), _long(rows))
         return out
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
-        """Canonicalise NaNs of an unshared contiguous tensor in place; written to only if there is one."""
+        """Canonicalise NaNs of an unshared contiguous tensor in place; writes only if it has one."""
         self._call("canonical", _at(x), _long(x.numel()))
         return x
 
@@ -316,7 +332,7 @@ class Fused:
 
 
 FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
-"""Those of the library, fastest first."""
+"""The library's fused functions, by instruction set, fastest first."""
 
 
 def _at(x: Tensor | None) -> ctypes.c_void_p | None:

@@ -77,4 +77,4 @@ CPU_DIGESTS: dict[str, str] = {
     "lstm": "86ce0bfeb93ad20c",
     "wide lstm": "f71517612cfc391c",
 }
-"""Of functions that CUDA does not have, and of what the compiled library alone computes in several pieces."""
+"""Digests for the CPU only: functions that CUDA lacks, and tensors computed in several pieces."""

@@ -1,7 +1,8 @@
-"""Which fused functions a process uses: those of the fastest instruction set that may be used and has passed.
+"""Chooses the fused functions: those of the fastest instruction set that is allowed and has passed.
 
-As with products, an instruction set is used only if ASSAY_KERNELS allows it and if it passes its self-test in this
-process (`fused_self_test`): every function on numbers of all kinds, against the digest of the right bits.
+As with products, an instruction set is used only if ASSAY_KERNELS allows it and if it passes its self-test in
+this process. The test compares digests of every function's results with those of the right bits
+(`fused_self_test`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 def fused_for(x: Tensor) -> Fused | CudaFused | None:
-    """The functions to use for `x`, or None: not f32 on the CPU or CUDA, not built, not allowed, or not passed."""
+    """The functions to use for `x`, or None if it is not f32 on CPU or CUDA, or none may be used."""
     if x.dtype != torch.float32 or x.numel() == 0:
         return None
     if x.device.type == "cpu":
@@ -36,7 +37,7 @@ def fused_for(x: Tensor) -> Fused | CudaFused | None:
 
 @cache
 def cuda_functions(wanted: str | None, device: torch.device = CUDA) -> CudaFused | None:
-    """The functions of a CUDA device, or None. They are tested on it; without a `device`, on the current one."""
+    """The functions for a CUDA device (default: the current one) if they pass the self-test on it."""
     fused = CudaFused()
     names = None if not wanted else {name.strip() for name in wanted.split(",")}
     usable = (names is None or fused.name in names) and launch.runs_on(device)

@@ -1,8 +1,9 @@
-"""The self-test of fused functions: arithmetic.md section 8, "Self-tests"; `fused_digests` holds what is right.
+"""The self-test of fused functions: arithmetic.md section 8; `fused_digests` holds the right digests.
 
-Every function is tested on numbers of all kinds, and each function of native/fused.cpp again on a table wide enough for
-the paths that a small one does not reach: threads with a piece each, integers of columns that several pieces add up, a
-second strip of columns, several blocks of a row. The elements of that table are of ordinary size, so each one counts.
+Every function is tested on numbers of all kinds. Each function of native/fused.cpp is tested again on a table
+wide enough for paths that a small one does not reach: several threads, column sums over several pieces, a
+second strip of columns, several blocks of a row. The elements of that table are of ordinary size, so each one
+affects the results.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ DEVICE = torch.device("cpu")
 
 
 def digests_of(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
-    """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
+    """Digests of every test's results by name, with operands on `device`."""
     placed = fused if device == DEVICE else _Placed(fused, device)
     tests = TESTS if isinstance(fused, CudaFused) else {**TESTS, **CPU_TESTS, **WIDE_TESTS}
     return {name: digest(run(placed)) for name, run in tests.items()}
 
 
 class _Placed:
-    """Functions whose operands are moved to a device first: self-tests make them on the CPU."""
+    """Wraps functions to move their operands from the CPU, where self-tests make them, to a device."""
 
     def __init__(self, fused: Any, device: torch.device) -> None:
         self._fused, self._device = fused, device
@@ -44,7 +45,7 @@ class _Placed:
 
 
 def digest(results: Tensor | tuple[Tensor, ...]) -> str:
-    """The first 16 hex digits of SHA-256 over the results' raw bits: NaNs must be canonical."""
+    """The first 16 hex digits of SHA-256 of the results' raw bits, in which NaNs must be canonical."""
     found = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
         found.update(x.to(torch.float32).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
@@ -52,7 +53,7 @@ def digest(results: Tensor | tuple[Tensor, ...]) -> str:
 
 
 def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
-    """f32 [rows, columns] without a generator: rows of any bits, of ordinary size, of one binade, with specials."""
+    """Deterministic f32 [rows, columns]: rows of arbitrary bits, of ordinary size, of special values."""
     k = torch.arange(rows * columns, dtype=torch.int64) + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
     anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
@@ -67,28 +68,34 @@ def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
 
 
 WIDE = (41, 1031)
-"""Rows and columns, of native/fused.cpp and fused_body.h: 42,271 elements are more than two pieces of 2^14, twice as
-many more than one of 2^16; 41 rows more than two pieces of 15 and one of the 31 that sums of columns take at a time;
-1,031 columns more than a strip of 1,024 and four blocks of 256. Nothing divides evenly."""
+"""Rows and columns of the wide table, chosen for native/fused.cpp and fused_body.h.
+
+42,271 elements are more than two pieces of 2^14, and twice as many are more than one piece of 2^16. 41 rows
+are more than two pieces of 15, and more than one of the 31 rows that column sums take at a time. 1,031
+columns are more than a strip of 1,024 and four blocks of 256. Nothing divides evenly.
+"""
 
 
 MANY = 36864
-"""Of these, as they lie: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
+"""The first elements of a wide table: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
 
 
 @lru_cache(maxsize=4)
 def wide(seed: int) -> Tensor:
-    """`numbers` of that size in [-50, 50], none NaN, so that every element of a row or column counts. Read-only."""
+    """`numbers` of size `WIDE`, in [-50, 50] without NaN, so that every element affects its sums.
+
+    Read-only.
+    """
     x = numbers(seed, *WIDE).clamp(-50.0, 50.0)
     return torch.where(x == x, x, 0.5)
 
 
 NANS = (-(1 << 22), 0x7F800001, 0x7FFFFFFF, -1)
-"""Bits of what is NaN but not canonical: 0xffc00000, a signalling one, and the greatest of both signs."""
+"""Bits of NaNs that are not canonical: 0xffc00000, a signalling one, and the largest of both signs."""
 
 
 def _with_nans(x: Tensor) -> Tensor:
-    """`x`, every 61st element of which is now one of `NANS`."""
+    """Set every 61st element of `x` to one of `NANS`, and return `x`."""
     places = x.view(torch.int32).view(-1)[::61]
     places.copy_(torch.tensor(NANS, dtype=torch.int32).repeat(len(places))[: len(places)])
     return x
@@ -99,7 +106,7 @@ def _mapped(function: Map, fused: Any) -> Any:
 
 
 def _paired(operation: Pair, fused: Any) -> Any:
-    """Arrays, and one element on either side, among them a zero, an infinity and a NaN."""
+    """An operation on two arrays, and with one element on either side, among them zero, infinity and NaN."""
     x, y = numbers(1), numbers(2)
     y[9] = x[9]
     ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
@@ -108,7 +115,7 @@ def _paired(operation: Pair, fused: Any) -> Any:
 
 
 def _cell(fused: Any, rows: int = 24, size: int = 16) -> Any:
-    """A step of an LSTM forward and backward; sizes beyond a block of 256, rows beyond a piece where they are wide."""
+    """A step of an LSTM, forward and backward."""
     kinds = [_table(seed, rows, size) for seed in range(1, 8)]
     gates = [torch.cat([_table(seed + k, rows, size) for k in range(4)], 1) for seed in (11, 21)]
     forward = [torch.empty(rows, 4 * size), torch.empty(rows, size), torch.empty(rows, size)]
@@ -123,16 +130,19 @@ def _table(seed: int, rows: int, size: int) -> Tensor:
 
 
 TOP = (1 - 2.0**-24) * 2.0**10
-"""Largest exponent: numbers that are sent are cut to it."""
+"""The largest number that is sent: larger ones are clamped to it."""
 
 
 def _emitted(block: int, fused: Any) -> Any:
-    """Of two groups."""
+    """The message and feedback of two groups."""
     return fused.emit(tuple(_row(seed, 2 * 64 * block) for seed in (1, 2, 3)), block, 0.9, TOP)
 
 
 def _absorbed(block: int, fused: Any, size: int = 0, lanes: int = 3) -> Any:
-    """Of two groups, or that many numbers: messages whose places meet and lie outside, with exponents of all kinds."""
+    """The result of `absorb` for two groups, or for `size` numbers.
+
+    Places of the messages coincide or are outside their blocks; the exponents are of all kinds.
+    """
     size = size or 2 * 64 * block
     messages = [_message(seed, size // block, block) for seed in range(lanes + 1)]
     return fused.absorb((_row(4, size), _row(5, size)), messages, (block, 12), (0.7, 3.0, 1.0))
@@ -145,7 +155,7 @@ def _row(seed: int, size: int) -> Tensor:
 def _message(seed: int, blocks: int, block: int) -> list[Tensor]:
     k = torch.arange(blocks, dtype=torch.int64) + seed * 1_000_003
     words = (k * 2654435761 >> 7) & 0xFFFF
-    places = (words % (block + 2) % 5).to(torch.uint8)  # few, so that they meet
+    places = (words % (block + 2) % 5).to(torch.uint8)  # few, so that they coincide
     places[::7] = 200
     exponents = words[::64].to(torch.int32) % 40 - 20
     exponents[::5] = (
@@ -187,7 +197,7 @@ CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
     "lstm": _cell,
 }
-"""What CUDA does not have."""
+"""Tests of functions that CUDA does not have."""
 WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide map": lambda f: (f.map(Map.TANH, wide(1)), f.map(Map.SILU_GRAD, wide(1), wide(2))),
     "wide pair": lambda f: tuple(
@@ -215,16 +225,19 @@ WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide lstm": lambda f: _cell(f, 130, 259),
     "wide canonical": lambda f: f.canonical_in_place(_with_nans(torch.cat((wide(1), wide(2))))),
 }
-"""What the compiled library computes in several pieces. CUDA divides otherwise."""
+"""Tests of tensors that the compiled library computes in several pieces.
+
+CUDA divides the work differently.
+"""
 
 
 def _index() -> Tensor:
-    """An index for the rows `numbers(5)[9:]`: repeated, out of order, outside, and rows that nobody names."""
+    """Indices for the rows `numbers(5)[9:]`: repeated, out of order and out of range, with gaps."""
     return torch.tensor([4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1], dtype=torch.int32)
 
 
 def _wide_index() -> Tensor:
-    """The same for the rows of `wide` and twenty of the result: from -2 to 20."""
+    """Indices from -2 to 20 for the rows of `wide`; the result has twenty rows."""
     return (torch.arange(WIDE[0]) * 7919 % 23 - 2).to(torch.int32)
 
 

@@ -1,7 +1,8 @@
-"""Products as int8 slices in base 128 through `torch._int_mm`: two slices of 13 bits, three of 20.
+"""Products of int8 slices (base-128 digits) by `torch._int_mm`: two slices for 13 bits, three for 20.
 
-Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates silently:
-2 * 64 * 64 fits, 2 * 127 * 127 does not. The self-test decides whether a machine may use it at all.
+Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates
+silently: 2 * 64 * 64 fits, 2 * 127 * 127 does not. The self-test decides whether a machine may use this
+kernel.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 from protocol.numerics.shapes import broadcast
 
 SLICES = {13: 2, 20: 3}
-"""|m| <= 2^13 = 64 * 128, |m| <= 2^20 = 64 * 128^2."""
+"""Slices by bits: |m| <= 2^13 = 64 * 128 needs two, |m| <= 2^20 = 64 * 128^2 three."""
 BLOCK = 1 << 17
-"""Terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29."""
+"""Most terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29 fits i32."""
 ALIGNED, ROWS = 8, 17
 """CUDA's kernel takes N and K in multiples of 8 and more than 16 rows."""
 
@@ -28,11 +29,11 @@ class Int8:
     name = "int8"
 
     def available(self, device: torch.device) -> bool:
-        """Where torch has `_int_mm`."""
+        """Whether torch has `_int_mm` on `device`."""
         return device.type in ("cpu", "cuda")
 
     def tiling(self, _px: int, _py: int, /) -> Tiling:
-        """Rows and terms are padded; beyond them the library blocks, usually by 64. Long products go in blocks."""
+        """Sizes of padding and of the library's usual blocks (64). Long products are split into blocks."""
         return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 
     def contract(
@@ -61,12 +62,12 @@ class Int8:
 
 
 def _quantised(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """i32 integers of the rows; anything at all in rows under the sentinel, whose results are NaN."""
+    """The quantised rows, i32; arbitrary where the exponent is the sentinel and the results are NaN."""
     return torch.nan_to_num(whole_in_row(x, e, p), nan=0.0, posinf=0.0, neginf=0.0).to(torch.int32)
 
 
 def _product(x: Tensor, y: Tensor, slices_x: int, slices_y: int) -> Tensor:
-    """i64 [M, N] of i32 [M, K] and [N, K]: every slice of one with every slice of the other."""
+    """The product of i32 [M, K] and [N, K], i64 [M, N]: every slice of one with every slice of the other."""
     m, n = x.shape[0], y.shape[0]
     left = _slices(_padded(x, ROWS), slices_x)
     right = _slices(_padded(y, ALIGNED), slices_y)
@@ -90,6 +91,6 @@ def _slices(x: Tensor, count: int) -> list[Tensor]:
 
 
 def _padded(x: Tensor, rows: int) -> Tensor:
-    """Zeros added up to a multiple of 8 terms and of 8 rows, at least `rows` of them."""
+    """`x` padded with zeros to multiples of 8 terms and of 8 rows, and to at least `rows` rows."""
     count = max(x.shape[0], rows)
     return torch.nn.functional.pad(x, (0, -x.shape[1] % ALIGNED, 0, count - x.shape[0] + -count % ALIGNED))

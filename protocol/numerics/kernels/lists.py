@@ -1,7 +1,8 @@
-"""The lists of `numerics.elementary` as C++: `python -m protocol.numerics.kernels.lists` writes native/lists.h.
+"""The lists of `numerics.elementary` in C++.
 
-A list is recorded as one statement per operation, in its order, on single values; the compiler makes vectors of them.
-So the compiled functions contain no other coefficients. A test holds the file to what this gives.
+`python -m protocol.numerics.kernels.lists` writes native/lists.h: one statement per operation, in order, on
+single values; the compiler vectorises them. So the coefficients of the compiled functions come from the same
+lists. A test checks that the file is up to date.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TAIL = """
 
 
 class _Source:
-    """`Operations` whose values are names of C++ variables; each operation writes a line."""
+    """`Operations` on names of C++ variables; each operation writes one line of code."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -53,7 +54,7 @@ class _Source:
 
 
 def source() -> str:
-    """The whole header."""
+    """The text of the whole header."""
     parts = [HEAD]
     for name in FUNCTIONS:
         recording = _Source()

@@ -1,7 +1,8 @@
-"""The compiled library beside this file, if the package's build made one: a plain C ABI, loaded by ctypes.
+"""Loads the compiled library next to this file, if the build made one. It has a plain C ABI, used by ctypes.
 
-`setup.py` compiles native/*.cpp where there is a C++ compiler with OpenMP. Without the library everything still works,
-on float64 products and torch's own operations. torch is imported first: the library then shares its OpenMP threads.
+`setup.py` compiles native/*.cpp if it finds a C++ compiler with OpenMP. Without the library everything still
+works, with float64 products and torch's operations. torch is imported first, so that the library shares its
+OpenMP threads.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from pathlib import Path
 import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
 
 VERSION = 2
-"""Version of the structures and functions that Python shares with the library, and of `assay_version` in
-native/product.cpp. A change of either must increase both; a library built from older sources is then not used.
+"""Version of the structures and functions that Python shares with the library.
+
+If one of them changes, increase it here and in `assay_version` of native/product.cpp. A library of another
+version is not used.
 """
 
 
@@ -51,21 +54,24 @@ class Problem(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The library with its functions typed, or None where it was not built, does not load or is of another version."""
+    """The library with typed functions, or None if it is not built, does not load or has another version."""
     for suffix in EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_native{suffix}")
         if path.is_file():
             try:
                 native = ctypes.CDLL(str(path))
                 return _typed(native) if native.assay_version() == VERSION else None
-            except (OSError, AttributeError):  # built for another machine, or before versions were counted
+            except (OSError, AttributeError):  # built for another machine, or before it had a version
                 return None
     return None
 
 
 @cache
 def variants() -> dict[str, int]:
-    """Numbers of the library's instruction sets that this processor runs, by name, fastest first; empty without it."""
+    """Numbers, by name, of the library's instruction sets that this processor has, fastest first.
+
+    Empty without the library.
+    """
     found: dict[str, int] = {}
     native = library()
     number = 0

@@ -1,6 +1,6 @@
-"""Philox words and masks by the compiled library (native/philox.cpp), once it has shown that its bits are right.
+"""Philox words and masks by the compiled library (native/philox.cpp), if it passes a self-test.
 
-None wherever it cannot be used: `protocol.numerics.philox` then computes them with torch.
+The functions return None if the library cannot be used; `protocol.numerics.philox` then uses torch.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from protocol.numerics.reference.philox import word
 
 MASK = 0xFFFFFFFF
 TASK = 1 << 14
-"""Words of one thread's turn, as in the library."""
+"""Words that a thread computes at a time (TASK of native/philox.cpp)."""
 
 _log = logging.getLogger("assay.numerics")
 
 
 def words(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor | None:
-    """u32 of `shape` (held in int32), or None."""
+    """Random words, u32 of `shape` (held in int32), or None."""
     native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _words(native, key, step, stream, shape)
 
 
 def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor | None:
-    """f32 of `shape`: 1 where the word is less than `below`, else 0; or None."""
+    """A mask, f32 of `shape`: 1 where the word is less than `below`, else 0; or None."""
     native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _mask(native, key, step, stream, shape, below)
 
@@ -56,7 +56,7 @@ def _draw(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> tuple
 
 @cache
 def _tested() -> ctypes.CDLL | None:
-    """The library with these functions typed, if there is one and they are right."""
+    """The library with these functions typed, or None if it is missing or they give wrong bits."""
     native = library()
     if native is None:
         return None
@@ -71,7 +71,7 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Check every lane of the first words and the end of the last of three turns against plain integers."""
+    """Whether words in every vector lane and at the borders of three tasks equal those of plain integers."""
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7
     given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)

@@ -1,9 +1,10 @@
 """The self-test of a product kernel: arithmetic.md section 8, "Self-tests".
 
-Before anything depends on a kernel it multiplies the hardest operands: all terms at the limit and of one sign,
-alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows, subnormal
-results. `failure_of_widths` tests sizes and layouts of all kinds, `failure_of_class` one shape class. The expected
-results come from integers alone, their rounding too: no floating-point mode can make a wrong result look right.
+Before a kernel is used, it multiplies the hardest operands: all terms at the limit and of one sign,
+alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows,
+subnormal results. `failure_of_widths` tests sizes and layouts of all kinds, `failure_of_class` one shape
+class. The expected results, and their rounding, use only integers: no floating-point mode can make a wrong
+result look right.
 """
 
 from __future__ import annotations
@@ -19,26 +20,33 @@ from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, 
 from protocol.numerics.rows import SENTINEL
 
 KINDS_X, KINDS_Y = 13, 11
-"""Rows of an operand that differ. No tile is a multiple of either, so no two rows a tile apart are the same."""
+"""Numbers of different rows of x and of y.
+
+No tile is a multiple of either, so rows a tile apart always differ.
+"""
 CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
-"""Sizes of all terms of one chunk and of two whose sum of squares is just below sqrt(4.6e18), where an i32 run ends;
-and of one whose sum, 64 * 5795^2, is just beyond 2^31."""
+"""Magnitudes of a chunk's terms.
+
+With the first two, the sum of squares of one chunk, or of two, is just below sqrt(4.6e18), where a run in i32
+ends. With the third, that of one chunk, 64 * 5795^2, is just beyond 2^31.
+"""
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
-"""All digits to the base 128 large and of one sign: their products add up in every place."""
+"""Integers with base-128 digits that are all large and of one sign, so that all products add up."""
 SCALES_X, SCALES_Y = (0, -85, 100), (0, -70, 60, -97)
-"""Rows are multiplied by these powers of two: results overflow, underflow, and are subnormal."""
+"""Exponents of two by which rows are scaled, so that results overflow, underflow and are subnormal."""
 BAD_X, BAD_Y = 5, 7
-"""Kinds of row that hold an infinity or a NaN."""
+"""The row of x that holds an infinity, and the row of y that holds a NaN."""
 
 _ROWS, _COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 SHAPES = ((1, 1, 1), (3, 2, 8200), (14, 35, 130), (5, 33, 1029))
-"""(M, N, K): the least; 20 x 20 bits beyond 2^13 terms, where float64 must cut; more than a panel of 12 and of 32 rows;
-more terms than i32 holds at the limit whatever the chunk."""
+"""(M, N, K): the smallest; over 2^13 terms, where float64 must split products of 20 x 20 bits; more rows than
+panels of 12 and 32; more terms at the limit than i32 can add, whatever the chunk.
+"""
 
 
 def failure_of_widths(kernel: ProductKernel, device: torch.device, px: int, py: int) -> str | None:
-    """What the kernel gets wrong in products of px by py bits, or None if every bit is right."""
+    """A message about a wrong product of px by py bits, or None if every bit is right."""
     for m, n, k in SHAPES:
         integers = ProductCall(m, n, k, 1, _ROWS, _ROWS, True, (False, False), False, 1)
         calls = [integers, integers._replace(integers=False, bias=True)]
@@ -51,7 +59,7 @@ def failure_of_widths(kernel: ProductKernel, device: torch.device, px: int, py: 
 
 
 def failure_of_class(kernel: ProductKernel, device: torch.device, shape_class: ShapeClass) -> str | None:
-    """What the kernel gets wrong in one shape class, or None."""
+    """A message about a wrong product in one shape class, or None if every bit is right."""
     call, px, py = shape_class
     for at_limit in (True, False) if call.k > CHUNK else (True,):
         table = _table(call.k, px, py, at_limit)
@@ -83,7 +91,7 @@ def _contracted(
     order_y: Tensor,
     exact: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Bits of what the kernel makes of the shape class, and the right ones."""
+    """The bits of the kernel's result for the shape class, and the right bits."""
     call, px, py = shape_class
     bits = round_scaled_bits(exact, table.scales_x[order_x][:, :, None] + table.scales_y[order_y][:, None, :])
     bad = (order_x == BAD_X)[:, :, None] | (order_y == BAD_Y)[:, None, :]
@@ -97,7 +105,7 @@ def _contracted(
     if call.given[1]:
         e = torch.where(order_y == BAD_Y, SENTINEL, py + table.scales_y[order_y])
         ey = (e if call.y.batched else e[0]).unsqueeze(-1).to(device, torch.int32)
-    if call.bias:  # of ordinary size, so that no sum is subnormal: it is added by torch here
+    if call.bias:  # of ordinary size, so that no sum is subnormal, because torch adds it here
         bias = torch.tensor([(-1.5) ** (1 + n % 7) for n in range(call.n)])
         bits = add(bits.view(torch.float32), bias).view(torch.int32)
         bias = bias.to(device)
@@ -106,7 +114,7 @@ def _contracted(
 
 
 class _Table:
-    """The rows that operands are made of, and all their products."""
+    """The different rows that operands consist of, and all their products."""
 
     def __init__(self, terms: int, px: int, py: int, at_limit: bool) -> None:
         kinds_x, kinds_y = (KINDS_X, KINDS_Y) if terms < 1 << 12 else (3, 2)
@@ -126,14 +134,20 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 
 
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
-    """i64 [batch, rows]: which kind each row is. Every matrix of a batch begins with another."""
+    """i64 [batch, rows]: each row's number in the table.
+
+    Every matrix of a batch begins with a different one.
+    """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch)[:, None] * (1 + side if layout.batched else 0)
     return (torch.arange(rows)[None, :] + start) % kinds
 
 
 def _placed(rows: Tensor, layout: Layout, device: torch.device) -> Tensor:
-    """The rows [batch, M, K] where a layout wants them; what lies between them is NaN, or the largest integer."""
+    """The rows [batch, M, K] in the given layout.
+
+    Memory between them is filled with NaN, or the largest integer.
+    """
     rows = rows if layout.batched else rows[0]
     if layout.order is Order.APART:
         spread = torch.stack((rows, torch.full_like(rows, _between(rows))), dim=-1)
@@ -158,7 +172,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
     top = 1 << p
     k = torch.arange(terms, dtype=torch.int64)
     sign = 1 - 2 * (k & 1)
-    # Knuth's multiplicative hash: spread over the range
+    # Knuth's multiplicative hash, spread over the range
     mixed = (k * 2654435761 + 12345) % (2 * top + 1) - top
     hard = (
         torch.full_like(k, top),
@@ -166,7 +180,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
         sign * top,
         torch.full_like(k, -top),
         torch.where(sign > 0, top - 1, -top),
-        sign * (top - 64),  # a low slice of 64, the only one that is not a separate remainder
+        sign * (top - 64),  # the low slice is -64, the largest magnitude of a remainder
         (k * 128 + 63) % top,
         mixed,
         mixed >> 6,
@@ -176,9 +190,10 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
 
 
 def _runs(rows: int, terms: int, p: int) -> Tensor:
-    """i32 [rows, terms]: chunks of 64 terms of which one, or two together, just fit into i32; some are zero.
+    """i32 [rows, terms]: chunks of 64 terms whose sums, one or two together, just fit into i32 or do not.
 
-    Chunk by chunk: 2^p alone, one that fits, two that fit together, zeros, one that does not; and so on.
+    The chunks repeat in this order: zeros, one that fits alone, two that fit together, zeros, one that does
+    not fit. The first term of every row is 2^p.
     """
     k = torch.arange(terms, dtype=torch.int64)
     size = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, TOO_MUCH])[(k // CHUNK) % 6] << (p - 13)
@@ -194,21 +209,27 @@ def _headed(rows: Tensor, top: int) -> Tensor:
 
 
 def _values(m: Tensor, p: int, scales: Tensor) -> Tensor:
-    """f32 that quantise to `m` under the exponent p + scale: |x| < 2^p there, and 2^p - 2^(p-24) rounds to 2^p."""
+    """f32 that quantise to `m` with the exponent p + scale.
+
+    |x| must be below 2^(p + scale), so 2^p is replaced by 2^p - 2^(p-24), which rounds to it.
+    """
     below = float((1 << 24) - 1) * 2.0 ** (p - 24)
     factors = torch.tensor([[2.0**scale] for scale in scales.tolist()])
     return m.to(torch.float32).clamp(-below, below) * factors
 
 
 def round_scaled_bits(acc: Tensor, e: Tensor) -> Tensor:
-    """Bits i32 of the f32 nearest to acc * 2^e, ties to even; `acc` i64 above -2^63, `e` i64. By integers alone."""
+    """The bits, as i32, of the f32 nearest to acc * 2^e, ties to even, computed with integers only.
+
+    `acc` is i64 above -2^63, `e` is i64.
+    """
     magnitude = acc.abs()
     length, rest = torch.zeros_like(magnitude), magnitude
     for step in (32, 16, 8, 4, 2, 1):
         high = rest >= 1 << step
         length, rest = length + step * high, torch.where(high, rest >> step, rest)
     lead = length + e  # magnitude * 2^e lies in [2^lead, 2^(lead + 1))
-    drop = torch.clamp(lead - 23, min=-149) - e  # bits below the last that f32 keeps
+    drop = torch.clamp(lead - 23, min=-149) - e  # bits below the last one that f32 keeps
     left = magnitude << torch.clamp(-drop, 0, 23)
     cut = torch.clamp(drop, 1, 63)
     kept = left >> cut
@@ -216,6 +237,6 @@ def round_scaled_bits(acc: Tensor, e: Tensor) -> Tensor:
     half = torch.bitwise_left_shift(torch.ones_like(cut), cut - 1)
     kept = kept + ((over > half) | ((over == half) & (kept & 1 == 1)))
     mantissa = torch.where(drop > 63, 0, torch.where(drop > 0, kept, left))
-    bits = mantissa + (torch.clamp(lead + 126, min=0) << 23)  # a carry goes into the exponent as it should
+    bits = mantissa + (torch.clamp(lead + 126, min=0) << 23)  # a carry correctly increments the exponent
     bits = torch.where(mantissa == 0, 0, torch.clamp(bits, max=0x7F800000))
     return torch.where(acc < 0, bits - (1 << 31), bits).to(torch.int32)

@@ -1,9 +1,9 @@
 """Shape classes of products: arithmetic.md section 8, "Self-tests".
 
-The path through a kernel depends on more than the widths: on remainders beside its tiles, on how many terms an
-accumulator holds, on the operands' layout in memory, on a batch. A `ProductCall` describes one product. Its
-`ShapeClass`es are the smallest products that together take the same paths, and these are what the self-test computes.
-Two calls of the same classes differ only in how often the kernel repeats its loops.
+The path through a kernel depends on more than the widths: on the remainders after its tiles, on the number of
+terms that an accumulator can add, on the operands' layout in memory, and on a batch. A `ProductCall`
+describes one product. Its `ShapeClass`es are the smallest products that together take the same paths; the
+self-test computes these. Two calls of the same classes differ only in how often the kernel repeats its loops.
 """
 
 from __future__ import annotations
@@ -20,35 +20,38 @@ from torch import Tensor
 from protocol.numerics.shapes import broadcast
 
 MOST_TERMS = 1 << 20
-"""Terms of the longest product tested. 13 x 13 bits go on to other code at 2^25, to that of 20 x 20 from 2^11 on."""
+"""Terms of the longest tested product.
+
+At 2^25 terms, 13 x 13 bits use code that 20 x 20 bits use from 2^11 on.
+"""
 
 
 class Order(IntEnum):
-    """How a matrix lies in memory."""
+    """Which elements of a matrix are adjacent in memory."""
 
     TERMS = 0
-    """The terms of a row are side by side."""
+    """The terms of a row are adjacent."""
     ROWS = 1
-    """The rows of a term are side by side."""
+    """The rows of a term are adjacent."""
     APART = 2
-    """Neither are."""
+    """Neither are adjacent."""
 
 
 class Layout(NamedTuple):
-    """How an operand lies in memory."""
+    """An operand's layout in memory."""
 
     order: Order
     dense: bool
-    """Nothing lies between its rows (or, of `Order.ROWS`, its terms)."""
+    """Its rows (with `Order.ROWS`, its terms) follow each other without gaps."""
     batched: bool
     """It has more than one matrix."""
 
 
 class Tiling(NamedTuple):
-    """Sizes at which a kernel takes another path, ascending."""
+    """The sizes at which a kernel takes another path, in ascending order."""
 
     rows: tuple[int, ...]
-    """Tiles along M, as (12, 120): panels of 12, ten of which are packed together."""
+    """Tiles along M, such as (12, 120): panels of 12 rows, of which ten are packed together."""
     columns: tuple[int, ...]
     """Tiles along N."""
     terms: tuple[int, ...]
@@ -67,15 +70,15 @@ class ProductCall(NamedTuple):
     x: Layout
     y: Layout
     integers: bool
-    """`dot`; otherwise `contract`."""
+    """Whether the call is a `dot`; otherwise it is a `contract`."""
     given: tuple[bool, bool]
-    """Whether the exponents of x and of y come with the call."""
+    """Whether the caller passes the exponents of x and of y."""
     bias: bool
     threads: int
 
 
 class ShapeClass(NamedTuple):
-    """The smallest product that takes some of a call's paths: what the self-test computes for the class."""
+    """The smallest product that takes some of a call's paths; the self-test computes it."""
 
     call: ProductCall
     px: int
@@ -85,7 +88,7 @@ class ShapeClass(NamedTuple):
 def call_of(
     x: Tensor, y: Tensor, given: tuple[bool, bool] = (False, False), bias: bool = False
 ) -> ProductCall:
-    """The call that a product of `x` and `y` is; every size counts, nothing is read from memory."""
+    """Describe the product of `x` and `y`, without reading their elements."""
     return _call(
         x.shape, x.stride(), y.shape, y.stride(), x.dtype == torch.int32, given, bias, torch.get_num_threads()
     )
@@ -120,10 +123,12 @@ def _layout(shape: Sequence[int], stride: Sequence[int]) -> Layout:
 
 @lru_cache(maxsize=4096)
 def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tuple[ShapeClass, ...]:
-    """The shape classes of a call for a kernel with this tiling: all tiles with few terms, and few rows with as many
-    terms as it takes to leave each fast path.
+    """The shape classes of a call for a kernel with this tiling.
+
+    One class has all kinds of tiles but few terms. The others have few rows, and enough terms to leave a fast
+    path.
     """
-    # A batch is divided among the threads, or the threads work inside; either way more of it is more of the same.
+    # Either each thread takes whole batch elements or all share one; larger batches only repeat this.
     share = 2 * call.threads
     batch = 1 if call.batch == 1 else 2 if call.batch < share else max(share, 2)
     tiles = (
@@ -140,14 +145,12 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
 
 
 def _same_parity(size: int, other: int) -> int:
-    """The size or the next one, odd if `other` is odd."""
+    """`size` or the next number, with the parity of `other`."""
     return size + ((size ^ other) & 1)
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The least size with the same kind of division by each tile: none, one or several of it, with or without a
-    remainder.
-    """
+    """The smallest size with the same division by each tile: no, one or several tiles, a remainder or not."""
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few
     tile = tiles[-1]
@@ -157,7 +160,7 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
 
 def _terms(size: int, tiles: Sequence[int]) -> int:
-    """As `least_size`, but odd sizes stay odd, and several longest tiles become six: room for runs of any length."""
+    """Like `least_size`, but of equal parity; several longest tiles become six, for runs of any length."""
     found, longest = least_size(size, tiles), tiles[-1]
     if size >= 2 * longest:
         found += 4 * longest

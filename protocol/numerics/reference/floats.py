@@ -1,7 +1,7 @@
-"""f32 arithmetic on bit patterns from integers alone: arithmetic.md section 2.
+"""f32 arithmetic on bit patterns, with integers only: arithmetic.md section 2.
 
-Every operation computes an exact integer (or an integer with a sticky bit) times a power of two and calls `round_f32`,
-the one place where round to nearest even, subnormals and overflow happen.
+Every operation computes an exact integer (or an integer with a sticky bit) times a power of two and calls
+`round_f32`, the only place that handles rounding to nearest even, subnormals and overflow.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ MIN_POWER = -149  # exponent of the smallest subnormal
 
 
 def is_nan(x: int) -> bool:
-    """Any of the NaN patterns."""
+    """Whether x is a NaN."""
     return x & MAGNITUDE > INFINITY
 
 
 def is_infinite(x: int) -> bool:
-    """Either infinity."""
+    """Whether x is an infinity."""
     return x & MAGNITUDE == INFINITY
 
 
 def is_zero(x: int) -> bool:
-    """Either zero."""
+    """Whether x is a zero of either sign."""
     return x & MAGNITUDE == 0
 
 
 def canonical(x: int) -> int:
-    """Every NaN becomes 0x7fc00000."""
+    """x, with every NaN replaced by 0x7fc00000."""
     return NAN if is_nan(x) else x
 
 
 def exact(x: int) -> tuple[int, int]:
-    """A finite pattern as (signed integer m, power q) with value m * 2^q."""
+    """The value of a finite pattern as (signed integer m, exponent q): m * 2^q."""
     field = (x & MAGNITUDE) >> 23
     fraction = x & FRACTION
     m, q = (fraction | HIDDEN, field - 150) if field else (fraction, MIN_POWER)
@@ -58,7 +58,7 @@ def round_f32(sign: int, m: int, q: int) -> int:
         kept += rest > half or (rest == half and kept & 1)
     else:
         kept = m << -shift
-    # The hidden bit of a normal number adds one to the exponent field, a carry out of the fraction adds another.
+    # The hidden bit of a normal number adds one to the exponent field; a carry of the fraction, another.
     pattern = kept + ((target - MIN_POWER) << 23)
     return (SIGN if sign else 0) | min(pattern, INFINITY)
 
@@ -111,7 +111,7 @@ def div(x: int, y: int) -> int:
 
 
 def sqrt(x: int) -> int:
-    """Square root; of a zero the same zero."""
+    """Square root; a zero gives the same zero."""
     if is_nan(x) or (x & SIGN and not is_zero(x)):
         return NAN
     if is_zero(x) or is_infinite(x):
@@ -198,5 +198,5 @@ def _integral(x: int, whole_of: Callable[[int, int], int]) -> int:
 
 
 def _order(x: int) -> int:
-    """Signed magnitude: orders like the values, the zeros together."""
+    """An integer that orders like the value; both zeros give 0."""
     return -(x & MAGNITUDE) if x & SIGN else x

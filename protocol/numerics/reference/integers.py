@@ -1,7 +1,7 @@
 """Wrapping integers, shifts, bits and casts: arithmetic.md section 2, encoding.md section 3 ("Casts").
 
-Values of every type are plain ints (bool: False or True); f32 is its bit pattern. `wrap` is the one place where an
-integer is brought into its type's range.
+Values of every type are plain ints (bool: False or True); f32 is its bit pattern. Only `wrap` reduces an
+integer to its type's range.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ SIGNED = (DType.I32, DType.I64)
 
 
 def wrap(value: int, dtype: DType) -> int:
-    """`value` modulo 2^width, in the type's range."""
+    """`value` modulo 2^width, within the type's range."""
     low = value & ((1 << dtype.width) - 1)
     return low - (1 << dtype.width) if dtype in SIGNED and low >> (dtype.width - 1) else low
 
 
 def saturate(value: int, dtype: DType) -> int:
-    """`value` brought to the nearest end of a signed type's range."""
+    """`value` clamped to a signed type's range."""
     limit = 1 << (dtype.width - 1)
     return max(-limit, min(limit - 1, value))
 
@@ -45,7 +45,7 @@ def shl(x: int, y: int, dtype: DType) -> int:
 
 
 def shr(x: int, y: int, dtype: DType) -> int:
-    """x >> (y mod width); x is signed or not by its type, so this is arithmetic or logical."""
+    """x >> (y mod width); arithmetic for signed types, logical for others."""
     return x >> (y % dtype.width)
 
 

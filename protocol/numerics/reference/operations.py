@@ -1,4 +1,4 @@
-"""The operation namespace of `elementary` on plain integers: an oracle for its functions without float hardware."""
+"""`elementary.Operations` on plain integers: an oracle for elementary functions without float hardware."""
 
 from __future__ import annotations
 

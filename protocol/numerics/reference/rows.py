@@ -1,6 +1,7 @@
-"""Row exponents, fixed point, contractions and reductions on sequences of elements: arithmetic.md sections 3 to 5.
+"""Row exponents, fixed point, contractions and reductions of sequences: arithmetic.md sections 3 to 5.
 
-A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`, `prefix_sum`). One call gives one element.
+A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`, `prefix_sum`). One call computes one
+element.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ def exponent(row: Sequence[int]) -> int:
 
 
 def quantise(x: int, e: int, p: int) -> int:
-    """i32 m_p(x): rint(x * 2^(p-e)), saturating; 0 under the sentinel or for NaN."""
+    """i32 m_p(x): rint(x * 2^(p-e)), saturating; 0 if `e` is the sentinel or x is NaN."""
     return 0 if e == SENTINEL else nearest(floats.scale(x, p - e), DType.I32)
 
 
 def to_fixed(x: int, e: int, p: int) -> int:
-    """i64 m_p(x): rint(x * 2^(p-e)), saturating; 0 under the sentinel or for NaN."""
+    """i64 m_p(x): rint(x * 2^(p-e)), saturating; 0 if `e` is the sentinel or x is NaN."""
     return 0 if e == SENTINEL else nearest(floats.scale(x, p - e), DType.I64)
 
 
 def round_scaled(acc: int, exponents: Sequence[int], p: int) -> int:
-    """f32 round(acc * 2^(sum of exponents - p)); NaN if one is the sentinel, +0 for acc = 0."""
+    """f32 round(acc * 2^(sum of exponents - p)); NaN if an exponent is the sentinel, +0 for acc = 0."""
     if SENTINEL in exponents:
         return floats.NAN
-    k = max(-1000, min(1000, sum(exponents) - p))  # an i64 spans 2^63: beyond this only zeros and infinities
+    k = max(-1000, min(1000, sum(exponents) - p))  # |acc| <= 2^63: larger |k| give only 0 and infinity
     return floats.round_f32(int(acc < 0), abs(acc), k) if acc else 0
 
 
@@ -68,7 +69,7 @@ def sum_f32(row: Sequence[int]) -> int:
 
 
 def max_f32(row: Sequence[int]) -> int:
-    """f32 maximum of a row: NaN if any is; + (+0.0)."""
+    """f32 maximum of a row: NaN if any element is; + (+0.0)."""
     largest = floats.add(row[0], 0)
     for x in row[1:]:
         largest = floats.maximum(largest, x)
@@ -90,7 +91,10 @@ def scatter_sum_i64(index: Sequence[int], row: Sequence[int], place: int) -> int
 
 
 def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
-    """f32 sums of one column of contributions by target row; one exponent over the column, strays dropped."""
+    """f32 sums of one column of contributions by target row, with one exponent for the whole column.
+
+    Contributions with an index outside the rows are dropped.
+    """
     e = exponent(column)
     fixed = [to_fixed(x, e, 30) for x in column]
     return [round_scaled(scatter_sum_i64(index, fixed, row), (e,), 30) for row in range(rows)]

@@ -1,9 +1,10 @@
-"""Functions that steps are made of: a body over primitives and a fused kernel each, with the same bits.
+"""The library of functions for steps: each has a body of primitives and a fused kernel with the same bits.
 
-Where no compiled kernel may be used, most bodies are evaluated on tensors (`evaluate`); the others have torch code.
+If no compiled kernel may be used, most kernels evaluate the body on tensors (`evaluate`); the others have
+torch code.
 
-A program's call of one is an ordinary call: what it computes is fixed by its body. `hints` and `kernels` let the
-loader of a program find the kernels again, by program id (see `function`).
+In a program, a library function is an ordinary call: its body defines the results. Code that loads a program
+uses `hints` and `kernels` to find the kernels by program id (see `function`).
 """
 
 from protocol.program.library import (

@@ -1,4 +1,5 @@
-"""`gelu` and `silu` with their gradients: torch's formulas over the elementary functions of arithmetic.md section 6.
+"""`gelu` and `silu` with their gradients: torch's formulas over the elementary functions of arithmetic.md
+section 6.
 
 | function | formula |
 |---|---|
@@ -6,9 +7,9 @@
 | `gelu`, `tanh=True` | 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) |
 | `silu` | x sigmoid(x) |
 
-Every product and sum is rounded, in the order in which the code below has it; constants are rounded to f32. A formula
-is written once, against a namespace of operations and one of elementary functions: bodies call these, kernels run their
-lists inside one list, block by block.
+Every product and sum is rounded, in the order of the code below; constants are rounded to f32. Each formula
+is written once, for any namespace of operations and of elementary functions. A body calls the elementary
+functions; a kernel merges their lists into a single list and runs it block by block.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from protocol.program.library.function import define
 
 SQRT_HALF = math.sqrt(0.5)
 NORMAL_DENSITY = 1 / math.sqrt(2 * math.pi)
-"""The standard normal density at 0."""
+"""1 / sqrt(2 pi), the standard normal density at 0."""
 TANH_SCALE, TANH_CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 CALLS = SimpleNamespace(
@@ -42,7 +43,7 @@ CALLS = SimpleNamespace(
     erf=elementary.erf.call,
     sigmoid=elementary.sigmoid.call,
 )
-"""Elementary functions as calls in a program; `lists` has the same names."""
+"""Elementary functions as calls in a program, with the same names as in `lists`."""
 
 
 def _gelu_by_erf(f: Any, o: Any, x: Any) -> Any:
@@ -61,7 +62,7 @@ def _inner(o: Any, x: Any) -> Any:
 
 
 def _slope_by_erf(f: Any, o: Any, x: Any) -> Any:
-    """The normal distribution below x, plus x times its density."""
+    """The normal distribution function at x, plus x times the density at x."""
     below = o.mul(o.add(f.erf(o, o.mul(x, _f32(o, SQRT_HALF))), _f32(o, 1.0)), _f32(o, 0.5))
     density = o.mul(f.exp(o, o.mul(o.mul(x, x), _f32(o, -0.5))), _f32(o, NORMAL_DENSITY))
     return o.add(below, o.mul(x, density))
@@ -92,7 +93,7 @@ def _f32(o: Any, value: float) -> Any:
 GELU = {False: partial(_gelu_by_erf, lists), True: partial(_gelu_by_tanh, lists)}
 GELU_SLOPE = {False: partial(_slope_by_erf, lists), True: partial(_slope_by_tanh, lists)}
 SILU, SILU_SLOPE = partial(_silu_formula, lists), partial(_silu_slope, lists)
-"""The formulas as single lists; made once, because the recorded form is kept by function."""
+"""The formulas as single lists. They are created once, because recordings are cached by function."""
 COMPILED = {False: Map.GELU_ERF, True: Map.GELU_TANH}
 COMPILED_SLOPE = {False: Map.GELU_ERF_GRAD, True: Map.GELU_TANH_GRAD}
 """The same formulas in native/fused_body.h."""
@@ -107,25 +108,25 @@ def _times_slope(g: Tensor, x: Tensor, slope: Callable[[Any, Any], Any], compile
 
 @define("gelu", kernel=lambda x, *, tanh: evaluate(GELU[tanh], x, COMPILED[tanh]))
 def gelu(b: Builder, x: Value, *, tanh: bool) -> Value:
-    """f32 of any shape to the same."""
+    """GELU of f32 of any shape."""
     result: Value = (_gelu_by_tanh if tanh else _gelu_by_erf)(CALLS, b, x)
     return result
 
 
 @define("gelu_grad", kernel=lambda g, x, *, tanh: _times_slope(g, x, GELU_SLOPE[tanh], COMPILED_SLOPE[tanh]))
 def gelu_grad(b: Builder, g: Value, x: Value, *, tanh: bool) -> Value:
-    """Two f32 of one shape to the gradient of x: g gelu'(x)."""
+    """The gradient of x, g gelu'(x), for f32 g and x of the same shape."""
     return b.mul(g, (_slope_by_tanh if tanh else _slope_by_erf)(CALLS, b, x))
 
 
 @define("silu", kernel=lambda x: evaluate(SILU, x, Map.SILU))
 def silu(b: Builder, x: Value) -> Value:
-    """f32 of any shape to the same: x sigmoid(x)."""
+    """SiLU of f32 of any shape: x sigmoid(x)."""
     result: Value = _silu_formula(CALLS, b, x)
     return result
 
 
 @define("silu_grad", kernel=lambda g, x: _times_slope(g, x, SILU_SLOPE, Map.SILU_GRAD))
 def silu_grad(b: Builder, g: Value, x: Value) -> Value:
-    """Two f32 of one shape to the gradient of x: g s (1 + x (1 - s)), s = sigmoid(x)."""
+    """The gradient of x, g s (1 + x (1 - s)) with s = sigmoid(x), for f32 g and x of the same shape."""
     return b.mul(g, _silu_slope(CALLS, b, x))

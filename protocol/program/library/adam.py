@@ -1,9 +1,9 @@
-"""One update of `torch.optim.AdamW`, with plain multiplications, additions, divisions and square roots only.
+"""One update of `torch.optim.AdamW`, with multiplications, additions, divisions and square roots only.
 
-No `pow` (arithmetic.md section 9, point 2). Where torch divides by 1 - beta^t, the state carries that number itself:
-`mass' = beta mass + (1 - beta)`, the same recursion as the moments', run on ones. So it is zero at first, its rounding
-is that of the moments, and no difference of nearly equal numbers is taken (beta2^t kept as a product would leave
-1 - 0.999 with 14 good bits). Nothing here knows of parameter groups; see `capture.optimisers.methods`.
+There is no `pow` (arithmetic.md section 9, point 2). torch divides by 1 - beta^t; here the state carries this
+number as `mass' = beta mass + (1 - beta)`, the recursion of the moments applied to ones. So it starts at zero
+and is rounded like the moments, and no nearly equal numbers are subtracted (if beta2^t were kept as a
+product, 1 - 0.999 would have 14 correct bits). Parameter groups are handled in `capture.optimisers.methods`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define, define_by_body
 
 BLOCK = 1 << 15
-"""Elements of a block: 128 KiB of f32, so that its eight tensors stay in a second-level cache.
+"""Elements of a block: 128 KiB of f32, so that its eight tensors stay in the L2 cache.
 
-Also the most that torch leaves to one thread. Sixteen short operations a block, each split over threads, take as long
-on two free cores (measured) and several times as long where another process wants one of them.
+This is also the most that torch does not split over threads. Splitting the sixteen short operations of a
+block does not save time on two free cores (measured), and takes several times as long if another process uses
+one of them.
 """
 
 
@@ -41,10 +42,11 @@ def adamw_scales(
     eps: float,
     weight_decay: float,
 ) -> tuple[Value, ...]:
-    """What one step has in common for all parameters of a group; every operand and result is f32 [].
+    """The scales of one step, which all parameters of a group share; every operand and result is f32 [].
 
-    From the masses of both moments (1 - beta^(t-1)) and the rate to the next masses, then the step's size
-    rate sqrt(mass2) / mass1, the eps that goes with it, eps sqrt(mass2), and 1 - rate weight_decay.
+    The operands are the masses of both moments, 1 - beta^(t-1), and the rate. The results are the next
+    masses, the size of the step, rate sqrt(mass2) / mass1, the matching eps sqrt(mass2), and 1 - rate
+    weight_decay.
     """
 
     def f32(value: float) -> Value:
@@ -93,7 +95,7 @@ def _block(
     scales: tuple[Tensor, Tensor, Tensor],
     factors: list[Tensor],
 ) -> None:
-    """One block, in place; `t` is scratch. Bits of the body: no operation here can tell one NaN from another."""
+    """Update one block, in place; `t` is scratch memory. NaNs need not be canonical in between."""
     (p, g, m, v, *largest), (p_new, m_new, v_new, *largest_new) = operands, results
     size, eps, kept = scales
     beta1, rest1, beta2, rest2 = factors
@@ -112,15 +114,15 @@ def _block(
     t.mul_(size)
     torch.mul(kept, p, out=p_new)
     p_new.sub_(t)
-    # A NaN in a moment is one in the parameter too, and one in any element is one in the sum.
+    # A NaN in a moment gives one in the parameter, and a NaN in any element gives one in the sum.
     total = p_new.sum()
-    if p.device.type != "cpu" or bool(total != total):  # nothing is read back from another device
+    if p.device.type != "cpu" or bool(total != total):  # do not read `total` back from another device
         for x in results:
             x.copy_(canonical(x))
 
 
 def _sqrt(x: Tensor, out: Tensor) -> None:
-    """Square root into `out`: numpy's on the CPU, for the reason in `numerics.elementwise.sqrt`."""
+    """Write the square root to `out`; by numpy on the CPU, for the reason in `numerics.elementwise.sqrt`."""
     if x.device.type != "cpu":
         torch.sqrt(x, out=out)
         return
@@ -142,11 +144,11 @@ def adamw(
     beta1: float,
     beta2: float,
 ) -> tuple[Value, ...]:
-    """Parameter, gradient, both moments and the scales of `adamw_scales` to the next parameter and moments.
+    """The next parameter and moments, from the present ones, the gradient and the scales of `adamw_scales`.
 
-    m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)). With a
-    further operand, the largest second moment so far (`amsgrad`), its maximum with v' is used under the root and is a
-    fourth result. Coupled decay is added to g first. Hyperparameters are rounded to f32.
+    m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)).
+    With a further operand, the largest second moment so far (`amsgrad`), its maximum with v' replaces v' in
+    the root and is a fourth result. Coupled decay is added to g first. Hyperparameters are rounded to f32.
     """
 
     def f32(value: float) -> Value:

@@ -1,13 +1,14 @@
-"""Attention found in a program: products, softmax, masks and dropout as the submitter wrote them, run as one.
+"""Finds attention in a program, as the submitter wrote it, and runs it as one.
 
-Nothing here changes a program. In a frame, every call of `softmax` is considered whose operand comes from a product
-through scalings and masks and whose result goes, dropped or not, into a product, and the backward pass of the same.
-If no other instruction reads the values in between, fast execution may run the compiled chain instead, with the same
-bits (`numerics.kernels.attention`). Traces, disputes and machines without such a kernel run the instructions.
+Programs are not changed. The search considers every call of `softmax` in a frame. Its operand must come from
+a product through scalings and masks, and its result, with or without dropout, must go into a product; the
+backward pass is found as well. If no other instruction reads the values in between, fast execution may run
+fused attention instead, with the same bits (`numerics.kernels.attention`). Traces, disputes and machines
+without that kernel run the instructions.
 
-Functions are recognised by their kernels, which were found by program id. Anything that does not fit in every detail
-stays unchanged: intermediate results that are read elsewhere, a mask drawn in another way, a product with a bias or
-transposed.
+Functions are recognised by their kernels, which were found by program id. Attention that differs in any
+detail is not fused: other instructions read intermediate results, the mask is drawn in another way, or a
+product has a bias or is transposed.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ from protocol.program.program import Program
 
 @dataclass(frozen=True)
 class Drop:
-    """Dropout: leaves of key and step, stream and bound of the mask, the factor of kept values, the leaf of the
-    tensor of factors, and the instructions that make it.
+    """Dropout in a program.
+
+    Leaves of the key and the step, the stream and the bound of the mask, the factor for kept values, the leaf
+    of the tensor of factors, and the instructions that compute this tensor.
     """
 
     key: int
@@ -45,12 +48,12 @@ class Drop:
     numbers: frozenset[int]
 
     def of(self, values: Values) -> Dropout:
-        """The same on these values."""
+        """This dropout with the values of its leaves."""
         return Dropout(values[self.key], values[self.step], self.stream, self.below, self.kept)
 
 
 def fusions(program: Program, kernels: Mapping[bytes, Kernel]) -> tuple[Fusion, ...]:
-    """Every forward and backward pass of attention in the program's own frame that the chain can run."""
+    """All forward and backward passes of attention in the program's own frame that can run fused."""
     frame = Frame(program, kernels)
     found: list[Fusion] = []
     for number in program.calls():
@@ -69,12 +72,12 @@ def _rounded(x: float) -> float:
 
 
 def _forms(links: Sequence[Link]) -> Forms:
-    """Those of the changes that are masks or tables."""
+    """The kinds and values of all changes, without links that only change the shape."""
     return tuple((link.kind, link.value) for link in links if link.kind is not None)
 
 
 class _Attention:
-    """One softmax with all that belongs to it. Raises `NoMatch`."""
+    """The attention around one softmax. Raises `NoMatch` if there is none."""
 
     def __init__(self, frame: Frame, softmax: int) -> None:
         self.frame = frame
@@ -99,8 +102,9 @@ class _Attention:
         return [*made, self._backward(out[0], rest)] if rest else made
 
     def _above(self, leaf: int, reader: int) -> tuple[Product, list[Link]]:
-        """The product that a value comes from, and the changes in between, first to last; nobody else reads any of
-        them.
+        """The product that a value comes from, and the changes in between, first to last.
+
+        Raises `NoMatch` if another instruction reads a value in between.
         """
         links: list[Link] = []
         while True:
@@ -113,7 +117,7 @@ class _Attention:
             leaf = links[-1].source
 
     def _same(self, leaf: int, numbers: set[int]) -> set[int]:
-        """The leaf and its elements in other shapes; the instructions that make these are added to `numbers`."""
+        """The leaf and its elements in other shapes; adds the reshaping instructions to `numbers`."""
         found = {leaf}
         for number in sorted(self.frame.readers(leaf)):
             instruction = self.frame.program.instructions[number]
@@ -124,7 +128,7 @@ class _Attention:
         return found
 
     def _dropout(self) -> tuple[Drop | None, set[int]]:
-        """Dropout of the probabilities, and the leaves of its results; without it the probabilities themselves."""
+        """Dropout of the probabilities, or None, and the leaves of the probabilities after it."""
         multiplied = [
             n for n in self.frame.readers(*self.kept) if self.frame.program.instructions[n].op is Op.MUL
         ]
@@ -142,7 +146,7 @@ class _Attention:
         return drop, self._same(instruction.first, self.own)
 
     def _factors(self, leaf: int) -> Drop:
-        """A tensor of factors: a mask that nothing else reads, divided by or times a positive constant."""
+        """The dropout with the factors `leaf`: a mask, not read elsewhere, times a positive constant."""
         program = self.frame.program
         links, source = [], leaf
         while program.instructions[number := program.producer(source)].op is not Op.CALL:
@@ -153,7 +157,7 @@ class _Attention:
         kernel, scalings = self.frame.kernel(number), [link for link in links if link.kind is not None]
         if kernel is None or kernel.function.name != "keep_mask" or len(scalings) != 1:
             raise NoMatch
-        # Rounding a float64 quotient of two f32 again gives the f32 quotient: 53 >= 2 * 24 + 2.
+        # Rounding the float64 quotient of two f32 to f32 gives the f32 quotient: 53 >= 2 * 24 + 2.
         value, kind = scalings[0].value, scalings[0].kind
         kept = value if kind is Kind.TIMES else 1 / value if kind is Kind.OVER and value > 1e-38 else math.nan
         if not 0 < kept < 1e38:
@@ -248,7 +252,7 @@ class _Attention:
         return self._fusion(own, at, leaves, results, run)
 
     def _of_p(self, leaf: int, reader: int) -> tuple[Product, set[int]]:
-        """The product that gives the gradient of the dropped probabilities, and the instructions on from there."""
+        """The product that gives the gradient of dropout's result, and the instructions up to `reader`."""
         own: set[int] = set()
         dropped = self.drop is None
         while True:
@@ -280,7 +284,7 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The one product that contracts a table of scores over queries, and whether the table is its right factor."""
+        """The product that contracts a table over queries, and whether the table is its right factor."""
         if len(products) != 1:
             raise NoMatch
         product = products[0]
@@ -293,7 +297,7 @@ class _Attention:
         raise NoMatch
 
     def _leaves(self) -> set[int]:
-        """What both passes read."""
+        """The leaves that both passes read."""
         found = {self.scores.left.leaf, self.scores.right.leaf}
         found |= {link.table for link in self.links if link.table is not None}
         return found | ({self.drop.key, self.drop.step} if self.drop is not None else set())
@@ -333,7 +337,7 @@ class _Attention:
 
     def _chain(self) -> Fused:
         chain = attention_for(self.plan)
-        if chain is None:  # it was there when `_ready` was asked before the step
+        if chain is None:  # it was available when `_ready` was called before the step
             raise NoKernel(
                 "expected this step's attention kernel, got a wrong bit from it meanwhile; run it again"
             )

@@ -1,7 +1,7 @@
 """Batch norm, by channel over samples and positions; sums by arithmetic.md section 5, the rest by section 2.
 
-x is [N, C, S]: samples, channels, positions. Running statistics are not part of these functions: what they become is
-a few operations on [C], written by the rule in `capture`.
+x is [N, C, S]: samples, channels, positions. These functions do not update running statistics; the rule in
+`capture` does that with a few operations on [C].
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, ...] | None:
 
 @define_by_body("batch_statistics", compiled=_batch_statistics)
 def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
-    """f32 [N, C, S] to three of [C]: mean, 1 / sqrt(variance + eps), and the variance that running statistics follow.
+    """Mean, 1 / sqrt(variance + eps), and the variance for running statistics, each [C], of x [N, C, S].
 
-    With d = x - mean the first variance is sum(d d) / (N S), the second sum(d d) / (N S - 1), NaN where that is 0 / 0.
+    With d = x - mean, the first variance is sum(d d) / (N S), the second sum(d d) / (N S - 1), NaN for 0 / 0.
     """
     rows = _channels(b, x)
     channels, count = rows.shape
@@ -47,7 +47,7 @@ def _batch_normalise(
 def batch_normalise(
     b: Builder, x: Value, mean: Value, rstd: Value, gain: Value | None = None, bias: Value | None = None
 ) -> Value:
-    """f32 [N, C, S] and up to four of [C]: ((x - mean) rstd) gain + bias."""
+    """((x - mean) rstd) gain + bias for f32 x [N, C, S] and f32 [C] for the others."""
     y = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
     y = y if gain is None else b.mul(y, _column(b, gain))
     return y if bias is None else b.add(y, _column(b, bias))
@@ -60,7 +60,7 @@ def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[
 
 @define_by_body("batch_norm_sums", compiled=_batch_norm_sums)
 def batch_norm_sums(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> tuple[Value, Value]:
-    """f32 g, x [N, C, S], mean, rstd [C] to the gradients [C] of bias and gain: sums of g and of g (x - mean) rstd."""
+    """The gradients [C] of bias and gain, sums of g and of g (x - mean) rstd, for f32 g, x [N, C, S]."""
     normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
     sums = (sum_last(b, _channels(b, each)) for each in (g, b.mul(g, normal)))
     first, second = (b.reshape(each, mean.shape) for each in sums)
@@ -91,10 +91,10 @@ def batch_norm_grad(
     along: Value,
     gain: Value | None = None,
 ) -> Value:
-    """f32 g, x [N, C, S] and five or four of [C] to the gradient of x where statistics are the batch's own.
+    """The gradient of x [N, C, S] if the statistics are those of the batch.
 
-    With n = (x - mean) rstd and M = N S: ((g - total / M) - n (along / M)) (rstd gain); `total` and `along` are what
-    `batch_norm_sums` gave.
+    With n = (x - mean) rstd and M = N S: ((g - total / M) - n (along / M)) (rstd gain); `total` and `along`
+    are the results of `batch_norm_sums`.
     """
     count = _constant(b, x.shape[0] * x.shape[2])
     mean_total, mean_along = b.div(total, count), b.div(along, count)
@@ -104,7 +104,7 @@ def batch_norm_grad(
 
 
 def _channels(b: Builder, x: Value) -> Value:
-    """[N, C, S] to [C, N S]."""
+    """Rearrange [N, C, S] to [C, N S]."""
     n, channels, positions = x.shape
     return b.reshape(b.transpose(x, 0, 1), (channels, n * positions))
 

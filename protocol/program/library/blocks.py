@@ -1,6 +1,6 @@
-"""Kernels in blocks of rows: on the CPU a fused kernel's temporaries stay small, and so in cache.
+"""Runs kernels in blocks of rows, so that their temporaries stay in cache on the CPU.
 
-Only for functions of single rows: a block's result does not depend on the others.
+This is only for functions of single rows, where a block's result does not depend on other blocks.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from torch import Tensor
 from protocol.numerics.types import canonical
 
 BLOCK = 1 << 20
-"""Elements of a block: 4 MiB of f32. A block costs some fifty calls of torch on its rows' moments, 0.1 ms or so."""
+"""Elements of a block: 4 MiB of f32. The overhead of a block is about fifty calls of torch, or 0.1 ms."""
 
 
 def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tuple[Tensor, ...]:
-    """A kernel of rows on operands [M, …] of which the first is the largest; its results are [M, …] too."""
+    """Run a kernel of rows block by block.
+
+    Operands and results are [M, …]; the first operand is the largest.
+    """
     first: Any = operands[0]
     rows = max(1, BLOCK * first.shape[0] // first.numel())
     if first.device.type != "cpu" or first.shape[0] <= rows:
@@ -29,7 +32,7 @@ def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tup
 
 
 def canonical_in_place(x: Tensor) -> Tensor:
-    """`canonical` for an unshared f32 tensor: on the CPU only a NaN costs more than one pass."""
+    """`canonical`, in place, for an unshared f32 tensor; on the CPU it is one pass if there is no NaN."""
     if x.device.type != "cpu":
         return canonical(x)
     return x.nan_to_num_(math.nan, math.inf, -math.inf) if bool(torch.isnan(torch.amin(x))) else x

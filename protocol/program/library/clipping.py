@@ -1,7 +1,7 @@
 """Gradient clipping as in `torch.nn.utils`: by the norm of all gradients together, or each element by itself.
 
-Squares are summed as arithmetic.md section 5 says, in rows of 4,096 and the rows' sums again, so that no split in a
-dispute has more blocks than fit into one move.
+Squares are summed as in arithmetic.md section 5, in rows of 4,096; the sums of rows are summed in the same
+way. So no sum in a dispute has more blocks than fit into one move.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import sum_last
 
 ROW = 4096
-"""Elements of one sum: 32 chunks as i64, of at most 128 that a solver states in one move (dispute.md section 5)."""
+"""Elements of one sum: 32 chunks as i64. A solver states at most 128 in one move (dispute.md section 5)."""
 
 DAMPING = 1e-6
-"""What torch adds to the norm before it divides."""
+"""The number that torch adds to the norm before dividing."""
 
 
 def _sum(x: Tensor, squared: bool = False) -> Tensor:
-    """f32 [N] to []. A row that is not full sums as if zeros filled it."""
-    # A sum cannot tell one NaN from another, so the squares need not be canonical.
+    """The sum of f32 [N], or of its squares. A row that is not full is padded with zeros."""
+    # A sum does not depend on the bits of NaNs, so the squares need not be canonical.
     term = (lambda part: sum_f32(torch.mul(part, part))) if squared else sum_f32
     whole = x.numel() // ROW * ROW
     sums = []
@@ -54,14 +54,16 @@ def _square_sum(x: Tensor) -> Tensor:
 
 @define("square_sum", kernel=_square_sum)
 def square_sum(b: Builder, x: Value) -> Value:
-    """f32 of any shape to []: the sum of the squares of all elements."""
+    """The sum of the squares of all elements of f32 of any shape: f32 []."""
     flat = b.reshape(x, (x.type.elements,))
     return _sum_body(b, b.mul(flat, flat))
 
 
 @define_by_body("clip_scale")
 def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
-    """f32 [T], the `square_sum` of every gradient, to the norm of all and min(1, limit / (norm + 1e-6)), both [].
+    """The norm of all gradients and the factor min(1, limit / (norm + 1e-6)), both f32 [].
+
+    `sums`, f32 [T], are the `square_sum` of every gradient.
 
     A NaN or an infinity in a gradient, or a square beyond f32, makes both NaN.
     """
@@ -72,6 +74,6 @@ def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
 
 @define_by_body("clip_value")
 def clip_value(b: Builder, x: Value, *, limit: float) -> Value:
-    """f32 of any shape: every element between -limit and limit; NaN stays."""
+    """Clamp every element of f32 of any shape to -limit … limit; NaN stays."""
     bound = b.constant(DType.F32, (), limit)
     return b.minimum(b.maximum(x, b.neg(bound)), bound)

@@ -1,4 +1,6 @@
-"""Matrix products: arithmetic.md section 4, one body for all. Bits follow from the role (`capture.analysis.roles`).
+"""Matrix products: arithmetic.md section 4.
+
+`capture.analysis.roles` chooses the bits by the role of a product.
 
 | function | operands | result |
 |---|---|---|
@@ -9,8 +11,8 @@
 | `matmul_nt` | x [… M, K], y [… N, K] | x y^T [… M, N], such as attention's scores q k^T |
 | `matmul_tn` | x [… K, M], y [… K, N] | x^T y [… M, N], such as the gradient P^T dO of the values |
 
-Leading axes are equal. `px` and `py` are the bits of the left and the right operand, 13 or 20. The exponent group is a
-row along the contracted axis, on both sides.
+Leading axes are equal. `px` and `py` are the bits of the left and the right operand, 13 or 20. In both
+operands, each row along the contracted axis has its own exponent.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from protocol.program.library.function import define
 def _linear(x: Tensor, w: Tensor, bias: Tensor | None = None, *, px: int = 13, py: int = 13) -> Tensor:
     if bias is None or bias.shape == w.shape[-2:-1]:
         return contract(x, w, px, py, bias=bias)
-    return add(contract(x, w, px, py), bias)  # any other shape that the body takes
+    return add(contract(x, w, px, py), bias)  # any other shape that the body accepts
 
 
 @define("linear", kernel=_linear)
@@ -59,7 +61,10 @@ def _matmul_tn(x: Tensor, y: Tensor, *, px: int, py: int) -> Tensor:
 
 @define("linear_grad_weight", kernel=_matmul_tn)
 def linear_grad_weight(b: Builder, g: Value, x: Value, *, px: int, py: int) -> Value:
-    """g transposed times x; a row is one column of the batch, so its terms may differ widely in size."""
+    """g transposed times x.
+
+    The contracted rows run over the batch, so their terms may differ widely in size.
+    """
     return _contract(b, b.transpose(g, -2, -1), b.transpose(x, -2, -1), px, py)
 
 
@@ -76,7 +81,7 @@ def matmul_tn(b: Builder, x: Value, y: Value, *, px: int, py: int) -> Value:
 
 
 def _contract(b: Builder, x: Value, y: Value, px: int, py: int) -> Value:
-    """f32 [… M, K] and [… N, K] to [… M, N], rounded once from the exact integer."""
+    """The product of f32 [… M, K] and [… N, K], [… M, N], rounded once from the exact integer."""
     x, y = b.pad_rows(x, 0.0), b.pad_rows(y, 0.0)
     ex, ey = b.exponent(x), b.exponent(y)
     product = b.dot(b.quantise(x, ex, px), b.quantise(y, ey, py))

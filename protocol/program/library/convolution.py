@@ -1,4 +1,4 @@
-"""Convolutions over two axes, exact: arithmetic.md section 4. One axis is two, one of size 1.
+"""Exact convolutions over two axes: arithmetic.md section 4. For a single axis, the other has size 1.
 
 | function | operands | result | `px` x `py` | groups with one exponent |
 |---|---|---|---|---|
@@ -6,15 +6,17 @@
 | `conv_grad_input` | g [N, O, OH, OW], w | [N, C, H, W] | g, w | sample of g, row of w |
 | `conv_grad_weight` | g, x | [O, C/G, KH, KW] | gradient, the other | channel of g, channel of x |
 
-Bits are 13 or 20 and follow from the role (`capture.analysis.roles`). Without them, as in bundles of the table's first
-version, they are 13 x 13, and 20 x 13 for a weight.
+Bits are 13 or 20; `capture.analysis.roles` chooses them by role. Bundles of the table's first version do not
+state them: there they are 13 x 13, or 20 x 13 for a weight gradient.
 
-A sample (forward, input gradient) or a channel (weight gradient) is a superset of every row along the contracted axis:
-each element is quantised once instead of once per window that sees it, and the windows are of integers. A row of w is
-one output channel forward, one input channel backward. So a NaN in a sample makes the sample's whole result NaN.
+The exponent groups of x and g are whole samples (forward, input gradient) or whole channels (weight
+gradient). So each element is quantised once, not once per window, and windows consist of integers. It also
+means that a NaN in a sample makes the sample's whole result NaN. A row of w is one output channel forward,
+and one input channel backward.
 
-A transposed convolution is `conv_grad_input` forward and `conv` backward; its weight gradient is `conv_grad_weight`
-with the gradient in the windows: `gradient_in_windows` says that x is the one with `px` bits.
+A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
+`conv_grad_weight` with the gradient as x, of which the windows are taken; with `gradient_in_windows`, x has
+`px` bits.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ def conv(
     py: int = 13,
     **sliding: int,
 ) -> Value:
-    """Cross-correlation, as torch has it: y[o] = bias[o] + sum over c, ky, kx of w[o, c, ky, kx] x[c, …]."""
+    """Cross-correlation, as in torch: y[o] = bias[o] + sum over c, ky, kx of w[o, c, ky, kx] x[c, …]."""
     s = Sliding(**sliding)
     n, c, height, width = x.shape
     outputs = w.shape[0]
@@ -127,7 +129,7 @@ def conv_grad_input(
     py: int = 13,
     **sliding: int,
 ) -> Value:
-    """The gradient at x [N, C, height, width]: the gradient spread by the stride, windows of it, w turned round."""
+    """The gradient of x [N, C, height, width]: windows of the spread gradient times the flipped w."""
     s = Sliding(**sliding)
     n, outputs, rows, columns = g.shape
     _require_kernel(w, (outputs, w.shape[1], s.kernel_y, s.kernel_x), outputs, groups)
@@ -153,7 +155,10 @@ def conv_grad_input(
 def _windows_product(
     weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, count: tuple[int, int], bits: tuple[int, int]
 ) -> Tensor:
-    """[G, R, K] times the windows of a padded [N, C, H, W] whose samples have exponents e [N, 1]: [N, G R, *count]."""
+    """The product of weights [G, R, K] and the windows of a padded [N, C, H, W]: [N, G R, *count].
+
+    `e` [N, 1] are the exponents of the samples.
+    """
     n, c = whole.shape[:2]
     groups = weights.shape[0]
     t = window_strides(tuple(whole.shape), s)
@@ -206,7 +211,7 @@ def conv_grad_weight(
     py: int = 13,
     **sliding: int,
 ) -> Value:
-    """The gradient at w: g [N, O, OH, OW] times the windows of x, contracted over samples and positions."""
+    """The gradient of w: g [N, O, OH, OW] times the windows of x, contracted over samples and positions."""
     s = Sliding(**sliding)
     n, outputs, rows, columns = g.shape
     c, height, width = x.shape[1:]
@@ -234,7 +239,7 @@ def conv_grad_weight(
 
 
 def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int) -> None:
-    """Aligned rows would hide another number of terms: padding makes 18 and 27 of them 32."""
+    """Raise unless w has the right terms: padding would hide wrong ones, as 18 and 27 are padded to 32."""
     if w.shape != shape or channels % groups or w.shape[0] % groups:
         expected = f"a kernel of shape {shape} for {channels} channels in {groups} groups"
         raise RuleError(expected, str(w.type), operation="convolution")
@@ -249,7 +254,7 @@ def _rows(b: Builder, rows: Value, groups: int, p: int) -> tuple[Value, Value]:
 
 
 def _seen(b: Builder, x: Value, s: Sliding, count: tuple[int, int], groups: int) -> Value:
-    """i32 [N, C, H, W] to its windows [groups, N OH OW, aligned C/G KH KW]."""
+    """The windows [groups, N OH OW, aligned C/G KH KW] of i32 [N, C, H, W]."""
     whole = padded(b, x, s, count, 0)
     n, c = x.shape[:2]
     t = window_strides(whole.shape, s)

@@ -1,4 +1,4 @@
-"""Dropout's masks: drawn inside the program by a counter-based generator, so that nobody chooses what is dropped."""
+"""Dropout masks. The program draws them with a counter-based generator, so nobody can choose them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def _keep_mask(key: Tensor, step: Tensor, *, below: int, stream: int, **shape: i
 
 @define("keep_mask", kernel=_keep_mask)
 def keep_mask(b: Builder, key: Value, step: Value, *, below: int, stream: int, **shape: int) -> Value:
-    """u32 [2] key and u32 [] step to f32 [d0, d1, …]: 1 with probability `below` / 2^32 (0 … 2^32 - 1), else 0."""
+    """A mask, f32 [d0, d1, …]: 1 with probability `below` / 2^32 (0 … 2^32 - 1), else 0.
+
+    `key` is u32 [2], `step` is u32 [].
+    """
     words = b.philox(key, step, stream, _sizes(shape))
     return b.cast(b.lt(words, b.constant(DType.U32, (), below)), DType.F32)
 

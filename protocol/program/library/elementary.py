@@ -1,6 +1,7 @@
-"""Elementary functions as programs: the operation lists of `protocol.numerics.elementary`, recorded by the builder.
+"""Elementary functions as programs: the operation lists of `protocol.numerics.elementary`, recorded by the
+builder.
 
-The lists are written once against a namespace of operations, and `Builder` is such a namespace.
+The lists work on any `Operations` namespace, and `Builder` is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gradient of an embedding's table: rows of gradients added up by token, arithmetic.md section 5 (`scatter_sum`).
+"""The gradient of an embedding table: sums of rows by token (`scatter_sum`, arithmetic.md section 5).
 
 The forward pass is the primitive `gather`.
 """
@@ -28,12 +28,12 @@ def _embedding_grad(g: Tensor, index: Tensor, *, rows: int) -> Tensor:
 
 @define("embedding_grad", kernel=_embedding_grad)
 def embedding_grad(b: Builder, g: Value, index: Value, *, rows: int) -> Value:
-    """f32 g [N, C] and i32 index [N] to f32 [rows, C]: row r is the sum of all g[n] with index[n] = r.
+    """f32 [rows, C] from f32 g [N, C] and i32 index [N]: row r is the sum of all g[n] with index[n] = r.
 
-    One exponent per column over all N, those with an index outside 0 … rows-1 included, which are dropped.
+    Rows with an index outside 0 … rows-1 are dropped, but count for the exponents, one per column over all N.
     """
     count = g.shape[0]
-    padded = aligned_length(count, F32_BYTES)  # and so aligned as i64
+    padded = aligned_length(count, F32_BYTES)  # so it is also aligned as i64
     columns = b.transpose(g, 0, 1)
     if padded != count:
         columns = b.pad(columns, (g.shape[1], padded), (0, 0), 0.0)

@@ -1,9 +1,9 @@
-"""Bodies of library functions evaluated on tensors, where no compiled kernel may compute them, with the same bits.
+"""Evaluates bodies of library functions on tensors if no compiled kernel may be used, with the same bits.
 
-A body is a function of a builder. `TensorOperations` has the methods of `Builder` that such bodies call; it computes
-with torch at once where `Builder` records. That is faster than running the program: an exact sum is one call of
-`sum_f32`, rows need no padding, and NaN is made canonical at the end, as no operation here can tell one NaN from
-another. tests/unit/library/test_bits.py compares every function with its program.
+A body is a function of a builder. `TensorOperations` has the methods of `Builder` that these bodies call, but
+computes with torch instead of recording. This is faster than running the program: an exact sum is one call of
+`sum_f32`, rows need no padding, and NaN is made canonical only at the end, because no operation here depends
+on the bits of a NaN. tests/unit/library/test_bits.py compares every function with its program.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def evaluate(
 ) -> tuple[Tensor, ...]:
     """The results of a body on tensors, canonical.
 
-    The first `rows` operands are of shape [..., K] with the same leading axes, and element by element of those axes the
-    results depend on nothing else of them. They are computed in blocks of rows, which stay in cache.
+    The first `rows` operands have shapes [..., K] with the same leading axes, and each row of the results
+    depends only on the same row of these operands. If `rows` is not 0, results are computed in blocks of
+    rows, which stay in cache.
     """
 
     def run(*operands: Tensor) -> tuple[Tensor, ...]:
@@ -45,27 +46,27 @@ def evaluate(
 
 @dataclass(frozen=True)
 class RowExponents:
-    """What `exponent` stands for: the exponents of these rows."""
+    """The result of `exponent`: stands for the exponents of these rows."""
 
     rows: Tensor
 
 
 @dataclass(frozen=True)
 class FixedRows:
-    """What `to_fixed` stands for: these rows as integers under their own exponents."""
+    """The result of `to_fixed`: stands for the fixed-point integers of these rows."""
 
     rows: Tensor
 
 
 @dataclass(frozen=True)
 class FixedSums:
-    """What `sum` stands for: the sums of these rows as integers under their own exponents."""
+    """The result of `sum`: stands for the sums of the fixed-point integers of these rows."""
 
     rows: Tensor
 
 
 class TensorOperations:
-    """Methods of `Builder` on f32, i32 and bool tensors; see there. NaN may be of any kind in f32 results."""
+    """Methods of `Builder` on f32, i32 and bool tensors. NaN in results need not be canonical."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -94,7 +95,7 @@ class TensorOperations:
         return out
 
     def pad_rows(self, x: Tensor, _fill: float) -> Tensor:
-        """Rows of any length: what a body pads with changes neither a sum nor a maximum."""
+        """Return x: rows may have any length here, and padding changes neither a sum nor a maximum."""
         return x
 
     def gather(self, x: Tensor, index: Tensor) -> Tensor:
@@ -143,7 +144,7 @@ class TensorOperations:
         return torch.bitwise_xor(x, y)
 
     def cast(self, x: Tensor, dtype: DType) -> Tensor:
-        """From bool to f32: no other cast occurs in a body that is evaluated."""
+        """Cast bool to f32, the only cast in these bodies."""
         if x.dtype != torch.bool or dtype is not DType.F32:
             raise TypeError(f"expected a cast from BOOL to F32, got {x.dtype} to {dtype.name}; add it here")
         return x.to(torch.float32)
@@ -166,7 +167,7 @@ class TensorOperations:
         return FixedSums(x.rows)
 
     def round_scaled(self, s: FixedSums, e: RowExponents, *, p: int) -> Tensor:
-        """The exact sum of rows, rounded."""
+        """The rounded exact sums of the rows."""
         if not isinstance(s, FixedSums) or e.rows is not s.rows or p != reductions.SUM_BITS:
             raise TypeError(
                 "expected the sum of rows in fixed point; write the kernel of this function by hand"

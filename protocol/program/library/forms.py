@@ -1,12 +1,14 @@
-"""Which calls a fused kernel takes: shapes and types of operands, and attributes in their ranges.
+"""The calls that fused kernels support: shapes and types of operands, and ranges of attributes.
 
-A body is made of primitives that broadcast and work on several types, so it is defined for operands that its kernel
-does not support: a gain of one element, a gradient smaller than its tensor. Such a program is valid, and anyone may
-post it. It runs by its body; `function.recognise` gives a kernel only for the forms below.
+A body consists of primitives that broadcast and accept several types, so it is defined for operands that its
+kernel does not support: a gain of one element, a gradient smaller than its tensor. Such a program is valid,
+and anyone may post it. It runs by its body, because `function.recognise` returns a kernel only for the forms
+below.
 
-A form has one word for each operand: a letter is a dimension, the same wherever it stands again; a digit is itself;
-`*` is any leading axes, the same again; `-` has rank 0. `b:`, `i:` and `u:` are u8, i32 and u32, the rest is f32; `?`
-may be absent. A dimension without a counterpart is held by the body, whose rules refuse what does not fit.
+A form has one word for each operand. A letter is a dimension, with the same size wherever it occurs in the
+form; a digit is a dimension of that size; `*` is any number of leading axes, the same wherever it occurs; `-`
+is rank 0. `b:`, `i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be
+absent. Dimensions that occur only once are checked by the rules of the body.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ FORMS = {
     "rnn": "tbh bh hh h?",
     "rnn_grad": "tbh tbh hh",
 }
-"""By library function; alternatives stand on both sides of a bar."""
+"""Forms by library function; a bar separates alternatives."""
 
 SIZE = range(1, 2**31)
 WORD = range(2**32)
@@ -93,7 +95,7 @@ RANGES: Mapping[str, Sequence[int]] = {
     "most_exponent": range(-94, 129),
     "reduction": range(3),
 }
-"""Ranges of integer attributes. Beyond them a kernel may fail where the body works."""
+"""Ranges of integer attributes. Outside them a kernel may fail although the body works."""
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
 
@@ -113,7 +115,7 @@ def _in_range(name: str, value: object) -> bool:
         return isinstance(value, int) and value in FLAG
     if name in REALS:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    # True is 1 to Python: it would pass as a number of rows.
+    # In Python True equals 1, so it would pass as a number of rows.
     return isinstance(value, int) and not isinstance(value, bool) and value in RANGES.get(name, ())
 
 

@@ -1,5 +1,6 @@
-"""A program's frame as a search for larger pieces sees it: which function a call runs, what reads a leaf, products
-and changes of single scores (`attention`). Names are those of kernels, found by program id, never given ones.
+"""Queries on a program's frame for finding attention.
+
+Function names come from kernels that were found by program id, never from names in a bundle.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ Values = Mapping[int, Tensor]
 
 
 class NoMatch(InternalError):
-    """The instructions here are not attention as the chain computes it."""
+    """These instructions are not attention that can run fused."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """An operand of a product: a trace leaf, its bits, and whether the contracted axis is not its last."""
+    """An operand of a product: its leaf, its bits, and whether the contracted axis is its second to last."""
 
     leaf: int
     turned: bool
@@ -47,7 +48,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """A call that multiplies: the number of its instruction, both factors, the leaf of the result."""
+    """A call of a product: its instruction number, both factors, and the leaf of the result."""
 
     number: int
     left: Factor
@@ -56,13 +57,16 @@ class Product:
 
     @property
     def bits(self) -> Pair:
-        """Of the left and the right factor."""
+        """Bits of the left and the right factor."""
         return self.left.bits, self.right.bits
 
 
 @dataclass(frozen=True)
 class Link:
-    """One instruction of a chain of changes: what it reads, and the change, or None if it only changes the shape."""
+    """One instruction that changes scores: the leaf that it reads, and the change.
+
+    `kind` is None for a reshape.
+    """
 
     number: int
     source: int
@@ -72,14 +76,14 @@ class Link:
     shape: Shape = ()
 
     def change(self, values: Values) -> Change:
-        """The change on these values."""
+        """The change, with the value of its table."""
         assert self.kind is not None
         table = None if self.table is None else values[self.table].expand(self.shape)
         return Change(self.kind, self.value, table)
 
 
 class Frame:
-    """A program with what reads every leaf."""
+    """A program, and the instructions that read each leaf."""
 
     def __init__(self, program: Program, kernels: Mapping[bytes, Kernel]) -> None:
         self.program = program
@@ -90,14 +94,14 @@ class Frame:
                 self._readers[leaf].append(number)
 
     def kernel(self, number: int) -> LibraryKernel | None:
-        """The kernel of the library function that an instruction calls."""
+        """The kernel of the library function that an instruction calls, or None."""
         if self.program.instructions[number].op is not Op.CALL:
             return None
         kernel = self._kernels.get(self.program.callee(number).id)
         return kernel if isinstance(kernel, LibraryKernel) else None
 
     def name(self, number: int) -> str | None:
-        """The name of that function."""
+        """The name of the library function that an instruction calls, or None."""
         kernel = self.kernel(number)
         return None if kernel is None else kernel.function.name
 
@@ -106,7 +110,7 @@ class Frame:
         return {number for leaf in leaves for number in self._readers[leaf]}
 
     def constant(self, leaf: int) -> float | None:
-        """The number of a rank-0 constant f32."""
+        """The value of a leaf that is a rank-0 f32 constant, or None."""
         instruction = self.program.instructions[self.program.producer(leaf)]
         if instruction.op is not Op.CONSTANT or instruction.result.dtype is not DType.F32:
             return None
@@ -114,7 +118,10 @@ class Frame:
         return None if instruction.result.shape else value
 
     def product(self, number: int) -> Product:
-        """A call of a product without a bias, whose operands have the same heads. Raises `NoMatch`."""
+        """The product that an instruction calls.
+
+        Raises `NoMatch` if it has a bias or the operands' heads differ.
+        """
         kernel, instruction = self.kernel(number), self.program.instructions[number]
         if kernel is None or kernel.function.name not in CONTRACTED or len(instruction.operands) != 2:
             raise NoMatch
@@ -132,7 +139,7 @@ class Frame:
         return self.program.leaf_type(factor.leaf).shape[-2 if factor.turned else -1]
 
     def link(self, number: int) -> Link:
-        """An instruction that changes every score by itself. Raises `NoMatch`."""
+        """An instruction as a change of scores, element by element. Raises `NoMatch`."""
         instruction = self.program.instructions[number]
         if instruction.op is Op.CALL or len(instruction.results) != 1:
             raise NoMatch

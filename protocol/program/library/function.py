@@ -1,9 +1,9 @@
-"""A library function: a body over primitives for any operand types, and a fused torch kernel with the same bits.
+"""A library function: a body over primitives, and a fused torch kernel with the same bits.
 
-`define` puts a body and its kernel into the catalogue; with `define_by_body` the body gives the torch code of the
-kernel too. A kernel is only ever found by the id of the program that the body gives: names and attributes in a bundle
-are hints, and `recognise` builds the body from them and compares ids (dispute.md section 4). An unknown id runs the
-body.
+`define` adds a body and its kernel to the catalogue; with `define_by_body`, the kernel evaluates the body.
+Kernels are found only by the id of the body's program. Names and attributes in a bundle are hints:
+`recognise` builds the body from them and compares ids (dispute.md section 4). A program with an unknown id
+runs by its body.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 
 class LibraryFunction:
-    """A named body and kernel; calling it in a program is `call`, its program for given types is `program`."""
+    """A named body and kernel."""
 
     def __init__(self, name: str, body: Callable[..., Any], kernel: Callable[..., Any]) -> None:
         self.name = name
@@ -36,8 +36,11 @@ class LibraryFunction:
         self._kernel = kernel
 
     def program(self, operands: Sequence[TensorType], attributes: Attributes) -> Program:
-        """The body's program for these operand types. Raises `ProgramError` for types that it does not take."""
-        # 0.0 and -0.0, or 1 and True, are the same key to Python; they are not the same program.
+        """The body's program for these operand types.
+
+        Raises `ProgramError` for types that it does not accept.
+        """
+        # 0.0 and -0.0, or 1 and True, are equal keys in Python, but give different programs.
         told_apart = tuple((name, value, repr(value)) for name, value in sorted(attributes.items()))
         return _build(self, tuple(operands), told_apart)
 
@@ -46,9 +49,9 @@ class LibraryFunction:
         return LibraryKernel(self, attributes)
 
     def call(self, b: Builder | TensorOperations, *operands: Any, **attributes: Attribute) -> Any:
-        """Call it in the program under construction: one `Value`, or a tuple of them where there are several.
+        """Record a call of this function; returns one `Value`, or a tuple if there are several results.
 
-        A body that is evaluated on tensors gets tensors.
+        With `TensorOperations`, operands and results are tensors.
         """
         if isinstance(b, TensorOperations):
             found = self.kernel(attributes)(operands)
@@ -59,13 +62,13 @@ class LibraryFunction:
 
 @dataclass(frozen=True, eq=False)
 class LibraryKernel:
-    """The kernel of a library function with certain attributes."""
+    """The kernel of a library function with given attributes."""
 
     function: LibraryFunction
     attributes: Attributes
 
     def __call__(self, operands: Sequence[Tensor], /) -> tuple[Tensor, ...]:
-        """The results on these operands."""
+        """The results for these operands."""
         result = self.function._kernel(*operands, **self.attributes)
         return result if isinstance(result, tuple) else (result,)
 
@@ -76,20 +79,23 @@ CATALOGUE: dict[str, LibraryFunction] = {}
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Where a program may come from: a library function's name and attributes. Checked, never trusted."""
+    """The possible origin of a program: a library function's name and attributes.
+
+    It is checked, never trusted.
+    """
 
     name: str
     attributes: Attributes
 
 
 _MADE: dict[bytes, Hint] = {}
-"""The programs that this process made, by id."""
+"""Hints for the programs that this process has built, by program id."""
 
 
 def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], LibraryFunction]:
-    """Make a body (a function of the builder, the operands and keyword attributes) a library function.
+    """Decorator: make a body a library function. A body takes a builder, operands and keyword attributes.
 
-    The kernel takes tensors and the same attributes; what it computes has the bits of the body.
+    The kernel takes tensors and the same attributes, and its results have the bits of the body.
     """
 
     def add(body: Body) -> LibraryFunction:
@@ -102,9 +108,10 @@ def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], Library
 def define_by_body(
     name: str, *, compiled: Callable[..., Any] | None = None, rows: int = 0
 ) -> Callable[[Body], LibraryFunction]:
-    """Make a body a library function whose kernel evaluates the body with torch (`evaluate`, which explains `rows`).
+    """Decorator: make a body a library function whose kernel evaluates the body with torch (`evaluate`).
 
-    `compiled` takes the operands and attributes, and gives None where nothing compiled may be used for them.
+    `rows` is passed to `evaluate`. `compiled` takes the operands and attributes; it returns the results, or
+    None if nothing compiled may be used for them.
     """
 
     def add(body: Body) -> LibraryFunction:
@@ -118,12 +125,12 @@ def define_by_body(
 
 
 def hints(program: Program) -> dict[bytes, Hint]:
-    """The hints that a bundle should carry: for every program that `program` reaches and the library made here."""
+    """The hints for a bundle: one per program that `program` reaches and this process built here."""
     return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
 
 
 def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel]:
-    """Kernels by program id, for `Interpreter`: one for every program that `program` reaches and a hint explains."""
+    """Kernels by program id, for `Interpreter`: one per program that `program` reaches with a valid hint."""
     found = (
         (callee.id, recognise(callee, hints[callee.id])) for callee in program.closure() if callee.id in hints
     )
@@ -131,9 +138,10 @@ def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel
 
 
 def recognise(program: Program, hint: Hint) -> Kernel | None:
-    """The kernel for `program` if the named function with these attributes has exactly this program, else None.
+    """The kernel for `program` if the hint's function and attributes give exactly this program, else None.
 
-    None too for a call of another form than the kernel was written for (`forms`): such a program runs by its body.
+    Also None if the kernel does not support the form of the call (`forms`); the program then runs by its
+    body.
     """
     function = CATALOGUE.get(hint.name)
     if function is None or not takes(hint.name, program.inputs, hint.attributes):
@@ -141,7 +149,7 @@ def recognise(program: Program, hint: Hint) -> Kernel | None:
     try:
         same = function.program(program.inputs, hint.attributes).id == program.id
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return None  # the body cannot be built for these types or attributes: a hint that explains nothing
+        return None  # a wrong hint: the body cannot be built for these types or attributes
     return function.kernel(hint.attributes) if same else None
 
 
@@ -159,6 +167,6 @@ def _build(
     program = b.build()
     if takes(
         function.name, operands, given
-    ):  # other attributes may make the same program: no hint to be found by
+    ):  # other attributes may give the same program, but a hint with them would be refused
         _MADE.setdefault(program.id, Hint(function.name, given))
     return program

@@ -1,15 +1,16 @@
-"""What several machines that train one model exchange: compressed differences, and what is added up from them.
+"""Messages between lanes, several machines that train one model: compressed differences of parameters.
 
-A model's parameters are one row of N numbers here, f32 [N]. `emit` makes a message of what a lane has changed: of every
-`block` numbers the one of largest magnitude, as 8 bits under an exponent that 64 of them share. What a message leaves
-out stays in the lane's error feedback and goes into a later one. `absorb` adds up the messages of all lanes, exactly.
+The parameters are one row of N numbers, f32 [N]. `emit` makes a message of a lane's changes: from every
+`block` numbers it sends the one of largest magnitude, as 8 bits under an exponent that 64 numbers share. The
+rest stays in the lane's error feedback and is sent later. `absorb` adds up the messages of all lanes,
+exactly.
 
-| tensor of a message | type | what |
+| tensor of a message | type | content |
 |---|---|---|
-| index, where `block` > 1 | u8 [N / block] | which number of each block |
+| index, if `block` > 1 | u8 [N / block] | place of the number in each block |
 | value | u8 [N / block] | v from -128 to 127, as its low 8 bits |
 | exponent | i32 [N / block / 64] | e: a number is v 2^(e - 7) |
-| count | f32 [] | 1; 0 of a lane that does not count, whose tensors are zeros |
+| count | f32 [] | 1; 0 if the lane does not count, and then all tensors are zeros |
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from protocol.program.library.function import define
 from protocol.program.library.rows import count_up, sum_last
 
 BITS, DROPPED = 13, 6
-"""Bits of a quantised number, and how many of them a message leaves out."""
+"""Bits of a quantised number, and the number of low bits that a message omits."""
 POINT = BITS - DROPPED
 LARGEST = 127
 BYTE = 256
 BLOCKS = (1, 8, 16, 32, 64)
-"""Numbers of which one is sent."""
+"""Supported block sizes: one number of each block is sent."""
 
 
 def largest_below(most_exponent: int) -> float:
-    """The largest f32 of this exponent."""
+    """The largest f32 below 2^most_exponent."""
     return (1 - 2.0**-24) * 2.0**most_exponent
 
 
 def per_message(block: int) -> int:
-    """Tensors of a message: the index is left out where all numbers are sent."""
+    """Number of tensors in a message; without blocks, there is no index."""
     return 4 if block > 1 else 3
 
 
@@ -78,10 +79,11 @@ def _emit(
 def emit(
     b: Builder, base: Value, local: Value, feedback: Value, *, block: int, decay: float, most_exponent: int
 ) -> tuple[Value, ...]:
-    """f32 [N] three times to a message without its count, and the next feedback f32 [N].
+    """A message without its count, and the next feedback f32 [N], from three f32 [N].
 
-    `base` is what all lanes began the round with, `local` what this lane has made of it; N divides by 64 `block`. What
-    is wanted is decay feedback + (base - local). Numbers that are sent are cut to magnitudes below 2^most_exponent.
+    `base` are the parameters at the beginning of the round, `local` those after this lane's steps. N is a
+    multiple of 64 `block`. The value to send is decay feedback + (base - local). Sent numbers are clamped to
+    magnitudes below 2^most_exponent.
     """
     wanted = b.add(b.mul(b.constant(DType.F32, (), decay), feedback), b.sub(base, local))
     blocks = base.type.elements // block
@@ -151,12 +153,12 @@ def absorb(
     rate: float,
     most_exponent: int,
 ) -> tuple[Value, Value]:
-    """f32 [N] twice, this lane's number i32 [], its own last message without the count, then one message of each of
-    1 … 16 lanes, in order, to the next base and feedback.
+    """The next base and feedback, f32 [N], from the present ones and the messages of 1 … 16 lanes.
 
-    base' = base - rate (sum / members), members at least 1: the exact sum of each place, rounded, and what follows
-    rounded each time. What this lane has sent and does not count flows back: feedback + (1 - own count) own message.
-    Exponents above `most_exponent` are cut to it.
+    `lane` is this lane's number, i32 []. `messages` are its own last message without the count, then the
+    messages of all lanes in order. base' = base - rate (sum / members), with at least 1 member: the exact sum
+    of each place is rounded, then every further operation. If this lane's message does not count, it returns
+    to the feedback: feedback + (1 - own count) own message. Exponents are clamped to `most_exponent`.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)
@@ -185,7 +187,7 @@ def _numbers(b: Builder, whole: Value, e: Value) -> Value:
 
 
 def _placed(b: Builder, index: Value | None, numbers: Value, block: int) -> Value:
-    """[N / block] numbers at their places in zeros [N]."""
+    """f32 [N] with the [N / block] numbers at their places, zero elsewhere."""
     if index is None:
         return numbers
     blocks = numbers.type.elements
@@ -195,7 +197,7 @@ def _placed(b: Builder, index: Value | None, numbers: Value, block: int) -> Valu
 
 
 def _sent(b: Builder, message: Sequence[Value], block: int, most_exponent: int) -> Value:
-    """What a message without its count adds to every number: f32 [N]."""
+    """The terms that a message without its count adds to all numbers: f32 [N]."""
     byte, e = message[-2:]
     rows = (e.type.elements, SHARED)
     e = b.select(b.lt(b.i32(most_exponent), e), b.i32(most_exponent), e)

@@ -28,7 +28,7 @@ def _layer_norm(
 def layer_norm(
     b: Builder, x: Value, gain: Value | None = None, bias: Value | None = None, *, eps: float
 ) -> tuple[Value, Value, Value]:
-    """f32 [M, N] and two of [N] to y [M, N], mean [M, 1], rstd [M, 1].
+    """Layer norm of f32 x [M, N] with gain and bias [N]: y [M, N], mean [M, 1], rstd [M, 1].
 
     mean = sum(x) / N; rstd = 1 / sqrt(sum((x - mean)^2) / N + eps); y = ((x - mean) rstd) gain + bias.
     """
@@ -52,7 +52,7 @@ def _layer_norm_grad(
 def layer_norm_grad(
     b: Builder, g: Value, x: Value, mean: Value, rstd: Value, gain: Value | None = None
 ) -> Value:
-    """f32 g, x [M, N], mean, rstd [M, 1], gain [N] to the gradient of x.
+    """The gradient of x, for f32 g, x [M, N], mean, rstd [M, 1], gain [N].
 
     With n = (x - mean) rstd and h = g gain: rstd ((h - mean(h)) - n mean(h n)), means along rows.
     """
@@ -75,6 +75,6 @@ def _layer_norm_grad_gain(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> T
 
 @define("layer_norm_grad_gain", kernel=_layer_norm_grad_gain)
 def layer_norm_grad_gain(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> Value:
-    """f32 g, x [M, N], mean, rstd [M, 1] to the gradient [N] of the gain: the sum over rows of g (x - mean) rstd."""
+    """The gradient of the gain [N]: sums over rows of g (x - mean) rstd; g, x [M, N], mean, rstd [M, 1]."""
     terms = b.mul(g, b.mul(b.sub(x, mean), rstd))
     return b.reshape(sum_last(b, b.transpose(terms, 0, 1)), x.shape[1:])

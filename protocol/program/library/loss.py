@@ -1,10 +1,11 @@
-"""Negative log-likelihood of class labels (arithmetic.md section 6: a gather, no one-hot sum) and mean squared error.
+"""Negative log-likelihood of class labels (arithmetic.md section 6: a gather, no one-hot sum) and mean
+squared error.
 
-As in torch, a row whose label is `ignore` counts for nothing, the mean is over the rows that count, weighted by their
-class, and over no rows at all it is NaN. Like every function here it is total: another label outside 0 … C-1 adds
-zero to the loss and to the gradient, and its row counts.
+As in torch, a row with the label `ignore` does not count. The mean is over the rows that count, weighted by
+class; it is NaN if there are none. The functions are total: any other label outside 0 … C-1 adds zero to the
+loss and to the gradient, and its row counts.
 
-| `reduction` | loss | its gradient's g |
+| `reduction` | loss | g of the gradient |
 |---|---|---|
 | 0, none | [B] | [B] |
 | 1, mean | [] | [] |
@@ -24,7 +25,7 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import count_up, mean_last, sum_last
 
 NOWHERE = -1
-"""An index that `gather` answers with zero."""
+"""An index for which `gather` gives zero."""
 NONE, MEAN, SUM = 0, 1, 2
 """torch's codes of reductions."""
 
@@ -39,7 +40,10 @@ def nll_loss(
     ignore: int,
     reduction: int,
 ) -> tuple[Value, Value]:
-    """f32 [B, C], i32 [B] and f32 [C] or none to the loss and f32 [], the total weight of the rows that count."""
+    """The loss, and the total weight of the rows that count, f32 [].
+
+    The operands are f32 [B, C], i32 [B], and f32 [C] or none.
+    """
     batch, classes = log_probabilities.shape
     size, zero = b.i32(classes), b.constant(DType.F32, (), 0.0)
     offset = b.mul(count_up(b, batch), size)
@@ -71,10 +75,10 @@ def _nll_loss_grad(
     each = neg(div(g, total) if reduction == MEAN else g)
     each = each[:, None] if reduction == NONE else each
     each = each if weight is None else mul(each, weight)
-    # Zeros, and one place of each row: of 50,257 columns the rest is written once and never compared. A row without a
-    # place writes its zero to column 0, so that shapes do not depend on the data.
+    # Fill with zeros, then write one place of each row: faster for 50,257 columns than comparing all. A row
+    # without a place writes its zero to column 0, so that shapes do not depend on the data.
     inside = (labels >= 0) & (labels < classes) & (labels != ignore)
-    if classes == 1:  # One place is the whole row, as wide as the weight: the body's operations broadcast.
+    if classes == 1:  # each row has one place, and the weight may widen it by broadcasting, as in the body
         return select(inside[:, None], each, torch.zeros((), device=labels.device))
     place = torch.where(inside, labels, 0).to(torch.int64)[:, None]
     each = each.expand(labels.shape[0], classes).gather(1, place)
@@ -94,7 +98,10 @@ def nll_loss_grad(
     ignore: int,
     reduction: int,
 ) -> Value:
-    """f32 [] or [B], i32 [B], f32 [] and [C] to f32 [B, C]: -g weight / total at each label that counts, else zero."""
+    """The gradient, f32 [B, C]: -g weight / total at each label that counts, zero elsewhere.
+
+    The operands are g f32 [] or [B], labels i32 [B], total f32 [], and weight f32 [C] or none.
+    """
     batch = labels.shape[0]
     each = b.neg(b.div(g, total) if reduction == MEAN else g)
     each = b.reshape(each, (batch, 1)) if reduction == NONE else each
@@ -106,7 +113,7 @@ def nll_loss_grad(
 
 @define_by_body("mse_loss")
 def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
-    """Two f32 [N] to (x - y)^2 [N], or its mean or sum []."""
+    """(x - y)^2 for two f32 [N], or its mean or sum, f32 []."""
     difference = b.sub(x, y)
     square = b.mul(difference, difference)
     if reduction == NONE:
@@ -116,7 +123,10 @@ def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
 
 @define_by_body("mse_loss_grad")
 def mse_loss_grad(b: Builder, g: Value, x: Value, y: Value, *, reduction: int) -> Value:
-    """f32 g [] ([N] for none) and two f32 [N] to the gradient of x: (x - y) (2 g / N), divided for the mean only."""
+    """The gradient of x [N]: (x - y) (2 g / N) for the mean, (x - y) (2 g) otherwise.
+
+    g is f32 [N] without a reduction, else f32 [].
+    """
     twice = b.add(g, g)
     if reduction == MEAN:
         twice = b.div(twice, b.constant(DType.F32, (), float(x.shape[0])))

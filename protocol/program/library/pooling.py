@@ -51,9 +51,9 @@ def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Te
 
 @define("max_pool", kernel=_max_pool)
 def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
-    """f32 [N, C, H, W] to f32 maxima of `rows` x `columns` windows and their i32 positions, [N, C, rows, columns].
+    """Maxima of windows of f32 [N, C, H, W], and their i32 positions, [N, C, rows, columns].
 
-    A window that holds nothing above -inf has the position of its first element inside the input.
+    If no element of a window is above -inf, the position is that of its first element inside the input.
     """
     s = Sliding(**sliding)
     shape = (*x.shape[:2], rows, columns)
@@ -64,7 +64,7 @@ def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -
         return b.sub(b.mul(count_up(b, count), b.i32(stride)), b.i32(padding))
 
     def along(start: Value, offsets: Value) -> Value:
-        # No primitive divides integers: offsets by the position inside a window are a table.
+        # No primitive divides integers, so offsets by the position inside a window are a table.
         table = b.reshape(b.expand(offsets, (s.kernel_y, s.kernel_x)), (s.kernel_y * s.kernel_x,))
         at = b.add(start, b.gather(table, inside))
         return b.select(b.lt(at, b.i32(0)), b.i32(0), at)
@@ -91,7 +91,7 @@ def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **slidi
 
 @define("max_pool_grad", kernel=_max_pool_grad)
 def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int, **sliding: int) -> Value:
-    """f32 g and i32 index [N, C, OH, OW] to [N, C, height, width]: each element's sum over windows that chose it."""
+    """The gradient of x [N, C, height, width]: each element sums g over the windows that chose it."""
     s = Sliding(**sliding)
     shape = (*g.shape[:2], height, width)
     came = _seen(b, spread(b, index, s, height, width, NOWHERE), s.unit(), (height, width))
@@ -111,9 +111,9 @@ def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int
 
 @define("mean_pool", kernel=_mean_pool)
 def mean_pool(b: Builder, x: Value, *, divisor: int, include_padding: bool, **sliding: int) -> Value:
-    """f32 [N, C, H, W] to [N, C, OH, OW]: each window's sum, rounded, divided by its number of terms, rounded.
+    """The mean of each window of f32 [N, C, H, W]: its rounded sum divided by its terms, rounded.
 
-    That number is `divisor`, or without `include_padding` the number of elements inside the input.
+    The number of terms is `divisor`, or without `include_padding` the number of elements inside the input.
     """
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
@@ -143,7 +143,7 @@ def mean_pool_grad(
     include_padding: bool,
     **sliding: int,
 ) -> Value:
-    """f32 g [N, C, OH, OW] to [N, C, height, width]: each element's sum over its windows of g / terms."""
+    """The gradient of x [N, C, height, width]: each element sums g / terms over its windows."""
     s = Sliding(**sliding)
     each = b.div(g, _terms(b, s, divisor, include_padding, height, width))
     seen = _seen(b, spread(b, each, s, height, width, 0.0), s.unit(), (height, width))
@@ -151,7 +151,7 @@ def mean_pool_grad(
 
 
 def _terms(b: Builder, s: Sliding, divisor: int, include_padding: bool, height: int, width: int) -> Value:
-    """f32 [] or [OH, OW]: what window sums are divided by."""
+    """The divisor of window sums, f32 [] or [OH, OW]."""
     if include_padding:
         return b.constant(DType.F32, (), float(divisor))
     ones = padded(b, b.constant(DType.F32, (1, 1, height, width), 1.0), s, s.count(height, width), 0.0)
@@ -160,16 +160,16 @@ def _terms(b: Builder, s: Sliding, divisor: int, include_padding: bool, height: 
 
 
 def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) -> Tensor:
-    """The tensor's form of `_terms`; x [N, C, H, W] gives the size and the device."""
+    """`_terms` on tensors; x [N, C, H, W] determines the size and the device."""
     if include_padding:
         return torch.full((), divisor, dtype=torch.float32, device=x.device)
     count = s.count(x.shape[2], x.shape[3])
     ones = padded_tensor(torch.ones_like(x[:1, :1]), s, count, 0.0)
-    return torch.stack(_seen_tensors(ones, s, count)).sum(0)[0, 0]  # whole numbers
+    return torch.stack(_seen_tensors(ones, s, count)).sum(0)[0, 0]  # sums of whole numbers, exact in f32
 
 
 def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
-    """A padded [N, C, H, W] to its windows [N C OH OW, KH KW]."""
+    """The windows [N C OH OW, KH KW] of a padded [N, C, H, W]."""
     t = window_strides(whole.shape, s)
     n, c = whole.shape[:2]
     shape = (n, c, *count, s.kernel_y, s.kernel_x)
@@ -178,7 +178,7 @@ def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value
 
 
 def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Tensor]:
-    """A padded [N, C, H, W] to KH KW views [N, C, OH, OW]: what every window has at one place of the kernel."""
+    """KH KW views [N, C, OH, OW] of a padded [N, C, H, W]: one per element of the kernel."""
 
     def along(k: int, dilation: int, stride: int, windows: int) -> slice:
         return slice(k * dilation, k * dilation + (windows - 1) * stride + 1, stride)
@@ -193,7 +193,7 @@ def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Ten
 
 
 def _sum_of(terms: Sequence[Callable[[], Tensor]]) -> Tensor:
-    """`sum_f32` of f32 tensors of one shape, element by element. Each is made twice and never kept."""
+    """Element-wise `sum_f32` of f32 tensors of one shape. Each is computed twice instead of being kept."""
     if len(terms) > FLOAT64_TERMS:
         return sum_f32(torch.stack([term() for term in terms]), axis=0).squeeze(0)
     largest = terms[0]().abs()

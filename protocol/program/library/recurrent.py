@@ -1,17 +1,17 @@
-"""Recurrent layers: LSTM, GRU and the plain one, a whole sequence in one call, forward and backward.
+"""Recurrent layers (LSTM, GRU, plain RNN), forward and backward; a call processes a whole sequence.
 
 | function | operands | results |
 |---|---|---|
-| `lstm` | the input's part of the gates, h and c before, weight, bias or none | h, c, gates i f g o |
-| `gru` | the input's part of the gates, h before, weight, bias or none | h, gates r z n, the recurrent part of n |
-| `rnn` | the input's part, h before, weight, bias or none | h |
+| `lstm` | input part of the gates, initial h and c, weight, bias or none | h, c, gates i f g o |
+| `gru` | input part of the gates, initial h, weight, bias or none | h, gates r z n, recurrent part of n |
+| `rnn` | input part, initial h, weight, bias or none | h |
 
-n gates of H are [T, B, n H] for T steps and B rows, h and c [T, B, H], before them [B, H], weights [n H, H], biases
-[n H]: n is 4, 3 and 1.
+For T steps and B rows, the n gates of size H are [T, B, n H], h and c are [T, B, H], their initial values
+[B, H], weights [n H, H] and biases [n H]. n is 4 for `lstm`, 3 for `gru` and 1 for `rnn`.
 
-The product with the input is the caller's, one for all T; so are the gradients of weights, whose contraction is over
-all T B rows. `px` and `py` are the bits of the recurrent product, in the order of its operands. Formulas are torch's
-(`torch.nn.LSTM`, `GRU`, `RNN`), operations in the order in which its cells compute them.
+The caller computes the product with the input, once for all T, and the gradients of weights, which contract
+over all T B rows. `px` and `py` are the bits of the recurrent product, in the order of its operands. The
+formulas, and the order of their operations, are those of `torch.nn.LSTM`, `GRU` and `RNN`.
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ def lstm_grad(
     px: int,
     py: int,
 ) -> tuple[Value, Value, Value]:
-    """Gradients of h and c [T, B, H], gates, c [T, B, H] and c before each step [T, B, H] to the gradients of the gates
-    before their functions [T, B, 4 H], and of the first h and c.
+    """Gradients of the gates before activation [T, B, 4 H], and of the initial h and c.
+
+    The operands are the gradients of h and c, the gates, c, and c before each step.
     """
     size = cells.shape[-1]
 
@@ -163,8 +164,9 @@ def gru(
 def gru_grad(
     b: Builder, of_h: Value, gates: Value, of_n: Value, before: Value, weight: Value, *, px: int, py: int
 ) -> tuple[Value, Value, Value]:
-    """Gradients of h, gates, recurrent parts of n, and h before each step to the gradients of the input's part of the
-    gates [T, B, 3 H], of the recurrent part [T, B, 3 H], and of the first h.
+    """Gradients of the input and recurrent parts of the gates, each [T, B, 3 H], and of the initial h.
+
+    The operands are the gradients of h, the gates, the recurrent parts of n, and h before each step.
     """
     size = before.shape[-1]
 
@@ -203,7 +205,10 @@ def rnn(
 def rnn_grad(
     b: Builder, of_h: Value, states: Value, weight: Value, *, relu: bool, px: int, py: int
 ) -> tuple[Value, Value]:
-    """Gradients of h, and h, to the gradients of the sums before their function [T, B, H], and of the first h."""
+    """Gradients of the sums before activation [T, B, H], and of the initial h.
+
+    The operands are the gradients of h [T, B, H], and h at each step.
+    """
 
     def step(b: Builder, carried: Values, rows: Values, fixed: Values) -> tuple[Values, Values]:
         dh = b.add(rows[0], carried[0])
@@ -230,7 +235,7 @@ def _number(b: Builder, value: float) -> Value:
 
 
 def _zeros(b: Builder, like: Value) -> Value:
-    """Zeros of the shape of one row."""
+    """Zeros of the shape of one step."""
     return b.constant(DType.F32, tuple(like.shape[1:]), 0.0)
 
 
@@ -243,5 +248,5 @@ def _sigmoid_grad(b: Builder, g: Value, y: Value) -> Value:
 
 
 def _relu(b: Builder, x: Value) -> Value:
-    """0 where x is not above it; NaN stays."""
+    """ReLU: x if x > 0, else 0; NaN stays."""
     return b.select(b.lt(x, _number(b, 0.0)), _number(b, 0.0), x)

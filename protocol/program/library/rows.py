@@ -1,7 +1,6 @@
-"""Pieces that several bodies share: sums along rows of any length, the first elements of rows, counting up.
+"""Instructions that several bodies share: sums along rows of any length, first elements of rows, counting.
 
-Builders of instructions. A reduction's row is padded as encoding.md
-section 3 ("Rows") demands.
+Rows are padded for reductions as encoding.md section 3 ("Rows") requires.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ def cut_rows(b: Builder, x: Value, length: int) -> Value:
 
 
 def sum_last(b: Builder, x: Value) -> Value:
-    """f32 [..., K] to [..., 1], K any length: arithmetic.md section 5. Aligned as f32 is aligned as i64."""
+    """The sums of f32 rows [..., K] of any length K: [..., 1], arithmetic.md section 5."""
     rows = b.pad_rows(x, 0.0)
     e = b.exponent(rows)
     return b.round_scaled(b.sum(b.to_fixed(rows, e)), e, p=30)
 
 
 def mean_last(b: Builder, x: Value) -> Value:
-    """f32 [..., K] to [..., 1]: the sum, rounded, divided by K, rounded."""
+    """The means of f32 rows [..., K]: the rounded sum divided by K, rounded, [..., 1]."""
     return b.div(sum_last(b, x), b.constant(DType.F32, (), float(x.shape[-1])))
 
 
 def count_up(b: Builder, length: int) -> Value:
-    """i32 [length]: 0, 1, 2, … built by doubling, as no primitive counts."""
+    """i32 [length]: 0, 1, 2, …, built by doubling, because no primitive counts."""
     value = b.constant(DType.I32, (1,), 0)
     while value.shape[0] < length:
         value = b.concat([value, b.add(value, b.i32(value.shape[0]))], 0)

@@ -1,4 +1,4 @@
-"""Which rows of the dataset a step sees: drawn inside the program by a counter-based generator, so nobody chooses."""
+"""Draws the rows of the dataset for a step, by a counter-based generator, so that nobody chooses them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.program.library.rows import count_up
 from protocol.program.library.scan import scan
 
 ROUNDS: Final = 32
-"""Swap-or-not rounds: the chance that none of them moves a row is 2^-32."""
+"""Swap-or-not rounds: the probability that a row never moves is 2^-32."""
 FIRST_FACTOR: Final = 0x7FEB352D
 SECOND_FACTOR: Final = 0x2C1B3C6D
 """Odd, so that both products of a round are invertible."""
@@ -31,7 +31,7 @@ def _draw_batch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream: int
 
 @define("draw_batch", kernel=_draw_batch)
 def draw_batch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
-    """u32 [2] key and u32 [] step to i32 [batch]: row numbers in 0 … rows-1, with replacement.
+    """Row numbers in 0 … rows-1, i32 [batch], drawn with replacement; `key` is u32 [2], `step` u32 [].
 
     floor(word * rows / 2^32) favours no row by more than rows / 2^32.
     """
@@ -54,11 +54,12 @@ def _draw_from_epoch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream
 
 @define("draw_from_epoch", kernel=_draw_from_epoch)
 def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
-    """u32 [2] key and u32 [] step below 2^31 to i32 [batch]: row numbers in 0 … rows-1, without repetition in an
-    epoch of rows div batch steps; the rows mod batch left over differ in each epoch. `rows` is below 2^31.
+    """Row numbers in 0 … rows-1, i32 [batch], without repetition within an epoch.
 
-    An epoch's order is a permutation made by swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which needs no
-    power of two and no trial: in each round row x and its partner, pivot - x mod rows, change places or not.
+    `key` is u32 [2], `step` is u32 [] below 2^31, `rows` is below 2^31. An epoch has rows div batch steps;
+    the rows mod batch rows left over differ between epochs. The order is a permutation by swap-or-not (Hoang,
+    Morris and Rogaway, CRYPTO 2012), which works for any number of rows without rejection: in each round, row
+    x and its partner, pivot - x mod rows, are swapped or not.
     """
     batches = rows // batch
     number = b.cast(step, DType.I32)

@@ -1,7 +1,7 @@
-"""One body for every row of some tensors, each on the result of the one before: recurrent layers.
+"""Runs one body for every row of some tensors, each time on the previous results, as recurrent layers need.
 
-As with `repeat`, 16 rows are a program that calls the body 16 times, 256 one that calls that 16 times, and so on: a
-program's size does not grow with the number of rows, and a game goes through n of them in log16 n calls.
+As with `repeat`, one program calls the body 16 times, another calls that program 16 times for 256 rows, and
+so on. So each program stays small for any number of rows, and a game locates one of n rows in log16 n calls.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from protocol.program.program import Program
 from protocol.program.repeat import WIDTH
 
 Step = Callable[[Any, Sequence[Any], Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
-"""From the builder, the carried values, a row of each tensor and the fixed values to the next carried values and the
-results.
+"""The body of a scan.
+
+Its arguments are the builder, the carried values, a row of each tensor and the fixed values. It returns the
+next carried values and the results.
 """
 
 
@@ -32,8 +34,9 @@ def scan(
     *,
     reverse: bool = False,
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The carried values after all rows [T, …], and results [T, …], in the rows' order. With `reverse` the last row
-    comes first.
+    """The carried values after all rows, and the results [T, …] in the order of the rows [T, …].
+
+    With `reverse`, the last row is processed first.
     """
     if isinstance(b, TensorOperations):
         return _on_tensors(b, step, carried, rows, fixed, reverse)
@@ -59,15 +62,16 @@ def _on_tensors(
 
 
 class _Scan:
-    """The programs of one scan, by number of rows."""
+    """Builds the programs of one scan, one for each number of rows."""
 
     def __init__(self, step: Step, carried: int, rows: int, reverse: bool) -> None:
         self._step, self._carried, self._rows, self._reverse = step, carried, rows, reverse
         self._programs: dict[int, Program] = {}
 
     def runs(self, b: Builder, operands: Sequence[Value]) -> list[Value]:
-        """Record at most 16 calls: the largest power of 16 below the number of rows as often as it fits, then the rest.
-        What is carried, then the results.
+        """Record at most 16 calls; returns the carried values, then the results.
+
+        Each call processes the largest power of 16 below the number of rows; the last one processes the rest.
         """
         first, last = self._carried, self._carried + self._rows
         carried, rows, fixed = operands[:first], operands[first:last], operands[last:]
@@ -84,7 +88,7 @@ class _Scan:
         return [*carried, *joined]
 
     def _cut(self, count: int) -> list[tuple[int, int]]:
-        """The parts of that many rows, in the order in which they run."""
+        """The parts of `count` rows, as (start, stop), in the order in which they run."""
         size = 1
         while size * WIDTH < count:
             size *= WIDTH
@@ -93,7 +97,7 @@ class _Scan:
         return parts[::-1] if self._reverse else parts
 
     def _program(self, count: int, given: Sequence[Value]) -> Program:
-        """The program for that many rows: the body itself for one."""
+        """The program for `count` rows; for one row it is the body itself."""
         if count not in self._programs:
             b = Builder(f"scan {count}")
             operands = [b.input(x.type) for x in given]

@@ -1,4 +1,4 @@
-"""One update of `torch.optim.SGD`, with plain multiplications and additions only (arithmetic.md section 9, point 5)."""
+"""One update of `torch.optim.SGD` by multiplications and additions (arithmetic.md section 9, point 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocol.program.library.function import define_by_body
 
 
 def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
-    """The compiled update, for tensors of one shape and one rate. CUDA has none: its library runs the operations."""
+    """The compiled functions, if they support these tensors: equal shapes, one rate, on the CPU."""
     fused = fused_for(tensors[0])
     alike = rate.numel() == 1 and all(t.shape == tensors[0].shape for t in tensors)
     return fused if alike and isinstance(fused, Fused) else None
@@ -25,7 +25,7 @@ def _sgd(p: Tensor, g: Tensor, rate: Tensor, *, weight_decay: float) -> Tensor |
 
 @define_by_body("sgd", compiled=_sgd)
 def sgd(b: Builder, p: Value, g: Value, rate: Value, *, weight_decay: float) -> Value:
-    """Parameter, gradient and f32 [] rate to the next parameter: p - rate (g + weight_decay p)."""
+    """The next parameter: p - rate (g + weight_decay p); the rate is f32 []."""
     return b.sub(p, b.mul(rate, _decay(b, p, g, weight_decay)))
 
 
@@ -55,10 +55,11 @@ def sgd_momentum(
     weight_decay: float,
     nesterov: bool,
 ) -> tuple[Value, Value]:
-    """Parameter, gradient, momentum buffer and f32 [] rate to the next parameter and buffer.
+    """The next parameter and momentum buffer, from the present ones, the gradient and the rate, f32 [].
 
-    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p - rate (d +
-    momentum buffer'). A zero buffer makes the first step torch's. All hyperparameters are rounded to f32.
+    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p - rate
+    (d + momentum buffer'). The first step equals torch's if the buffer is zero. All hyperparameters are
+    rounded to f32.
     """
     m = b.constant(DType.F32, (), momentum)
     decayed = _decay(b, p, g, weight_decay)

@@ -21,9 +21,9 @@ def _softmax(x: Tensor, *, safe: bool) -> Tensor | None:
 
 @define_by_body("softmax", compiled=_softmax, rows=1)
 def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
-    """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]; NaN where the maximum is infinite.
+    """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]; NaN if the maximum is infinite.
 
-    With `safe`, a row of -inf alone is zero, as in torch's `_safe_softmax`.
+    With `safe`, a row of only -inf gives zeros, as in torch's `_safe_softmax`.
     """
     largest = b.max(b.pad_rows(x, -math.inf))
     powers = exp.call(b, b.sub(x, largest))
@@ -41,7 +41,7 @@ def _softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
 
 @define_by_body("softmax_grad", compiled=_softmax_grad, rows=2)
 def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
-    """y (g - sum(g y)) for every row; `y` is what `softmax` gave, both f32 [… N]."""
+    """y (g - sum(g y)) for every row; `y` is the result of `softmax`, both f32 [… N]."""
     return b.mul(y, b.sub(g, sum_last(b, b.mul(g, y))))
 
 
@@ -52,7 +52,7 @@ def _log_softmax(x: Tensor) -> Tensor | None:
 
 @define_by_body("log_softmax", compiled=_log_softmax, rows=1)
 def log_softmax(b: Builder, x: Value) -> Value:
-    """x - max - log(sum(exp(x - max))) for every row of f32 [… N]; NaN where the maximum is infinite."""
+    """x - max - log(sum(exp(x - max))) for every row of f32 [… N]; NaN if the maximum is infinite."""
     shifted = b.sub(x, b.max(b.pad_rows(x, -math.inf)))
     result = b.sub(shifted, log.call(b, sum_last(b, exp.call(b, shifted))))
     return cut_rows(b, result, x.shape[-1])
@@ -65,5 +65,5 @@ def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
 
 @define_by_body("log_softmax_grad", compiled=_log_softmax_grad, rows=2)
 def log_softmax_grad(b: Builder, g: Value, y: Value) -> Value:
-    """g - exp(y) * sum(g) for every row; `y` is what `log_softmax` gave, both f32 [… N]."""
+    """g - exp(y) * sum(g) for every row; `y` is the result of `log_softmax`, both f32 [… N]."""
     return b.sub(g, b.mul(exp.call(b, y), sum_last(b, g)))

@@ -18,7 +18,7 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import cut_rows, sum_last
 
 BLOCK = 1 << 18
-"""Elements of a block of rows whose columns are summed: 1 MiB of f32, which stays near while it is scaled."""
+"""Elements of a block of rows in column sums: 1 MiB of f32, which stays in cache while it is scaled."""
 
 
 @define_by_body("sum_rows")
@@ -28,7 +28,7 @@ def sum_rows(b: Builder, x: Value) -> Value:
 
 
 def column_sums(x: Tensor) -> Tensor:
-    """The kernel of `sum_columns`: exponents of all columns first, then the terms, both block by block."""
+    """The kernel of `sum_columns`: first the exponents of all columns, then the sums, both block by block."""
     rows = max(1, BLOCK // x.shape[1])
     if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= FLOAT64_TERMS:
         return sum_f32(x, axis=0).squeeze(0)
@@ -46,7 +46,7 @@ def sum_columns(b: Builder, x: Value) -> Value:
 
 @define_by_body("argmax_rows")
 def argmax_rows(b: Builder, x: Value) -> Value:
-    """f32 [M, K] to i32 [M]: first NaN, otherwise the lowest index of the row's maximum."""
+    """f32 [M, K] to i32 [M]: the index of a row's first NaN, otherwise the lowest index of its maximum."""
     return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])
 
 
@@ -57,7 +57,7 @@ def _cumulative_sum(x: Tensor) -> Tensor:
 
 @define("cumulative_sum", kernel=_cumulative_sum)
 def cumulative_sum(b: Builder, x: Value) -> Value:
-    """f32 [..., K] to the same: element j is the sum of the row's first j + 1, under the exponent of the whole row."""
+    """f32 [..., K] to the same shape: element j is the sum of elements 0 … j; one exponent per row."""
     rows = b.pad_rows(x, 0.0)
     e = b.exponent(rows)
     return cut_rows(b, b.round_scaled(b.prefix_sum(b.to_fixed(rows, e)), e, p=30), x.shape[-1])

@@ -1,4 +1,4 @@
-"""Combining what the units of a step give: the exact sum of one number from each, and the mean (arithmetic.md 5)."""
+"""Combines the results of a step's units by exact sums or means (arithmetic.md section 5)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from protocol.program.library.function import define
 from protocol.program.library.rows import sum_last
 
 MOST = 16
-"""Tensors of one call; `forms` has a word for each."""
+"""Most tensors of one call; `forms` has a word for each."""
 
 BLOCK = 1 << 16
-"""Elements of each tensor that are summed at a time: 16 tensors of them, 4 MiB, stay near while they are scaled."""
+"""Elements of each tensor that are summed at a time: blocks of 16 tensors, 4 MiB, stay in cache meanwhile."""
 
 
 def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
@@ -33,7 +33,7 @@ def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
 
 @define("sum_units", kernel=_sum_units)
 def sum_units(b: Builder, *tensors: Value, divisor: int) -> Value:
-    """1 … 16 f32 tensors of one shape to the same: the exact sum of each place, rounded, over `divisor`, rounded."""
+    """The element-wise exact sum of 1 … 16 f32 tensors of one shape, rounded, over `divisor`, rounded."""
     columns = [b.reshape(x, (x.type.elements, 1)) for x in tensors]
     total = sum_last(b, b.concat(columns, 1))
     return b.reshape(b.div(total, b.constant(DType.F32, (), float(divisor))), tensors[0].shape)

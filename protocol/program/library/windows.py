@@ -1,8 +1,8 @@
-"""Windows that slide over the last two axes: what convolutions and poolings, forward and backward, are made of.
+"""Windows that slide over the last two axes, for convolutions and poolings, forward and backward.
 
-A window is one affine map over a padded tensor. A gradient towards the input reads the windows backwards: the output,
-spread by the stride with a fill between, is itself seen through windows of stride 1. Bodies and kernels both work so;
-each function here has a builder's and a tensor's form.
+All windows are one strided view of a padded tensor. For an input gradient, the output's gradient is spread by
+the stride, with a fill in between, and read through windows of stride 1. Bodies and kernels both work like
+this, so functions come in two forms: one for a builder and one for tensors.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Sliding:
     dilation_x: int
 
     def attributes(self) -> dict[str, int]:
-        """As attributes of a library function."""
+        """The fields as attributes of a library function."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def unit(self) -> Sliding:
-        """The windows through which a gradient towards the input sees the spread output."""
+        """The windows of stride 1 through which an input gradient reads the spread output gradient."""
         return Sliding(self.kernel_y, self.kernel_x, 1, 1, 0, 0, self.dilation_y, self.dilation_x)
 
     def reach(self) -> tuple[int, int]:
-        """From the first to the last element of a window: (kernel - 1) dilation."""
+        """The distance from the first to the last element of a window: (kernel - 1) dilation."""
         return (self.kernel_y - 1) * self.dilation_y, (self.kernel_x - 1) * self.dilation_x
 
     def count(self, height: int, width: int) -> tuple[int, int]:
-        """Windows that fit into height and width with their padding."""
+        """Number of windows that fit into the padded height and width."""
         reach_y, reach_x = self.reach()
         return (
             (height + 2 * self.padding_y - reach_y - 1) // self.stride_y + 1,
@@ -51,7 +51,7 @@ class Sliding:
         )
 
     def padded(self, height: int, width: int, count: tuple[int, int]) -> tuple[int, int]:
-        """Size that holds the padded tensor and `count` windows, which may end behind it."""
+        """Size that holds the padded tensor and `count` windows, which may extend beyond it."""
         reach_y, reach_x = self.reach()
         return (
             max(height + 2 * self.padding_y, (count[0] - 1) * self.stride_y + reach_y + 1),
@@ -67,14 +67,14 @@ def padded(b: Builder, x: Value, s: Sliding, count: tuple[int, int], fill: float
 
 
 def padded_tensor(x: Tensor, s: Sliding, count: tuple[int, int], fill: float) -> Tensor:
-    """The tensor's form of `padded`."""
+    """`padded` on tensors."""
     height, width = s.padded(x.shape[2], x.shape[3], count)
     bottom, right = height - x.shape[2] - s.padding_y, width - x.shape[3] - s.padding_x
     return F.pad(x, (s.padding_x, right, s.padding_y, bottom), value=fill).contiguous()
 
 
 def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
-    """Elements from one index to the next in a padded [N, C, H, W]: sample, channel, window y x, kernel y x."""
+    """Strides in a padded [N, C, H, W], in elements: sample, channel, window y x, kernel y x."""
     n, c, h, w = contiguous_strides(x)
     return {
         "n": n,
@@ -87,10 +87,10 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 
 
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
-    """g [N, C, OH, OW], one element per window, to [N, C, H + reach, W + reach], `fill` between and around.
+    """Spread g [N, C, OH, OW], one element per window, to [N, C, H + reach, W + reach], filled with `fill`.
 
-    Element (y, x) of the input then sees every window that covers it at y + ky dilation, x + kx dilation, where ky and
-    kx count the kernel from its end.
+    For element (y, x) of the input, the windows that cover it are then at y + ky dilation, x + kx dilation,
+    where ky and kx count from the end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()
@@ -109,19 +109,19 @@ def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: floa
 
 
 def _cut(b: Builder, g: Value, axis: int, low: int, size: int) -> tuple[Value, int]:
-    """The part of an axis that lies inside `size` when it starts at `low`, and where that part starts."""
+    """The part of an axis that is inside 0 … size-1 if the axis starts at `low`, and its new start."""
     start, stop = max(0, -low), min(g.shape[axis], size - low)
     whole = (start, stop) == (0, g.shape[axis])
     return (g if whole else b.slice(g, axis, start, stop)), max(0, low)
 
 
 def spread_tensor(g: Tensor, s: Sliding, height: int, width: int, fill: float) -> Tensor:
-    """The tensor's form of `spread`."""
+    """`spread` on tensors."""
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()
     out = torch.full((n, c, height + reach_y, width + reach_x), fill, dtype=g.dtype, device=g.device)
     low_y, low_x = reach_y - s.padding_y, reach_x - s.padding_x
-    # Windows that start before the input or end behind it: where low is negative, the first rows fall away.
+    # Windows may start before the input or end after it: if `low` is negative, the first ones are dropped.
     first_y, first_x = max(0, -(low_y // s.stride_y)), max(0, -(low_x // s.stride_x))
     inside = g[:, :, first_y:, first_x:]
     target = out[:, :, low_y + first_y * s.stride_y :: s.stride_y, low_x + first_x * s.stride_x :: s.stride_x]

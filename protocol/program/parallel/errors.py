@@ -1,4 +1,4 @@
-"""What can go wrong between processes that run one step. `protocol.errors` draws the tree of all errors."""
+"""Errors between processes that run one step. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from protocol.program.errors import ProgramError
 
 
 class ParallelError(ProgramError):
-    """Several processes cannot run this step, or cannot go on."""
+    """Several processes cannot run this step, or cannot continue it."""
 
 
 class TooManyProcesses(ParallelError):
@@ -22,7 +22,7 @@ class TooManyProcesses(ParallelError):
 
 
 class PartnerLost(ParallelError):
-    """Another process ended, or the connection to it did."""
+    """Another process, or the connection to it, has ended."""
 
     def __init__(self, rank: int, size: int, reason: object) -> None:
         got = " ".join(str(reason).split())
@@ -34,7 +34,7 @@ class PartnerLost(ParallelError):
 
 
 class RanksDisagree(ParallelError):
-    """State roots differ between processes: one of the devices computed a wrong bit."""
+    """State roots differ between processes: a device computed a wrong bit."""
 
     def __init__(self, roots: Sequence[bytes]) -> None:
         self.roots = tuple(roots)

@@ -1,7 +1,7 @@
-"""Results of units on their way between processes: raw bits by broadcast, over torch.distributed.
+"""Exchanges results of units between processes: raw bits, by broadcasts of torch.distributed.
 
-gloo between processors, nccl between GPUs; floats are never added on the way. Collectives start in the same order in
-every process and run beside the computation.
+The backend is gloo for CPUs and nccl for GPUs; it never adds floats. Collectives start in the same order in
+every process, and run during the computation.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from protocol.program.parallel.errors import PartnerLost, RanksDisagree
 from protocol.program.types import TensorType
 
 ALIGNED = 8
-"""Bytes: every tensor begins at a multiple of the largest element in the common buffer."""
+"""Alignment of tensors in the common buffer, in bytes: the size of the largest element type."""
 
 
 class Group:
-    """The processes of a `torch.distributed` process group, by default of all; tensors travel on `device`."""
+    """A `torch.distributed` process group, by default of all processes; it exchanges tensors on `device`."""
 
     def __init__(self, group: dist.ProcessGroup | None = None, device: torch.device = CPU) -> None:
         self._group = group
@@ -34,7 +34,7 @@ class Group:
     def exchange(
         self, source: int, types: Sequence[TensorType], results: Sequence[Tensor] | None
     ) -> Transfer:
-        """Begin to send `results`, of these types, if this is process `source`; otherwise (None) to receive them."""
+        """Begin to exchange results of these types: process `source` sends `results`, others pass None."""
         if results is None:
             buffer = torch.empty(sum(map(_aligned_size, types)), dtype=torch.uint8, device=self._device)
         else:
@@ -44,7 +44,7 @@ class Group:
         return Transfer(self, work, buffer, types, results)
 
     def require_equal(self, root: bytes) -> None:
-        """Raise `RanksDisagree` in every process unless all call this with the same 32 bytes."""
+        """Raise `RanksDisagree` in every process unless all of them pass the same 32 bytes."""
         mine = torch.frombuffer(bytearray(root), dtype=torch.uint8).to(self._device)
         found = [torch.empty_like(mine) for _ in range(self.size)]
         with self._reached():
@@ -55,7 +55,7 @@ class Group:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """torch's error for a process that does not answer becomes `PartnerLost`."""
+        """Convert torch's error for a process that does not answer to `PartnerLost`."""
         try:
             yield
         except RuntimeError as error:
@@ -63,7 +63,7 @@ class Group:
 
 
 class Transfer:
-    """Results in transit. `wait` returns them; the sender has them at once, but must wait before it ends the step."""
+    """Results in transit; `wait` returns them. The sender, too, must wait before it ends the step."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Transfer:
         self._types, self._results = types, results
 
     def wait(self) -> tuple[Tensor, ...]:
-        """The results, once they are here. Raises `PartnerLost`."""
+        """Wait for the results and return them. Raises `PartnerLost`."""
         with self._group._reached():
             self._work.wait()
         if self._results is not None:

@@ -1,4 +1,4 @@
-"""What one process of a group runs of a program, in which order, and when it sends and frees what."""
+"""One process's part of a program: the order of its work, the exchanges and when to free values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from protocol.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`order` holds numbers of instructions. Before the one at place p runs (or after the last), `exchanges[p]` begin:
-    numbers of units, and the process that each comes from. After it the trace leaves `freed[p]` are not read again.
+    """The work of one process.
+
+    `order` holds numbers of instructions. Before instruction `order[p]` runs (or at the end, if p is its
+    length), the exchanges `exchanges[p]` begin: numbers of units, each with the process that sends its
+    results. After that instruction, the trace leaves `freed[p]` are not read again.
     """
 
     order: tuple[int, ...]
@@ -26,10 +29,12 @@ class Plan:
 
 @lru_cache(maxsize=64)
 def plan(program: Program, rank: int, size: int) -> Plan:
-    """The plan of process `rank` of `size`. Unit n is process n mod size's; what only units of others need is left out.
+    """The plan of process `rank` of `size`.
 
-    A round is what all processes compute at the same time. Its results are on their way while the next round is
-    computed, until an instruction needs them.
+    It runs every unit n with n mod size = rank, and what its units need.
+
+    A round is one unit per process, computed at the same time. Results of a round are exchanged while the
+    next round is computed, until an instruction needs them.
     """
     shared = units(program) if size > 1 else ()
     places = {number: place for place, number in enumerate(shared)}

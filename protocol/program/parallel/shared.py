@@ -1,4 +1,4 @@
-"""A step program run by the processes of a group, each its share of the units."""
+"""Runs a step program in the processes of a group; each process runs a share of the units."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from protocol.program.step import State, StepProgram
 
 
 class SharedStep:
-    """`step` must be called by all processes of `group`, on the same state; each gets the whole next state.
+    """A step program shared by the processes of `group`.
 
-    `fixed` are the dataset's tensors, then the constants. Raises `TooManyProcesses`.
+    All processes must call `step` with the same state; each gets the whole next state. `fixed` are the
+    dataset's tensors, then the constants. Raises `TooManyProcesses`.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class SharedStep:
         self._plan = plan(program.program, group.rank, group.size)
 
     def step(self, state: State) -> dict[str, Tensor]:
-        """The next state, the bits of one process. Raises `PartnerLost`, and `ValueMismatch` for another state."""
+        """The next state, bit for bit as from one process. Raises `PartnerLost` and `ValueMismatch`."""
         program = self._program.program
         inputs = (*self._program.order(state), *self._fixed)
         require_types(program.inputs, inputs, f"inputs of {program.name}")
@@ -44,7 +45,10 @@ class SharedStep:
         return dict(zip(self._program.state, outputs, strict=True))
 
     def agreed_root(self, state: State) -> bytes:
-        """The state root that all processes find. Raises `RanksDisagree` in each of them, and `PartnerLost`."""
+        """The state root, if all processes agree on it.
+
+        Raises `RanksDisagree` in all of them, and `PartnerLost`.
+        """
         root = self._program.state_root(state)
         self._group.require_equal(root)
         return root

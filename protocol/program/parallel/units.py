@@ -1,4 +1,4 @@
-"""Which instructions of a program may run in any order, on any process, and make up most of its work."""
+"""Finds the units of a program: independent calls that do most of its work, for any process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
 SHARE = 0.5
-"""Share of a program's operations that its units must have: sharing less does not pay for sending the results."""
+"""Least share of a program's operations in its units; below it, sending results costs too much."""
 
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """Numbers of the calls of the callee that the program spends most on, if there are several and none of them needs
-    another's results; otherwise none. Depends on the program alone, so all processes find the same.
+    """Numbers of the calls of the most expensive callee that is called several times, or none.
+
+    None if these calls depend on each other, or if their share of the work is below `SHARE`. The result
+    depends only on the program, so all processes find the same.
     """
     calls: dict[bytes, list[int]] = defaultdict(list)
     for number in program.calls():

@@ -1,7 +1,9 @@
-"""The primitives: one registry entry each, with its types, its torch evaluation and its meaning in plain integers.
+"""The registry of primitives.
 
-`PRIMITIVES[op]` for everything but `input`, `output` and `call`, which move whole values and are the runner's business.
-`chunks_needed` says what a proof about one element must open.
+An entry has a typing rule, an evaluation in torch and a meaning in plain integers.
+
+`PRIMITIVES` has every opcode but `input`, `output` and `call`, which move whole values and are handled by the
+code that runs programs. `chunks_needed` lists the chunks that a proof about one element must open.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ PRIMITIVES: Mapping[Op, Primitive] = MappingProxyType(
 
 
 def chunks_needed(instruction: Instruction, element: int, block: int, load: Load) -> list[tuple[int, int]]:
-    """(operand, chunk index) for one element of the result, in operand order; for a reduction, for one of its blocks.
+    """The chunks, as (operand, chunk index), that one element of the result needs, in operand order.
 
-    `load` is asked only where a value decides what is read: `gather` for the index, `select` for the condition.
+    For a reduction, these are the chunks of one block. `load` is called only if a value decides what is read:
+    the index of `gather`, the condition of `select`.
     """
     return [
         (read.operand, instruction.operands[read.operand].type.chunk_of(read.first))

@@ -1,7 +1,7 @@
-"""What the registry knows about one primitive, and the small checks that its rules share.
+"""Registry entries of primitives, and the checks that their rules share.
 
-Three meanings of one primitive stand side by side so that tests can hold them against each other: `infer` (types),
-`evaluate` (torch) and `element` (plain integers, one element, what the chain computes).
+An entry defines its primitive three times, so that tests can compare the definitions: `infer` (types),
+`evaluate` (torch) and `element` (one element in plain integers, as the chain computes it).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.program.types import TensorType
 Types = Sequence[TensorType]
 
 Load = Callable[[int, int], int]
-"""`load(operand, flat index)` gives the canonical bits of one element as an unsigned integer."""
+"""`load(operand, flat index)` returns the canonical bits of one element as an unsigned integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,14 @@ def _one_per_result(instruction: Instruction) -> int:
 class Primitive:
     """One registry entry.
 
-    `infer(operand types, attributes, declared)` is the result type, or a `RuleError`/`EncodingError`; `declared` is the
-    type that the instruction states, used by the primitives whose operands do not fix it, ignored by the others.
-    `evaluate(instruction, operands)` is the result as a tensor of that type; operands have the instruction's types.
-    `element(instruction, flat index, load)` is the bits of one element of the result.
-    `reads(instruction, flat index, block, load)` yields what that element (of that block) needs, in operand order.
-    `operations(instruction)` counts scalar operations.
+    - `infer(operand types, attributes, declared)` returns the result type, or raises `RuleError` or
+      `EncodingError`. `declared` is the result type that the instruction states; it is used only if the
+      operands do not determine the type.
+    - `evaluate(instruction, operands)` returns the result as a tensor; operands have the instruction's types.
+    - `element(instruction, flat index, load)` returns the bits of one element of the result.
+    - `reads(instruction, flat index, block, load)` yields the reads of that element (and block), in operand
+      order.
+    - `operations(instruction)` counts scalar operations.
     """
 
     op: Op
@@ -59,12 +61,12 @@ class Primitive:
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction(Primitive):
-    """A primitive along rows: its element folds one 64-bit word per block (encoding.md, "Block results").
+    """A primitive along rows: an element is folded from a word per block (encoding.md, "Block results").
 
-    `blocks(instruction)` is the number of blocks of a row, 1 when the row fits a chunk. A block that cannot matter to
-    an element reads nothing.
-    `block_result(instruction, flat index, block, load)` is the word of one block.
-    `fold(word, word)` joins two, in block order; `finish(word)` gives the element's bits.
+    - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot
+      affect an element reads nothing.
+    - `block_result(instruction, flat index, block, load)` returns the word of one block.
+    - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 
     blocks: Callable[[Instruction], int]
@@ -80,25 +82,25 @@ def require(condition: bool, expected: str, got: object) -> None:
 
 
 def require_count(operands: Types, count: int) -> None:
-    """Exactly `count` operands."""
+    """Raise `RuleError` unless there are exactly `count` operands."""
     require(len(operands) == count, f"{count} operands", len(operands))
 
 
 def require_dtype(operand: TensorType, allowed: Sequence[DType], what: str = "an operand") -> None:
-    """The operand's element type is one of `allowed`."""
+    """Raise `RuleError` unless the operand's element type is one of `allowed`."""
     names = ", ".join(dtype.name.lower() for dtype in allowed)
     require(operand.dtype in allowed, f"{what} of type {names}", operand)
 
 
 def require_declared(declared: TensorType | None) -> TensorType:
-    """The declared result type; raises `RuleError` when an instruction has none."""
+    """The declared result type; raises `RuleError` if there is none."""
     if declared is None:
         raise RuleError("a declared result type", "none")
     return declared
 
 
 def load_value(instruction: Instruction, operand: int, element: int, load: Load) -> int:
-    """One element of an operand as `numerics.reference` holds it: signed where its type is, f32 as its bits."""
+    """One element of an operand in the form of `numerics.reference`: signed if its type is, f32 as bits."""
     return wrap(load(operand, element), instruction.operands[operand].type.dtype)
 
 

@@ -1,7 +1,7 @@
-"""Single-element primitives on operands that broadcast: opcodes 0x0201 to 0x0502, and of the rows family those that
-work element by element (`quantise`, `to_fixed`, `round_scaled`).
+"""Element-wise primitives on operands that broadcast: encoding.md section 3, arithmetic.md sections 2 and 3.
 
-encoding.md section 3; arithmetic.md sections 2 and 3. The arithmetic itself is in `protocol.numerics`.
+These are opcodes 0x0201 to 0x0502, and `quantise`, `to_fixed` and `round_scaled`. The arithmetic itself is in
+`protocol.numerics`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ INTEGERS = (U8, I32, U32, I64)
 Infer = Callable[[Types, bytes, TensorType | None], TensorType]
 Evaluate = Callable[[Instruction, Sequence[Tensor]], Tensor]
 Values = Callable[[Instruction, Sequence[int]], int]
-"""One element of the result from one value of each operand, as `numerics.reference` holds them."""
+"""Computes one element from one value of each operand, in the form of `numerics.reference`."""
 
 
 def single(op: Op, infer: Infer, evaluate: Evaluate, values: Values) -> Primitive:
-    """A primitive whose element reads one element of each operand."""
+    """A primitive whose elements each read one element of each operand."""
 
     def element(instruction: Instruction, index: int, load: Load) -> int:
         sources = _sources(instruction, index)
@@ -65,7 +65,7 @@ def _sources(instruction: Instruction, index: int) -> list[int]:
 
 
 def _same(count: int, allowed: Sequence[DType], result: DType | None = None) -> Infer:
-    """`count` operands of one type among `allowed`; the result has that type, or `result`."""
+    """The rule for `count` operands of one type among `allowed`; the result has that type, or `result`."""
 
     def infer(operands: Types, attributes: bytes, _declared: TensorType | None) -> TensorType:
         attrs.decode_nothing(attributes)
@@ -98,7 +98,7 @@ def _infer_select(operands: Types, attributes: bytes, _declared: TensorType | No
 
 
 def _select_reads(instruction: Instruction, index: int, _block: int, load: Load) -> Iterator[Read]:
-    """The condition and the branch that is taken: a proof opens no more."""
+    """Read the condition and the chosen branch only, so that a proof opens no more."""
     sources = _sources(instruction, index)
     yield Read(0, sources[0])
     taken = 1 if load(0, sources[0]) else 2
@@ -166,12 +166,12 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Evaluate:
 
 
 def _typed(function: Callable[[Tensor, Tensor, DType], Tensor]) -> Evaluate:
-    """A binary function that must know u32 from i32."""
+    """The evaluation by a binary function that must tell u32 from i32."""
     return lambda instruction, xs: function(xs[0], xs[1], instruction.operands[0].type.dtype)
 
 
 def _fixed(function: Callable[[Tensor, Tensor, int], Tensor]) -> Evaluate:
-    # `numerics.rows` asks for a rank of 1 or more; here rank 0 is a type like any other.
+    # `numerics.rows` requires a rank of 1 or more, but operands here may have rank 0.
     return lambda instruction, xs: function(
         torch.atleast_1d(xs[0]), torch.atleast_1d(xs[1]), attrs.decode_byte(instruction.attributes)
     ).reshape(instruction.result.shape)

@@ -1,4 +1,4 @@
-"""`strided`, `concat`, `pad`, `gather` and the literal of `constant`: elements move, none is computed.
+"""Primitives that move elements unchanged: `strided`, `concat`, `pad`, `gather`, and `constant`.
 
 encoding.md section 3, opcodes 0x0101 to 0x0104; arithmetic.md section 7, "movement".
 """
@@ -74,7 +74,7 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     shape = instruction.result.shape
     offset, strides = attrs.decode_strided(instruction.attributes, len(shape))
-    # torch has no negative strides: walk those axes from their other end and flip.
+    # torch has no negative strides: read those axes from the other end and flip them.
     backward = [axis for axis, stride in enumerate(strides) if stride < 0]
     start = offset + sum(strides[axis] * (shape[axis] - 1) for axis in backward)
     source = operands[0].contiguous().view(-1)
@@ -154,7 +154,7 @@ def _infer_pad(operands: Types, attributes: bytes, declared: TensorType | None) 
 
 
 def require_canonical(literal: bytes, dtype: DType) -> None:
-    """A literal is stored canonically: no NaN but 0x7fc00000, no bool but 0 and 1."""
+    """Raise unless a literal is canonical: no NaN but 0x7fc00000, no bool but 0 and 1."""
     value = int.from_bytes(literal, "little")
     if dtype is DType.BOOL:
         require(value <= 1, "a literal of 0 or 1", literal.hex())
@@ -166,7 +166,7 @@ def require_canonical(literal: bytes, dtype: DType) -> None:
 def _pad(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     type_ = instruction.operands[0].type
     low, literal = attrs.decode_pad(instruction.attributes, type_.rank, type_.dtype.itemsize)
-    # Filled where it lies: a copy from the host cannot be recorded in a CUDA graph.
+    # Filled on the device, because a copy from the host cannot be recorded in a CUDA graph.
     value = from_bytes(literal, type_.dtype, ()).item()
     result = torch.full(instruction.result.shape, value, dtype=type_.dtype.storage, device=operands[0].device)
     result[tuple(slice(at, at + size) for at, size in zip(low, type_.shape, strict=True))] = operands[0]

@@ -1,6 +1,7 @@
-"""Reductions whose elements take a part of a row: `scatter_sum` by index, `prefix_sum` up to a position.
+"""Reductions whose elements sum a part of a row: `scatter_sum` by index, `prefix_sum` up to a position.
 
-encoding.md section 3, opcodes 0x0705 and 0x0801; arithmetic.md section 5. Blocks and folds are those of `sum`.
+encoding.md section 3, opcodes 0x0705 and 0x0801; arithmetic.md section 5. Blocks and folds are those of
+`sum`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _prefix_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """The block's elements up to the position; none in a block behind it."""
+    """The block's elements up to the position; none for later blocks."""
     count = block_length(instruction)
     position = element % instruction.result.shape[-1]
     taken = min(count, position + 1 - block * count)

@@ -25,7 +25,7 @@ from protocol.program.primitives.base import (
 from protocol.program.types import TensorType
 
 OPERATIONS_PER_WORD = 20
-"""Ten rounds of two products for four words, each with an exclusive-or or two: about twenty a word."""
+"""About twenty per word: ten rounds give four words, each with two products and some exclusive-ors."""
 
 
 def _infer(operands: Types, attributes: bytes, declared: TensorType | None) -> TensorType:

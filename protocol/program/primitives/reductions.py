@@ -1,8 +1,7 @@
 """Reductions along the last axis: `exponent`, `dot`, `sum`, `max`, `argmax`, by blocks of one chunk.
 
-What `partial_sums` needs too is public.
-
-encoding.md section 3 ("Rows", "Block results"); arithmetic.md sections 3 to 5; dispute.md section 5 (split).
+Names that `partial_sums` also needs are public. See encoding.md section 3 ("Rows", "Block results");
+arithmetic.md sections 3 to 5; dispute.md section 5 (split).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Reads = Callable[[Instruction, int, int, Load], Iterator[Read]]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one block of one element is computed from: the values of its reads, and where it starts in the row."""
+    """The input of a block result: the values of its reads, and the block's start in the row."""
 
     instruction: Instruction
     element: int
@@ -53,7 +52,7 @@ Word = Callable[[Block], int]
 
 
 def require_rows(operand: TensorType) -> None:
-    """The last axis is a row: its bytes divide 1,024 or are a multiple, so blocks are chunks."""
+    """Raise `RuleError` unless the last axis's bytes divide 1,024 or are a multiple: blocks are chunks."""
     require(operand.rank >= 1, "an operand of rank 1 or more", operand)
     length = operand.shape[-1] * operand.dtype.itemsize
     aligned = CHUNK_BYTES % length == 0 or length % CHUNK_BYTES == 0
@@ -63,7 +62,7 @@ def require_rows(operand: TensorType) -> None:
 
 
 def block_count(instruction: Instruction) -> int:
-    """Blocks of a row of the last operand, which has the elements that are reduced."""
+    """Blocks of a row of the last operand, whose elements are reduced."""
     row = instruction.operands[-1].type
     return max(1, row.shape[-1] * row.dtype.itemsize // CHUNK_BYTES)
 
@@ -91,7 +90,7 @@ def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
 
 
 def term_operations(instruction: Instruction) -> int:
-    """One operation for each element of each row that a result is made of."""
+    """Count operations: one for each element of the rows of each result."""
     return instruction.result.elements * instruction.operands[-1].type.shape[-1]
 
 
@@ -109,7 +108,7 @@ def reduction(
     reads: Reads = block_reads,
     operations: Callable[[Instruction], int] = term_operations,
 ) -> Reduction:
-    """An entry from the word of one block and the fold of two."""
+    """Make a registry entry from the functions for the word of a block and the fold of two words."""
 
     def block_result(instruction: Instruction, element: int, block: int, load: Load) -> int:
         values = [
@@ -166,7 +165,7 @@ def _infer_dot(operands: Types, attributes: bytes, _declared: TensorType | None)
 
 
 def fold_sum(left: int, right: int) -> int:
-    """Sums wrap."""
+    """Add two words, wrapping."""
     return left + right & WORD
 
 
@@ -182,7 +181,7 @@ def _argmax_word(block: Block) -> int:
 
 
 def _fold_argmax(left: int, right: int) -> int:
-    """First NaN, otherwise the larger value, otherwise the lower index; `left` stands before `right`."""
+    """The first NaN, otherwise the larger value, otherwise the lower index; `left` precedes `right`."""
     a, b = left >> 32, right >> 32
     later_wins = not floats.is_nan(a) and (floats.is_nan(b) or floats.lt(a, b))
     return right if later_wins else left

@@ -1,12 +1,12 @@
 """Bundles: a task's program, initial state, dataset and constants as content-addressed data; nothing in it is code.
 
-A bundle is a folder: `manifest.json`, which names everything, and `blobs/`, a blob store. Its hash, the SHA-256 of
-the manifest, stands in the terms. `write_bundle` makes one, `fetch_bundle` gets one from a stranger and verifies all
-of it, `require_terms` compares it with the posted terms, `cached_bundle` does both and keeps it. Evaluation on
-held-out data is the submitter's own business.
+A bundle is a folder with `manifest.json`, which lists everything, and `blobs/`, a blob store. Its hash is the SHA-256
+of the manifest, which the terms contain. `write_bundle` writes a bundle. `fetch_bundle` gets one from a stranger and
+verifies all of it. `require_terms` compares it with the posted terms. `cached_bundle` does both and keeps the bundle.
+Data for evaluation is not part of a bundle; the submitter keeps it.
 
-A bundle in memory needs torch, and a node that waits for a task has none: `Bundle` and what makes one are imported
-when they are first asked for.
+A bundle in memory needs torch, which a node that waits for a task has not loaded. So `Bundle` and the functions that
+make one are imported on first use.
 """
 
 from importlib import import_module
@@ -56,7 +56,7 @@ _WITH_TORCH = {"Bundle": "bundle", "fetch_bundle": "fetch", "load_bundle": "fetc
 
 
 def __getattr__(name: str) -> object:
-    """Imports late what the module does not have yet; Python calls this for missing names."""
+    """Import a name on first use. Python calls this for names that the module does not have yet."""
     if name not in _WITH_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

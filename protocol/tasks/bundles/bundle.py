@@ -22,13 +22,14 @@ from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
 from protocol.tasks.arithmetics import ARITHMETIC
 
-if TYPE_CHECKING:  # only the submitter captures
+if TYPE_CHECKING:  # only submitters need capturing
     from protocol.capture import CapturedStep
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """`state`, `dataset` and `constants` hold the step program's inputs, in its order. `hints` help to find kernels."""
+    """A bundle. `state`, `dataset` and `constants` hold the step program's inputs, in the program's order. `hints` help
+    to find kernels."""
 
     name: str
     step: StepProgram
@@ -71,8 +72,8 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as read-only CPU tensors: they are the bundle's own bytes, which
-        may exceed memory (`BlobStore.map`).
+        """The dataset's tensors, then the constants, as CPU tensors over the bundle's own bytes. Do not write to them.
+        They may exceed memory (`BlobStore.map`).
         """
         return tuple(_shared(tensor) for tensor in (*self.dataset, *self.constants))
 
@@ -85,7 +86,7 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """The tensor in place, over its canonical bytes."""
+    """A torch tensor over a tensor's canonical bytes, without a copy."""
     dtype = DType(tensor.dtype)
     if dtype is DType.BOOL or sys.byteorder != "little":
         return _torch(tensor)

@@ -1,4 +1,5 @@
-"""Bundles that a party keeps in its own folder: fetched once, verified each time, fetched again when damaged."""
+"""A party's cache of bundles in its own folder. A bundle is fetched once, verified on each use, and fetched again if it
+is damaged."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 def cached_bundle(
     bundles: Path, terms: Terms, limits: Limits, others: Sequence[str | Address] = ()
 ) -> Bundle:
-    """The bundle of these terms, from its folder below `bundles`, otherwise from its address in the terms or from
-    `others`.
+    """The bundle of these terms: from its folder below `bundles`, otherwise from the address in the terms, otherwise
+    from an address in `others`.
 
-    `limits.seconds` applies to each address. Raises BundleError: TensorsTooLarge if any address served that much,
-    otherwise the error of the first address if all failed.
+    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge if any of them
+    raised it, otherwise the error of the first address.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -38,15 +39,15 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Take a complete bundle from another party's folder on this machine, by its hash below one of `places`, into our
-    own below `bundles`. The files are shared, and each party may delete its names. If that is impossible, the bundle
-    is fetched.
+    """Hard-link a complete bundle from another party on this machine: from the folder with its hash below one of
+    `places` to our own below `bundles`. Each party may delete its own links. If linking fails, the bundle is fetched
+    later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
         if (here / MANIFEST).is_file():
             return
-        with suppress(OSError):  # another file system, or its owner deletes it now
+        with suppress(OSError):  # another file system, or the owner is deleting it
             _link(place / bundle_hash.hex(), here)
 
 
@@ -62,8 +63,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete the bundles below a folder that are not wanted, by hash, and leftovers of killed processes. Nobody else
-    may keep bundles there.
+    """Delete all bundles in a folder whose hashes are not in `wanted`, and leftovers of killed processes. The folder
+    must belong to one party.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:
@@ -75,7 +76,7 @@ def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
 
     manifest = folder / MANIFEST
     if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
-        with suppress(BundleError):  # damaged since: fetched again
+        with suppress(BundleError):  # damaged since it was kept: fetch it again
             return load_bundle(folder, limits=limits)
     return None
 
@@ -91,7 +92,7 @@ def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | 
         except BundleError as error:
             failures.append(error)
             continue
-        # The manifest's own bytes, for its hash is the bundle's name; written last, so that what is named is complete.
+        # The manifest's exact bytes: their hash is the bundle's name. Written last, so that a named bundle is complete.
         write_atomically(folder / MANIFEST, store.get(terms.bundle_hash.hex()))
         return bundle
     raise next((error for error in failures if isinstance(error, TensorsTooLarge)), failures[0])

@@ -1,4 +1,4 @@
-"""Errors of bundles, whatever a stranger sends. `protocol.errors` draws the tree of all errors."""
+"""Errors of bundles. Any bundle from a stranger raises only these. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class BundleError(AssayError):
 
 
 class BundleRefused(BundleError):
-    """This operator does not fetch from the address."""
+    """The operator's settings do not allow fetching from this address."""
 
 
 class BundleUnavailable(BundleError):
@@ -20,22 +20,23 @@ class BundleUnavailable(BundleError):
 
 
 class WrongFile(BundleUnavailable):
-    """The server sends something else than the hash names: other bytes, or more of them. It, or a proxy in front of
-    it, may send the right file later.
+    """The server sends bytes that do not have the hash, or too many. It, or a proxy in front of it, may send the right
+    file later.
     """
 
 
 class BundleTooLarge(BundleError):
-    """A size beyond the operator's limits."""
+    """A size is beyond the operator's limits."""
 
 
 class TensorsTooLarge(BundleTooLarge):
-    """According to its hash, the bundle has more bytes of tensors than there is room for; no server can change that."""
+    """The bundle's tensors are larger than allowed. That follows from the bundle's hash, so another server does not
+    help."""
 
 
 class BundleMalformed(BundleError):
-    """Not a bundle of this version, or a program that `check` refuses."""
+    """The data is not a bundle of this version, or `check` refuses its program."""
 
 
 class BundleMismatch(BundleError):
-    """A hash, root, type or figure that differs from the promised one."""
+    """A hash, root, type or figure differs from the promised one."""

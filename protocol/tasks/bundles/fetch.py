@@ -1,7 +1,7 @@
-"""Getting a bundle from a stranger: sizes first, then hashes, then programs, roots and types, before anything runs.
+"""Fetches a bundle from a stranger. Checks sizes, then hashes, then programs, roots and types, before anything runs.
 
-Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive to
-unpack and no path that the bundle chooses: a file's place follows from its hash.
+Blobs go into a local store by their hash, so that a restart fetches only missing ones. There is no archive to unpack,
+and the bundle chooses no paths: a file's path follows from its hash.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Steps of bundles in use, by the hashes of their programs and the manifest's hints: tasks that train the same model
-share one, with its plans.
+"""Step programs in use, by the hashes of their programs and the manifest's hints. Tasks that train the same model share
+one, including its plans.
 """
 
 
 def fetch_bundle(
     place: str | Address, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None
 ) -> Bundle:
-    """The bundle at `place`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
+    """The bundle at `place` whose manifest has SHA-256 `bundle_hash`, with everything that its hash covers verified.
 
-    The manifest is kept in the store too, under the bundle's hash. Raises BundleError (see `errors`); `require_terms`
-    checks whether it matches the terms.
+    The manifest is also kept in the store, under the bundle's hash. Raises BundleError (see `errors`). `require_terms`
+    checks whether the bundle matches its terms.
     """
     limits = limits or Limits()
     with closing(open_source(place, limits)) as source:
@@ -97,7 +97,7 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
         for entry in manifest.programs
         if entry.hint is not None
     }
-    store.put(data)  # the manifest too: a store that holds it holds the whole bundle
+    store.put(data)  # also the manifest, last: a store that has it has the whole bundle
     return Bundle(manifest.name, step, state, dataset, constants, hints, manifest.arithmetic)
 
 
@@ -110,7 +110,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
     parts = (tuple(entry.name for entry in manifest.state), len(manifest.dataset), len(manifest.constants))
     key = (tuple((entry.id, entry.blob) for entry in manifest.programs), tuple(names.items()), parts)
     try:
-        # In any case, because they are put into the store.
+        # Needed even if the step is known, because the blobs are put into the store.
         encoded = [_encoded(source, store, entry) for entry in manifest.programs]
         step = _STEPS.get(key)
         if step is None:
@@ -139,7 +139,7 @@ def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) 
 
 
 def _require_listed(manifest: Manifest, program: Program) -> None:
-    """Check that the manifest lists what the step reaches, in that order, each under its own id, and nothing else."""
+    """Check that the manifest lists exactly the step and the programs that it calls, in order, each by its own id."""
     found = [reached.id.hex() for reached in program.closure()]
     _require("ids of the bundle's programs", [entry.id for entry in manifest.programs], found)
 
@@ -151,7 +151,7 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
 
 
 def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tensor]:
-    """All tensors, in the manifest's order. Tensors with the same bytes share them, read and hashed once.
+    """All tensors, in the manifest's order. Tensors with equal bytes share them; these are read and hashed once.
 
     Initial states often have such tensors: Adam's moments are zeros. Reading and hashing use several threads.
     """
@@ -172,11 +172,11 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tenso
 
 
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
-    """A tensor whose root is computed and whose bytes are canonical; the caller compares the root."""
+    """Fetch a tensor, check that its bytes are canonical, and compute its root, which the caller compares."""
     data = _blob(source, store, entry.blob, entry.nbytes, store.map)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
-    # Anyone who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
+    # Running the step gives canonical bytes. With other bytes in the terms, an honest solver would look guilty.
     if not is_canonical(tensor.dtype, data):
         raise BundleMismatch(
             f"canonical bytes of tensor {entry.name}",
@@ -189,7 +189,7 @@ def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
 
 
 class _OneByOne:
-    """A source for several threads, which take turns."""
+    """A source that several threads may use, one at a time."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._turn = source, Lock()
@@ -203,9 +203,9 @@ class _OneByOne:
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int, take: Callable[[str], Content]) -> Content:
-    """A blob from the store through `take`, fetched first if need be."""
+    """Apply `take`, a reader of the store, to a blob's id, after fetching the blob if it is missing or damaged."""
     if store.has(blob):
-        with suppress(CorruptBlob):  # fetched again, and the damaged copy replaced
+        with suppress(CorruptBlob):  # fetch it again and replace the damaged copy
             return take(blob)
     with store.arriving(blob) as arriving:
         source.copy(f"{BLOBS}/{blob[:2]}/{blob}", limit, arriving)

@@ -1,4 +1,4 @@
-"""What an operator accepts from strangers, and from where."""
+"""An operator's limits for bundles from strangers: their sizes and their addresses."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from dataclasses import dataclass, field
 from protocol.node.reach import Reach
 
 WORKSPACE = 5
-"""Multiple of a step's `peak_bytes` that primitives and kernels need with their temporaries. Measured: 4.2 for
-`round_scaled`, 5.0 for a `dot` of batches, 2 for most.
+"""Memory that primitives and kernels need, with their temporaries, as a multiple of a step's `peak_bytes`. Measured:
+4.2 for `round_scaled`, 5.0 for a `dot` of batches, 2 for most.
 """
 
 
 def _affordable() -> int:
-    """Bytes of values for which this machine has the memory, including temporaries of primitives."""
+    """The largest `peak_bytes` for which this machine has the memory, temporaries included."""
     return min(1 << 36, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // WORKSPACE)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every size is checked before fetching, and again on arrival."""
+    """Limits for a bundle. Every size is checked before fetching, and again on arrival."""
 
     manifest_bytes: int = 1 << 24
-    """About 300 bytes a tensor and 200 a program: room for 50,000 of them."""
+    """Size of the manifest. An entry takes about 300 bytes for a tensor and 200 for a program, so 50,000 fit."""
     program_bytes: int = 1 << 26
-    """All encoded programs together; 65,535 instructions of 100 bytes are a tenth of it."""
+    """Total size of all encoded programs. 65,535 instructions of 100 bytes are a tenth of it."""
     total_bytes: int = 1 << 34
-    """All tensors together."""
+    """Total size of all tensors."""
     step_operations: int = 1 << 48
-    """Operations of one step: a day on a device of three tera-operations a second."""
+    """Operations of one step. The default is a day's work at 3 x 10^9 operations a second."""
     peak_bytes: int = field(default_factory=_affordable)
-    """Most canonical bytes alive in a step: a fifth of the machine's memory, at most 64 GiB."""
+    """Canonical bytes alive at once in a step: by default a fifth of the machine's memory, at most 64 GiB."""
     seconds: float = 3600.0
-    """Seconds for the whole bundle, so that a trickling server fails."""
+    """Seconds for the whole bundle, so that fetching from a trickling server ends."""
     allowed: tuple[str, ...] = ()
-    """URLs below which bundles may be read in addition to https and http on the internet: fsspec's, such as
-    `file:///srv/bundles/` or `s3://mine/`, and http of a private network, such as `http://192.168.1.5:8700/`.
+    """URL prefixes below which bundles may be read, in addition to https and http on the internet: fsspec URLs such as
+    `file:///srv/bundles/` or `s3://mine/`, and http in a private network, such as `http://192.168.1.5:8700/`.
     """
     this_machine: bool = True
-    """Whether plain http may lead to this machine: on a development chain, whose parties share a machine."""
+    """Whether plain http may lead to this machine, as on a development chain, whose parties share a machine."""
 
     @property
     def reach(self) -> Reach:
-        """Where http addresses may lead."""
+        """The hosts that http addresses may lead to."""
         return Reach(self.allowed, self.this_machine)

@@ -1,5 +1,5 @@
-"""The manifest of a bundle, version 1: JSON, strict, every name and number bounded. See the package's
-docstring for its place.
+"""The manifest of a bundle, version 1: strict JSON in which every name and number has limits. The package's docstring
+describes bundles.
 
     {"format": "assay-bundle", "version": 1, "name": "digits", "arithmetic": 1,
      "programs": [{"id": …, "blob": …, "bytes": …, "hint": {"name": "linear", "attributes": {}} | null}, …],
@@ -25,14 +25,14 @@ MAX_PROGRAMS: Final = 4_096
 MAX_TENSORS: Final = 65_535
 _I64: Final = 2**63
 
-# Hexadecimal digits, module paths, function names: nothing that a file system or a terminal would interpret.
+# Only hexadecimal digits, module paths and function names: nothing that a file system or a terminal interprets.
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _TensorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:\[\]-]{1,200}$")]
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
 
 
 def _in_64_bits(value: object) -> object:
-    # Otherwise a huge integer would pass as a float.
+    # Without this check, a huge integer would be accepted as a float.
     if isinstance(value, int) and not -_I64 <= value < _I64:
         raise ValueError("an integer of more than 64 bits")
     return value
@@ -48,14 +48,14 @@ class _Model(BaseModel):
 
 
 class HintEntry(_Model):
-    """Which library function a program may be. Only a hint: kernels are found by program id."""
+    """The library function that a program may be. It is only a hint: kernels are found by program id."""
 
     name: _Name
     attributes: Annotated[dict[_Name, _Attribute], Field(max_length=32)]
 
 
 class ProgramEntry(_Model):
-    """One encoded program."""
+    """The manifest's entry for one encoded program."""
 
     id: _Hash
     blob: _Hash
@@ -64,7 +64,7 @@ class ProgramEntry(_Model):
 
 
 class TensorEntry(_Model):
-    """One tensor: the blob holds its canonical bytes."""
+    """The manifest's entry for one tensor, whose canonical bytes are the blob."""
 
     name: _TensorName
     dtype: Literal["f32", "u8", "i32", "u32", "i64", "bool"]
@@ -84,7 +84,7 @@ class TensorEntry(_Model):
 
 
 class Manifest(_Model):
-    """What a bundle consists of."""
+    """The contents of a bundle."""
 
     format: Literal["assay-bundle"] = "assay-bundle"
     version: Literal[1] = VERSION
@@ -102,7 +102,7 @@ class Manifest(_Model):
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Raises BundleMalformed at the first violation of the format."""
+    """Parse a manifest. Raises BundleMalformed at the first violation of the format."""
     try:
         manifest = Manifest.model_validate_json(data)
     except ValidationError as error:
@@ -111,7 +111,7 @@ def parse_manifest(data: bytes) -> Manifest:
         raise BundleMalformed(
             "bundle manifest",
             expected=f"an assay-bundle of version {VERSION}",
-            got=f"{where[:100]!a}: {first['msg'][:200]!a}",  # names in it are the stranger's
+            got=f"{where[:100]!a}: {first['msg'][:200]!a}",  # names in it come from a stranger
             remedy="refuse this bundle, or use the release that its version asks for",
         ) from error
     for what, names in (

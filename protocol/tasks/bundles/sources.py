@@ -1,10 +1,10 @@
-"""Where the files of a bundle come from: an HTTP server or an fsspec URL that the operator allows. Files are asked
-for by name only.
+"""Sources of a bundle's files: an HTTP server, or an fsspec URL that the operator allows. Files are requested by name
+only.
 
 Plain HTTP is sufficient: every file is checked against hashes on the chain, and a bundle is as public as its terms,
-so nobody on the way can change anything or learn anything that is not public. `protocol.node.reach` says which
-addresses are allowed. Redirects, encodings (a small answer that unpacks to a large one) and answers longer than
-announced are refused.
+so nobody on the network path can change anything or learn anything that is not public. `protocol.node.reach` decides
+which addresses are allowed. Redirects, content encodings (a small answer could unpack to a large one) and answers
+longer than announced are refused.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, Wron
 from protocol.tasks.bundles.limits import Limits
 
 PIECE = 1 << 20
-"""Bytes of a file that are in memory at a time."""
+"""Bytes of a file that are held in memory at a time."""
 READ_SECONDS = 20.0
-"""Seconds for each read, below the limit for a whole bundle."""
+"""Seconds for each read, in addition to the limit for the whole bundle."""
 
 
 class Source(Protocol):
-    """Copies one file below a bundle's address, at most `limit` bytes of it."""
+    """Copies files from below a bundle's address."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """Raises BundleUnavailable, WrongFile, or BundleRefused for a forbidden name; and what `into` raises."""
+        """Copy a file of at most `limit` bytes. Raises BundleUnavailable, WrongFile, BundleRefused for a forbidden
+        name, and the errors of `into`."""
 
     def close(self) -> None:
         """Close connections."""
@@ -48,8 +49,8 @@ def read(source: Source, name: str, limit: int) -> bytes:
 
 
 def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False) -> Source:
-    """The source for a bundle's address; nothing is asked yet. `anywhere`: plain http may lead into a private network
-    too, for what an operator asks for itself. Raises BundleRefused for an address that is not allowed.
+    """The source for a bundle's address; nothing is requested yet. With `anywhere`, plain http may also lead into a
+    private network, for an address that the operator gave. Raises BundleRefused for an address that is not allowed.
     """
     text = str(place)
     if not text.lower().startswith(("http:", "https:")):
@@ -68,7 +69,7 @@ def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False)
 
 
 class FileSource:
-    """A folder or bucket through fsspec."""
+    """A folder or bucket, read through fsspec."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs
@@ -88,7 +89,7 @@ class FileSource:
             into.extend(piece)
 
     def _pieces(self, path: str) -> Iterator[bytes]:
-        # Only what the file system raises: a disk that is full while a piece is kept is another matter.
+        # A generator, so that only errors of the source's file system are caught, not those of a full local disk.
         try:
             with self._system.open(path, "rb") as file:
                 while piece := bytes(file.read(PIECE)):
@@ -101,20 +102,20 @@ class FileSource:
 
 
 class HttpSource:
-    """A server of plain files; `deadline` (monotonic seconds) covers all of them, headers included. `permit` raises
-    OutOfReach for forbidden addresses of its name.
+    """A server of plain files. `deadline` (monotonic seconds) covers all files and headers. `permit` raises OutOfReach
+    if the server's name resolves to forbidden addresses.
     """
 
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
         self._address = address
         self._deadline = deadline
-        # A separate loop, because only there can a whole exchange be given up: a read that waits for each byte again
-        # would follow a server that trickles its headers for ever.
+        # A separate event loop, because only there can a whole exchange be cancelled. A timeout for each read would
+        # never stop a server that trickles its headers.
         self._loop = OwnLoop()
         self._client = HttpClient(READ_SECONDS, permit)
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """The file's bytes, as they arrive. Also raises BundleRefused."""
+        """Copy the file's bytes as they arrive. Also raises BundleRefused for a forbidden address."""
         self._loop.run(self._copy(self._address / name, limit, into))
 
     async def _copy(self, address: Address, limit: int, into: Body) -> None:
@@ -137,7 +138,7 @@ class HttpSource:
 
 
 def _said(error: BadAnswer) -> str:
-    """What a server answered instead of a file, in a few words."""
+    """A short description of a server's answer that is not a file."""
     if isinstance(error, NotServed):
         return f"HTTP {error.status}"
     if isinstance(error, Encoded):
@@ -146,7 +147,7 @@ def _said(error: BadAnswer) -> str:
 
 
 def _plain(url: str) -> str:
-    """An address of fsspec's that names one file system and nothing above its folder. Raises BundleRefused."""
+    """Return a URL if it names one file system and does not leave its folder. Raises BundleRefused for others."""
     path = unquote(url.partition("://")[2])
     if ".." in path.split("/") or "::" in path or not url.isprintable() or any(sign in url for sign in "?#"):
         raise _refused(url, "a plain address, without '..', '::', query or fragment")

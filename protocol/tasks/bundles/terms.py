@@ -1,5 +1,5 @@
-"""Comparing a bundle with its terms: the fields that the bundle fixes, made by the submitter and recomputed by
-everyone else.
+"""Compares a bundle with its terms. The submitter computes the fields that follow from the bundle, and everyone else
+recomputes them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:
-    """The fields of Terms that follow from a bundle; `bundle_hash` and `bundle` say where it is, the rest concerns
-    the market.
+    """The fields of Terms that follow from a bundle. Of the others, `bundle_hash` and `bundle` identify and locate it,
+    and the rest concerns the market.
     """
     return {
         "program_id": bundle.step.program.id,
@@ -30,7 +30,7 @@ def committed_terms(bundle: Bundle) -> dict[str, Any]:
 
 
 def require_terms(bundle: Bundle, terms: Terms) -> None:
-    """Raises BundleMismatch, naming the field, where the terms differ from the bundle. Bidders call it first."""
+    """Raise BundleMismatch, which names the field, if the terms differ from the bundle. Bidders call this first."""
     for name, due in committed_terms(bundle).items():
         promised = getattr(terms, name)
         if promised != due:

@@ -1,4 +1,4 @@
-"""Writing a bundle: blobs first, the manifest last, so that a bundle with a manifest is complete."""
+"""Writes a bundle: blobs first, the manifest last, so that a bundle with a manifest is complete."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BLOBS: Final = "blobs"
 
 
 def write_bundle(bundle: Bundle, url: str | Path) -> bytes:
-    """Write to a folder or an fsspec URL; the bundle's hash, the SHA-256 of its manifest.
+    """Write a bundle to a folder or an fsspec URL. Returns the bundle's hash, the SHA-256 of its manifest.
 
-    Raises ProgramError if the step program does not pass `check`, BundleMalformed for names that no manifest
-    takes.
+    Raises ProgramError if the step program does not pass `check`, and BundleMalformed for names that a manifest does
+    not allow.
     """
     bundle.step.check()
     store = BlobStore(f"{url}/{BLOBS}")
@@ -39,7 +39,7 @@ def write_bundle(bundle: Bundle, url: str | Path) -> bytes:
         "constants": [_tensor(store, tensor) for tensor in bundle.constants],
     }
     data = json.dumps(manifest, separators=(",", ":"), allow_nan=False).encode()
-    parse_manifest(data)  # what is written is what a reader takes
+    parse_manifest(data)  # check that readers accept it
     _put(f"{url}/{MANIFEST}", data)
     return sha256(data).digest()
 

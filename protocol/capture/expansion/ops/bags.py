@@ -65,7 +65,7 @@ def embedding_bag_gradient(
 def embedding_bag_gradient_of_weights(
     g: Tensor, table: Tensor, index: Tensor, offsets: Tensor, _: Tensor, mode: int, padding: int = -1
 ) -> Tensor:
-    """The product of each row and the gradient of its bag."""
+    """The gradient of each weight: the dot product of its row and the gradient of its bag; 0 for padding."""
     _require_plain(False, mode, False)
     bag = _bag_of_each(index, offsets, g.shape[0])
     return torch.where(index != padding, (g[bag] * torch.embedding(table, index)).sum(1), 0.0)

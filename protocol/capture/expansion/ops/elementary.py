@@ -1,4 +1,6 @@
-"""Elementary functions composed of those that have a rule; each is within a few units in the last place."""
+"""Elementary functions composed of those that have a rule. Unless noted, errors are a few units in the last
+place.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from torch.fx import Node
 from protocol.capture.expansion.table import aten, expands
 
 LARGEST_POWER = 16
-"""Up to this exponent a power is a product of factors, which has a rule."""
+"""The largest exponent for which the rule computes a power by repeated multiplication."""
 ARCTANGENT = (
     0.9999999818725116,
     -0.33332796935195796,
@@ -20,8 +22,8 @@ ARCTANGENT = (
     -0.13851478426925348,
     0.07984962911564944,
 )
-"""atan(z) / z by powers of z^2 for |z| <= tan(pi / 8): least squares at the zeros of Chebyshev's polynomial of degree
-400, at most 2e-8 away.
+"""Coefficients of a polynomial in z^2 for atan(z) / z with |z| <= tan(pi / 8), fitted by least squares at the
+zeros of the Chebyshev polynomial of degree 400. The error is at most 2e-8.
 """
 
 
@@ -39,8 +41,8 @@ def log10(x: Tensor) -> Tensor:
 
 @expands(aten.pow.Tensor_Tensor)
 def power(x: Tensor, y: Tensor) -> Tensor:
-    """2^(y log2 |x|), negative for an odd y of a negative x, NaN for a y that is not an integer; 1 for y = 0 and x =
-    1.
+    """2^(y log2 |x|). If x is negative: the sign is negative for odd y, and the result is NaN if y is not an
+    integer. The result is 1 if y = 0 or x = 1.
 
     The relative error grows with |y log2 x|, to 1e-5 where the result is near the largest f32.
     """
@@ -83,7 +85,7 @@ def tan(x: Tensor) -> Tensor:
 @expands(aten.sinh.default)
 def sinh(x: Tensor) -> Tensor:
     """(u + u / (u + 1)) / 2 for u = e^|x| - 1, with the sign of x: no loss of precision near 0."""
-    far = (x.abs() - math.log(2)).exp()  # e^x / 2, where e^x itself may be infinite
+    far = (x.abs() - math.log(2)).exp()  # e^|x| / 2, without computing e^|x|, which may overflow
     u = x.abs().clamp(max=80.0).expm1()
     return x.sign() * torch.where(x.abs() > 80.0, far, (u + u / (u + 1)) * 0.5)
 
@@ -114,14 +116,14 @@ def acosh(x: Tensor) -> Tensor:
 
 @expands(aten.atanh.default)
 def atanh(x: Tensor) -> Tensor:
-    """log(1 + 2 x / (1 - x)) / 2 of |x|, with the sign of x."""
+    """log(1 + 2 y / (1 - y)) / 2 for y = |x|, with the sign of x."""
     y = x.abs()
     return x.sign() * (2 * y / (1 - y)).log1p() * 0.5
 
 
 @expands(aten.atan.default)
 def atan(x: Tensor) -> Tensor:
-    """A polynomial for |x| <= tan(pi / 8), to which larger arguments are reduced by -1 / x and (x - 1) / (x + 1)."""
+    """A polynomial for |x| <= tan(pi / 8); larger arguments are reduced by -1 / x or (x - 1) / (x + 1)."""
     y = x.abs()
     far, middle = y > 1 + math.sqrt(2), y > math.sqrt(2) - 1
     z = torch.where(far, -1 / y, torch.where(middle, (y - 1) / (y + 1), y))
@@ -160,7 +162,7 @@ def acos(x: Tensor) -> Tensor:
 
 @expands(aten.erfc.default)
 def erfc(x: Tensor) -> Tensor:
-    """1 - erf x, as exact as the difference: for large x the error is not small relative to the result."""
+    """1 - erf x. For large x, where erf x is near 1, the relative error is large."""
     return 1 - x.erf()
 
 
@@ -173,7 +175,7 @@ def sinc(x: Tensor) -> Tensor:
 
 @expands(aten.logit.default)
 def logit(x: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), of x clamped to [eps, 1 - eps]."""
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps]."""
     x = x if eps is None else x.clamp(eps, 1 - eps)
     return (x / (1 - x)).log()
 

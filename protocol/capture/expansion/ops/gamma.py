@@ -1,5 +1,5 @@
-"""The logarithm of the gamma function and its derivatives, by Stirling's series away from zero, and by reflection
-below.
+"""The logarithm of the gamma function and its derivatives, by Stirling's series. Small arguments are first
+raised by the recurrence, negative ones are reflected.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LOGARITHM = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
-"""Coefficients of y^-1, y^-3, …; the remainder is below 2e-8 from 3 on."""
+"""Coefficients of y^-1, y^-3, …; the remainder is below 2e-8 for y >= 3."""
 FIRST = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
-"""Coefficients of y^-2, y^-4, …; the remainder is below 1e-9 from 5 on, also for the second derivative."""
+"""Coefficients of y^-2, y^-4, …; the remainder is below 1e-9 for y >= 5, also for the second derivative."""
 SECOND = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
 """Coefficients of y^-3, y^-5, …"""
 STEPS, MORE_STEPS = 3, 5
@@ -22,7 +22,7 @@ STEPS, MORE_STEPS = 3, 5
 
 @expands(aten.lgamma.default)
 def log_gamma(x: Tensor) -> Tensor:
-    """log |gamma(x)|, within about 1e-6 of the exact value where that is small."""
+    """log |gamma(x)|. Where this is small, the absolute error is about 1e-6."""
     z = torch.where(x < 0, 1 - x, x)
     near = z < STEPS
     y = torch.where(near, z + STEPS, z)
@@ -49,7 +49,7 @@ def digamma(x: Tensor) -> Tensor:
 
 @expands(aten.polygamma.default)
 def polygamma(order: int, x: Tensor) -> Tensor:
-    """`digamma` or its derivative."""
+    """`digamma` for order 0, its derivative for order 1."""
     if order == 0:
         return digamma(x)
     if order > 1:
@@ -65,7 +65,7 @@ def polygamma(order: int, x: Tensor) -> Tensor:
 
 
 def _series(y: Tensor, factors: tuple[float, ...]) -> Tensor:
-    """The sum of factors times powers of y^-2."""
+    """The polynomial in y^-2 with the coefficients `factors`."""
     square = 1 / (y * y)
     total = torch.full_like(y, factors[-1])
     for factor in reversed(factors[:-1]):
@@ -74,5 +74,5 @@ def _series(y: Tensor, factors: tuple[float, ...]) -> Tensor:
 
 
 def _sine(x: Tensor) -> Tensor:
-    """sin(pi x) up to its sign, which is that of the first period."""
+    """|sin(pi x)|, computed from the fraction of x."""
     return (math.pi * (x - x.floor())).sin()

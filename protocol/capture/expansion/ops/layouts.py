@@ -1,4 +1,4 @@
-"""Rearrangement of elements: channels to pixels, and onto a diagonal."""
+"""Rearrangements of elements: pixel and channel shuffles, and tensors with given diagonals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors created by the step."""
+"""Tensors that the step creates: matrices with given diagonals, indices of triangles, and ranges."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def eye(rows: int, columns: int | None = None, *, dtype: torch.dtype | None = No
 
 @expands(aten.triu_indices.default)
 def triu_indices(rows: int, columns: int, offset: int = 0, **_: Any) -> Tensor:
-    """Places on and above a diagonal, row by row."""
+    """The indices of the elements on and above a diagonal, row by row."""
     return _places([(i, j) for i in range(rows) for j in range(max(0, i + offset), columns)])
 
 
 @expands(aten.tril_indices.default)
 def tril_indices(rows: int, columns: int, offset: int = 0, **_: Any) -> Tensor:
-    """Places on and below a diagonal, row by row."""
+    """The indices of the elements on and below a diagonal, row by row."""
     return _places([(i, j) for i in range(rows) for j in range(min(columns, i + offset + 1))])
 
 
 def _places(pairs: list[tuple[int, int]]) -> Tensor:
-    """i64 [2, n], known in advance: concatenated runs of consecutive numbers."""
+    """The given pairs as i64 [2, n], written as concatenated ranges of consecutive numbers."""
     return torch.stack([_row([pair[k] for pair in pairs]) for k in (0, 1)])
 
 
@@ -60,7 +60,7 @@ def _row(numbers: list[int]) -> Tensor:
 
 @expands(aten.linspace.default)
 def linspace(first: float, last: float, count: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """`count` numbers from `first` to `last`: the first half counted from the front, the second from the end."""
+    """`count` numbers from `first` to `last`; the second half is computed from `last`."""
     step = (last - first) / max(count - 1, 1)
     place = torch.arange(count, dtype=dtype or torch.get_default_dtype())
     from_end = (count - 1) - place

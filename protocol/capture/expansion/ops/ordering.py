@@ -1,6 +1,7 @@
 """Sorting and ranking by comparing every element with every other, with ties decided by place.
 
-torch leaves open which of equal elements comes first unless a stable order is requested; here it is the first.
+torch does not define the order of equal elements unless a stable order is requested; here they keep their
+order.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def sort_stable(
     dim: int = -1,
     descending: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """`sort`, which is stable."""
+    """The same as `sort`, which is always stable."""
     return sort(x, dim, descending)
 
 
@@ -37,7 +38,7 @@ def topk(
     largest: bool = True,
     in_order: bool = True,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The first `count` elements in order, and their places."""
+    """The `count` largest elements (or the smallest) in order, and their places."""
     return _first(x, count, axis, largest)
 
 
@@ -83,22 +84,20 @@ def searchsorted(
 
 @expands(aten.bucketize.Tensor)
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The bucket of each element between sorted boundaries."""
+    """The number of the bucket between the sorted `boundaries` that each element belongs to."""
     before = boundaries <= x.unsqueeze(-1) if right else boundaries < x.unsqueeze(-1)
     return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
 
 
 @expands(aten.isin.Tensor_Tensor)
 def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:  # noqa: ARG001
-    """Whether each element is one of the given ones."""
+    """Whether each element of x occurs in `among`."""
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
     return ~found if invert else found
 
 
 def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
-    """The first `count` elements in order along an axis and their places: for each rank, the one element with that
-    rank.
-    """
+    """The first `count` elements in order along an axis, and their places, by computing all ranks."""
     if not x.dim():
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     rows = x.transpose(axis, -1)
@@ -113,5 +112,5 @@ def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, 
     rank = ahead.to(torch.int64).sum(-1)
     wanted = torch.arange(count, device=x.device).unsqueeze(-1)
     places = torch.where(rank.unsqueeze(-2) == wanted, place, 0).sum(-1)
-    places = places.clamp_max(rows.shape[-1] - 1)  # changes nothing, but makes the bound known
+    places = places.clamp_max(rows.shape[-1] - 1)  # changes no value, but shows a bound to `analysis`
     return rows.gather(-1, places).transpose(axis, -1), places.transpose(axis, -1)

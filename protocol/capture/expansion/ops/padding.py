@@ -1,4 +1,4 @@
-"""Padding with the tensor's own elements, as torch decomposes it, and its gradients."""
+"""Reflection and replication padding, as torch decomposes them, and their gradients."""
 
 from __future__ import annotations
 

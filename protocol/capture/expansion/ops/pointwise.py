@@ -20,7 +20,7 @@ expands_as_torch(
 
 @expands(aten.trunc.default)
 def trunc(x: Tensor) -> Tensor:
-    """Rounded towards zero."""
+    """x rounded towards zero."""
     if not x.is_floating_point():
         return x.clone()
     return torch.where(x < 0, x.ceil(), x.floor())
@@ -33,7 +33,7 @@ def _is_of_integers(node: Node) -> bool:
 
 @expands(aten.sign.default, aten.sgn.default, where=_is_of_integers)
 def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1."""
+    """The sign of an integer: -1, 0 or 1."""
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
@@ -45,7 +45,7 @@ def frac(x: Tensor) -> Tensor:
 
 @expands(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(x: Tensor, y: Tensor | float) -> Tensor:
-    """The remainder of |x| and |y|, with the sign of x."""
+    """The remainder of |x| / |y|, with the sign of x."""
     of = x.abs() % (y.abs() if isinstance(y, Tensor) else abs(y))
     return torch.where(x < 0, -of, of)
 
@@ -54,7 +54,7 @@ def fmod(x: Tensor, y: Tensor | float) -> Tensor:
 def nan_to_num(
     x: Tensor, nan: float | None = None, high: float | None = None, low: float | None = None
 ) -> Tensor:
-    """Replaces NaN and the infinities by finite numbers: by 0 and the largest ones unless others are given."""
+    """x with NaN and the infinities replaced; by default, by 0 and by the largest finite numbers."""
     if not x.is_floating_point():
         return x.clone()
     most = torch.finfo(x.dtype).max
@@ -81,23 +81,23 @@ def copysign(x: Tensor, y: Tensor | float) -> Tensor:
 
 @expands(aten.heaviside.default)
 def heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
-    """0 below zero, 1 above zero."""
+    """0 for negative x, 1 for positive x, `at_zero` for zero."""
     return torch.where(x == 0, at_zero, (x > 0).to(x.dtype))
 
 
 @expands(aten.softshrink.default)
 def softshrink(x: Tensor, limit: float = 0.5) -> Tensor:
-    """The part of |x| beyond a limit, with the sign of x."""
+    """x moved towards zero by `limit`; 0 where |x| is at most `limit`."""
     return torch.where(x > limit, x - limit, torch.where(x < -limit, x + limit, x * 0))
 
 
 @expands(aten.hardshrink.default)
 def hardshrink(x: Tensor, limit: float = 0.5) -> Tensor:
-    """x where |x| is beyond a limit."""
+    """x where |x| exceeds `limit`, else 0."""
     return torch.where(x.abs() <= limit, 0.0, x)
 
 
 @expands(aten.softshrink_backward.default, aten.hardshrink_backward.default)
 def shrink_gradient(g: Tensor, x: Tensor, limit: float) -> Tensor:
-    """The gradient where |x| is beyond a limit."""
+    """The gradient of both shrink functions: g where |x| exceeds `limit`, else 0."""
     return torch.where(x.abs() <= limit, 0.0, g)

@@ -16,13 +16,13 @@ OF_LIBRARIES["transformers.grouped_mm_fallback.default"] = grouped_product
 
 @expands(aten.vdot.default)
 def vdot(x: Tensor, y: Tensor) -> Tensor:
-    """The product of two vectors."""
+    """The dot product of two vectors."""
     return x.dot(y)
 
 
 @expands(aten.addr.default)
 def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta x + alpha left right^T, by elementwise multiplication without rounding the operands."""
+    """beta x + alpha left right^T; multiplies elementwise, so that the operands are not rounded."""
     product = left.unsqueeze(-1) * right
     return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
 
@@ -31,7 +31,7 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
 def solve_triangular(
     x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """The rows of x^-1 y one after the other, each computed from those before it; sums and quotients are rounded."""
+    """x^-1 y (y x^-1 if not `left`), each row computed from the rows before it; every step is rounded."""
     if not left:
         return solve_triangular(x.mT, y.mT, upper=not upper, unitriangular=unitriangular).mT
     if upper:
@@ -58,7 +58,9 @@ def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
 
 @expands(aten._euclidean_dist.default)
 def euclidean(x: Tensor, y: Tensor) -> Tensor:
-    """Distances of many rows. torch computes these from one product, and loses the small ones."""
+    """Distances between all rows of two tensors. torch computes them from one matrix product, which makes
+    small distances inaccurate.
+    """
     return cdist(x, y, 2.0, None)
 
 
@@ -93,7 +95,7 @@ def pdist_gradient(g: Tensor, x: Tensor, order: float, _: Tensor) -> Tensor:
 
 
 def grouped_gradients(x: Tensor, y: Tensor, offs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Both gradients of a product of grouped rows with one matrix per group."""
+    """The gradients of both operands of a product of grouped rows with one matrix per group."""
     return grouped_product(g, y.mT, offs), grouped_product(x.mT, g, offs)
 
 

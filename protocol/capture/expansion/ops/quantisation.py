@@ -10,8 +10,8 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.fake_quantize_per_tensor_affine_cachemask.default)
 def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tuple[Tensor, Tensor]:
-    """The nearest value of scale (k - zero) for k from low to high, and a mask of where x was not clipped, for the
-    gradient.
+    """x rounded to the nearest scale (k - zero) with an integer k from low to high; also, for the gradient, a
+    mask of the elements that were not clipped.
     """
     return _rounded(
         x, torch.full((), scale, device=x.device), torch.full((), float(zero), device=x.device), low, high
@@ -22,7 +22,7 @@ def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tu
 def fake_quantise_by_tensors(
     x: Tensor, scale: Tensor, zero: Tensor, on: Tensor, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    """`fake_quantise` where it is enabled."""
+    """`fake_quantise` with tensors as its parameters; x itself where `on` is zero."""
     found, inside = _rounded(x, scale, zero, low, high)
     is_on = on != 0
     return torch.where(is_on, found, x), inside | ~is_on

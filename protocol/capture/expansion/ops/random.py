@@ -12,7 +12,7 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LEAST = 2.0**-25
-"""Half of the smallest nonzero uniform number, used for exponential ones."""
+"""Half of the smallest nonzero uniform number: the smallest exponential random number at rate 1."""
 MOST_EXACT = 2**24
 """The number of values that one uniform number can take."""
 
@@ -38,25 +38,25 @@ def randn(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -
 
 @expands(aten.randn_like.default)
 def randn_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """Normal."""
+    """Standard normal numbers in the shape of x."""
     return torch.randn(x.shape, dtype=dtype or x.dtype, device=x.device)
 
 
 @expands(aten.normal_functional.default)
 def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, **_: Any) -> Tensor:
-    """Normal, with one mean and one deviation."""
+    """Normal numbers in the shape of x, with one mean and one standard deviation."""
     return torch.randn_like(x) * std + mean
 
 
 @expands(aten.normal.float_float)
 def normal_of_shape(mean: float, std: float, shape: Sequence[int], **_: Any) -> Tensor:
-    """Normal, with one mean and one deviation."""
+    """Normal numbers, with one mean and one standard deviation."""
     return torch.randn(shape) * std + mean
 
 
 @expands(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor)
 def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) -> Tensor:
-    """Normal, with a mean or a deviation per element."""
+    """Normal numbers, with a mean or a standard deviation per element."""
     shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
     return torch.randn(shape) * std + mean
 
@@ -69,7 +69,7 @@ def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> Tensor:
 
 @expands(aten.exponential.default)
 def exponential(x: Tensor, rate: float = 1.0, **_: Any) -> Tensor:
-    """-log(1 - u) / rate for a uniform u; 2^-25 / rate in place of 0, so that its logarithm is finite."""
+    """-log(1 - u) / rate for a uniform u, but at least 2^-25 / rate, so that its logarithm is finite."""
     return (-(1 - torch.rand_like(x)).log()).clamp(min=LEAST) * (1 / rate)
 
 
@@ -95,8 +95,8 @@ def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torc
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
-    """Integers from `low` below `high`: the floor of a uniform number times the size of the range. For a range of more
-    than 2^24, 31 bits modulo its size, so some integers are more likely than others.
+    """Integers from `low` below `high`: the floor of a uniform number times the size of the range. If the
+    size exceeds 2^24, they are 31 random bits modulo the size, so some integers are more likely than others.
     """
     count = high - low
     u = torch.rand(shape, dtype=torch.float32)
@@ -130,14 +130,14 @@ def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
 
 @expands(aten.randperm.default, aten.randperm.generator)
 def randperm(count: int, *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
-    """A random permutation: the order of uniform numbers, found by comparing each with each."""
+    """A random permutation: the order of `count` uniform random numbers."""
     return torch.rand(count).sort(stable=True).indices.to(dtype or torch.int64)
 
 
 @expands(aten.multinomial.default)
 def multinomial(weights: Tensor, count: int, replacement: bool = False, **_: Any) -> Tensor:
-    """Places, each with a probability in proportion to its weight. Without replacement, the first places in a race
-    where each place takes an exponential time with its weight as the rate.
+    """Places drawn with probabilities in proportion to their weights. Without replacement, every place gets
+    an exponential random number with its weight as the rate, and the `count` smallest numbers win.
     """
     if replacement:
         upto = weights.cumsum(-1)

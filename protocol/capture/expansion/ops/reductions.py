@@ -1,4 +1,4 @@
-"""Products, counts and norms along axes."""
+"""Products, counts, norms and running results along axes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> Tensor:
-    """The root of a sum of powers of magnitudes; for order 0 the number of nonzero elements, for -inf the smallest
-    magnitude.
-    """
+    """sum(|x|^order)^(1 / order); the number of nonzero elements for order 0, the smallest |x| for -inf."""
     axes = list(range(x.dim())) if axes is None else list(axes)
     if order == 0:
         return (x != 0).to(x.dtype).sum(axes, keepdim)
@@ -80,7 +78,7 @@ def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
 
 @expands(aten.cumprod.default)
 def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Running products, by doubling: multiplied by the products of the 1, 2, 4, … elements before."""
+    """Running products, by doubling: passes multiply by the product of the 1, 2, 4, … elements before."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     step = 1
     while step < x.shape[axis]:
@@ -111,7 +109,7 @@ def _running(x: Tensor, axis: int, *, largest: bool) -> tuple[Tensor, Tensor]:
         new, old = x.narrow(axis, step, kept), x.narrow(axis, 0, kept)
         later = new >= old if largest else new <= old
         if x.is_floating_point():
-            later = later | torch.isnan(new)  # NaN stays
+            later = later | torch.isnan(new)  # NaN propagates
         at = torch.where(later, place.narrow(axis, step, kept), place.narrow(axis, 0, kept))
         x = torch.cat((x.narrow(axis, 0, step), torch.where(later, new, old)), axis)
         place = torch.cat((place.narrow(axis, 0, step), at), axis)

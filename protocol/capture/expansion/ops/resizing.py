@@ -15,18 +15,18 @@ from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_
 
 CUBIC = 2
 BORDER, REFLECTION = 1, 2
-"""torch's numbers for an interpolation and for paddings."""
+"""torch's numbers for two kinds of padding. `CUBIC` is its number for cubic interpolation."""
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether a nearest-neighbour resizing, or its gradient, has a size that is not a multiple of the one before."""
+    """Whether a nearest-neighbour resizing (or its gradient) scales an axis by a fractional factor."""
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
     return any(b % a for a, b in zip(small, large))
 
 
 def _resizing(forward: OpOverload, backward: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
-    """Both overloads of a resizing; the arguments after the sizes are those of the forward pass."""
+    """Register the expansions of a resizing and of its gradient, which end with the same arguments."""
     expands_as_torch(forward, where=where)
     resized = EXPANSIONS[forward]
 
@@ -58,7 +58,9 @@ expands_as_torch(
 
 @expands(aten.grid_sampler_2d.default)
 def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """As torch decomposes it, except that the grid is reflected before it is scaled, unless interpolation is cubic."""
+    """torch's decomposition, except that reflection padding reflects the grid before it is scaled, unless the
+    interpolation is cubic.
+    """
     if padding == REFLECTION and mode != CUBIC:
         turned = (grid + 1).abs()
         turned = turned - 4 * (turned / 4).floor()

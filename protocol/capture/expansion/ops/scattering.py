@@ -1,4 +1,4 @@
-"""Writes to places given by data, reduced where they collide, and counts of them."""
+"""Writes to places given by data, with reductions of values that go to the same place; histograms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Tensor:
-    """One value in place of some slices along an axis."""
+    """x with one value in place of some slices along an axis."""
     index = index.reshape(-1)
     size = x.shape[axis]
     chosen = (torch.arange(size, device=x.device) == (index % size).unsqueeze(-1)).any(0)
@@ -33,28 +33,28 @@ def _has_rows(node: Node) -> bool:
 
 @expands(aten.scatter.value, where=_has_rows)
 def scatter_value(x: Tensor, axis: int, index: Tensor, value: float) -> Tensor:
-    """One value written to several places of a row."""
+    """x with one value written to several places of each row."""
     ones = torch.ones(index.shape, device=x.device)
     hits = torch.zeros(x.shape, device=x.device).scatter_add(axis, index, ones)
     return torch.where(hits > 0, value, x)
 
 
 def _is_of_an_ordering(node: Node) -> bool:
-    """Whether rows are written to places that an ordering returned."""
+    """Whether rows are written to places that a sort or `topk` returned."""
     indices: Any = node.args[1]
     adds = len(node.args) > 3 and node.args[3]
     return not adds and len(indices) == 1 and are_distinct(indices[0])
 
 
 def _is_distinct(node: Node) -> bool:
-    """Whether no two values go to the same place, which the rule cannot tell."""
+    """Whether it is known that no two values go to the same place; the rule cannot tell."""
     constant = bool(node.meta.get(DISTINCT)) and node.meta["val"].is_floating_point()
     return constant or _is_of_an_ordering(node)
 
 
 @expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
 def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
-    """Values in place of elements, at distinct places: sums onto zeros; for integers, each row finds its own value."""
+    """x with elements replaced at distinct places: floats by sums onto zeros, integers by looking up rows."""
     if not x.is_floating_point():
         return _replaced_rows(x, indices, values)
     zeros, one = torch.zeros(x.shape, device=x.device), torch.ones((), device=x.device)
@@ -77,7 +77,7 @@ def _replaced_rows(x: Tensor, indices: Sequence[Tensor | None], values: Tensor) 
 def scatter_reduce(
     x: Tensor, axis: int, index: Tensor, values: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Elements reduced with all values whose index refers to them, by comparing each index with each place."""
+    """Each element reduced with all values whose index refers to it, by comparing all indices and places."""
     axis %= x.dim()
     values = values[tuple(slice(0, size) for size in index.shape)]
     neutral = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[reduce]
@@ -107,8 +107,8 @@ def scatter_reduce(
 
 @expands(aten.histc.default)
 def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor:
-    """The number of elements in each of equal bins, which range from the smallest to the largest element unless bounds
-    are given.
+    """The number of elements in each of `bins` equal intervals, which together range from the smallest to the
+    largest element unless bounds are given.
     """
     first = x.min() if low == high else torch.full((), low, dtype=x.dtype, device=x.device)
     last = x.max() if low == high else torch.full((), high, dtype=x.dtype, device=x.device)
@@ -122,7 +122,7 @@ def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor
 
 @expands(aten.masked_scatter.default)
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The elements of `source` in order, written where a mask holds: the first at the first such place, and so on."""
+    """x with the elements of `source` written, in order, to the places where the mask holds."""
     mask, x = torch.broadcast_tensors(mask, x)
     place = mask.reshape(-1).to(torch.int64).cumsum(0) - 1
     last = source.numel() - 1
@@ -132,7 +132,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @expands(aten.masked_scatter_backward.default)
 def masked_scatter_gradient(g: Tensor, mask: Tensor, shape: Sequence[int]) -> Tensor:
-    """The gradient with respect to the source: taken from the places that received its elements."""
+    """The gradient with respect to the source, taken from the places where its elements were written."""
     mask = mask.expand(g.shape).reshape(-1)
     count = math.prod(shape)
     place = (mask.to(torch.int64).cumsum(0) - 1).clamp(0, count - 1)

@@ -33,7 +33,7 @@ def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None)
 def as_strided_scatter(
     x: Tensor, given: Tensor, size: Sizes, stride: Sizes, offset: int | None = None
 ) -> Tensor:
-    """x with some elements replaced, at distinct places."""
+    """x with the elements of a strided view replaced; no two elements of the view may share a place."""
     elements, start = _in_memory(x), _start(x, offset)
     order = _order(size, stride)
     if start == 0 and given.numel() == x.numel() and order is not None:
@@ -58,14 +58,14 @@ def _in_memory(x: Tensor) -> Tensor:
 
 
 def _placed(elements: Tensor, size: Sizes, stride: Sizes) -> Tensor:
-    """Elements in the order of memory, arranged as a tensor with a layout without gaps."""
+    """A tensor of this size and stride, without gaps in memory, from its elements in memory order."""
     order = _order(size, stride)
     assert order is not None, "it was asked before"
     return elements.view([size[k] for k in order]).permute([order.index(k) for k in range(len(size))])
 
 
 def _order(size: Sizes, stride: Sizes) -> list[int] | None:
-    """The axes of a layout without gaps, from the slowest to the fastest; None for any other layout."""
+    """The axes of a layout, from the largest stride to the smallest; None if it has gaps in memory."""
     order = sorted(range(len(size)), key=lambda k: (size[k] > 1, stride[k]), reverse=True)
     expected = 1
     for k in reversed(order):
@@ -96,7 +96,7 @@ def _has_gaps(node: Node) -> bool:
 def slice_scatter(
     x: Tensor, given: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """x with every few elements along an axis replaced."""
+    """x with every `step`-th element of a slice along an axis replaced."""
     size, count = x.shape[dim], given.shape[dim]
     first = range(size)[start:end:step].start
     place = torch.arange(size, device=x.device) - first
@@ -107,7 +107,9 @@ def slice_scatter(
 
 
 def _from_the_widest(size: Sequence[int], stride: Sequence[int]) -> list[int]:
-    """The axes of more than one element, sorted by stride; each stride must exceed the reach of all later axes."""
+    """The axes of more than one element, from the largest stride to the smallest. Raises
+    `NotImplementedError` if two elements share a place.
+    """
     axes = sorted((axis for axis, count in enumerate(size) if count > 1), key=stride.__getitem__)
     reach = 0
     for axis in axes:

@@ -1,4 +1,4 @@
-"""Pooling by windows over three axes, and over two where no rule applies, such as uneven windows."""
+"""Pooling over three axes, and over two axes if no rule applies, as with uneven windows; also `im2col`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sizes = Sequence[int]
 
 
 def _ends_outside(node: Node) -> bool:
-    """Whether some window begins inside and ends outside, which is possible with `ceil_mode`."""
+    """Whether some window begins inside and ends outside the padded tensor, as `ceil_mode` allows."""
     of_gradient = node.target is aten.avg_pool2d_backward.default
     g, *args = node.args if of_gradient else (node, *node.args)
     if len(args) < 5 or not args[4]:
@@ -175,7 +175,7 @@ def _mean_pool(
 
 
 def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: bool) -> list[int]:
-    """The number of windows along each axis. The last one begins inside the tensor or its leading padding."""
+    """The number of windows along each axis. The last must begin inside the tensor or its leading padding."""
     found = []
     for length, span, s, p in zip(shape, spans, step, around):
         rest = length + 2 * p - span
@@ -185,7 +185,7 @@ def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: b
 
 
 def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, fill: float) -> Tensor:
-    """The tensor padded in front, and behind it as far as the windows reach."""
+    """The tensor with its leading padding, and padded at the end as far as the windows reach."""
     widths: list[int] = []
     for length, span, s, p, count in zip(x.shape[-len(spans) :], spans, step, around, counts):
         widths = [p, (count - 1) * s + span - p - length, *widths]
@@ -193,7 +193,7 @@ def _padded(x: Tensor, spans: Sizes, step: Sizes, around: Sizes, counts: Sizes, 
 
 
 def _windows(x: Tensor, spans: Sizes, step: Sizes) -> Tensor:
-    """[…, windows along each axis, their elements by axis]."""
+    """All windows: […, windows along each axis, elements of a window along each axis]."""
     first = x.dim() - len(spans)
     for k, (span, s) in enumerate(zip(spans, step)):
         x = x.unfold(first + k, span, s)
@@ -207,7 +207,7 @@ def _given_back(g: Tensor, x: Tensor, places: object, axes: int) -> Tensor:
 
 
 def _blocks(length: int, count: int) -> list[tuple[int, int]]:
-    """First element and length of every block, partitioned as torch does."""
+    """The first element and the length of every block, as adaptive pooling partitions an axis in torch."""
     starts = [k * length // count for k in range(count)]
     ends = [-(-(k + 1) * length // count) for k in range(count)]
     return [(low, high - low) for low, high in zip(starts, ends)]

@@ -36,7 +36,7 @@ def linear(
     beta: float = 1,
     alpha: float = 1,
 ) -> View:
-    """beta bias + alpha x y; for a row as bias and factors of 1, the forward pass of `torch.nn.Linear`."""
+    """beta bias + alpha x y. For a bias row and factors 1, this is the forward pass of `torch.nn.Linear`."""
     if beta == alpha == 1 and bias.shape == y.shape[-1:]:
         return _product(lowering, node, x, y, bias)
     return _added(lowering, bias, _product(lowering, node, x, y), beta, alpha)
@@ -87,7 +87,7 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
 def _function(
     lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
-    """The library function of a product, by its role in training for a layer, otherwise by layout."""
+    """The library function of a product, chosen by layout; for a layer, also by the role in training."""
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
     if x_transposed:
@@ -99,7 +99,7 @@ def _function(
 
 
 def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
-    """A value with the view's elements, and whether its last two axes are swapped, which may avoid a copy."""
+    """A value with the view's elements, and whether its last two axes are swapped to avoid a copy."""
     swapped = x.transposed()
     if not x.whole and (swapped.whole or x.strides[-2] < x.strides[-1]):
         return swapped.elements(lowering.builder), True
@@ -107,7 +107,7 @@ def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands with the leading axes of their values, if torch only folded these axes into one."""
+    """The operands with their original leading axes, if torch only folded these axes into one."""
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):
         if _is_folded(v.transposed(), whole[k]):

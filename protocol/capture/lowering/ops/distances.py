@@ -44,7 +44,7 @@ def smooth_l1(
 def smooth_l1_grad(
     lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int, beta: Scalar
 ) -> View:
-    """g times (x - y) / beta, clamped to -1 … 1; for beta 0, g times 1 if x > y, else -g, as in torch."""
+    """g times ((x - y) / beta clamped to -1 … 1). If beta is 0: g if x > y, else -g, as in torch."""
     b = lowering.builder
     difference = _difference(lowering, x, y)
     if beta == 0:

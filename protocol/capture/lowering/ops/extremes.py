@@ -15,7 +15,7 @@ from protocol.program.library import sums
 
 aten = torch.ops.aten
 LOW_BITS = 12
-"""The number of low bits of an i32; the 20 high bits are the other part, so that both are exact in f32."""
+"""An i32 is split into this many low bits and 20 high bits, so that both parts are exact in f32."""
 
 
 @lowers(aten.amax.default, aten.max.default, aten.amin.default, aten.min.default)

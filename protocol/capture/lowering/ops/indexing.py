@@ -171,8 +171,9 @@ def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value:
 class _Chosen:
     """The selection of `x[i, :, j]`: rows of x with the indexed `axes` in front and `rest` behind.
 
-    `row` is i32 with the indices' broadcast shape. `to_result` permutes [row's axes, rest] to torch's order.
-    If the indexed axes are adjacent, row's axes go to the place of the first one, otherwise to the front.
+    `row`, i32, holds the number of each selected row, in the broadcast shape of the indices. `to_result`
+    permutes the axes [row's axes, rest] to torch's order: row's axes go to the place of the first indexed
+    axis if the indexed axes are adjacent, otherwise to the front.
     """
 
     def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:

@@ -31,7 +31,7 @@ def where(lowering: Lowering, node: torch.fx.Node, condition: View, x: Operand, 
 
 @lowers(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value: Operand) -> View:
-    """The value where the mask holds, else x."""
+    """`value` where the mask holds, else x."""
     return where(lowering, node, mask, value, x)
 
 

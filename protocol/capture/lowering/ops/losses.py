@@ -37,7 +37,7 @@ def nll_loss(
     if reduction == loss.NONE:
         return View.of(b.reshape(value, labels.shape)), View.of(
             b.constant(DType.F32, (), 0.0)
-        )  # as torch has it
+        )  # torch returns 0 here too
     return View.of(value), View.of(total)
 
 

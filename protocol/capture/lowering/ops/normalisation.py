@@ -131,7 +131,7 @@ def group_norm_grad(
 
 
 def _channel_sums(lowering: Lowering, x: Value) -> Value:
-    """[B, C, L] to [C]."""
+    """The sum of each channel: [B, C, L] to [C]."""
     b = lowering.builder
     batch, channels, places = x.shape
     rows = b.reshape(b.permute(x, (1, 0, 2)), (channels, batch * places))
@@ -139,7 +139,7 @@ def _channel_sums(lowering: Lowering, x: Value) -> Value:
 
 
 def _table(lowering: Lowering, x: View, width: int) -> Value:
-    """f32 [elements / width, width]."""
+    """The elements as f32 [elements / width, width]."""
     values = require_f32(x).elements(lowering.builder)
     return lowering.builder.reshape(values, (values.type.elements // width, width))
 

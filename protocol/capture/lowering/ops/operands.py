@@ -67,7 +67,7 @@ def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> 
 
 
 def f32(lowering: Lowering, value: float) -> Value:
-    """One f32."""
+    """A scalar f32 constant."""
     return lowering.builder.constant(DType.F32, (), value)
 
 

@@ -85,7 +85,7 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """Products from the left, times sqrt(x) for a half; for a negative exponent, 1 / x^|exponent|."""
+    """x^exponent: products from the left, then times sqrt(x) for a half. If negative, 1 / x^|exponent|."""
     b = lowering.builder
     size = abs(float(exponent))
     factors = [x] * int(size)
@@ -164,7 +164,7 @@ def floor_divide(
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
     """x - y floor(x / y). Integers need a constant divisor. For floats every step is rounded, and y is added
-    if the result has the other sign than y, which happens when the quotient was rounded up."""
+    if the result's sign is opposite to y's, which happens when the quotient was rounded up."""
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
         dividend, modulus, zero = (
@@ -183,7 +183,7 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
-    """floor(x / y) and y."""
+    """floor(x / y) and y. Raises `Unsupported` unless x is an integer and y a positive integer constant."""
     if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
         raise Unsupported(
             "but for the floor of an integer over a positive integer constant",

@@ -1,6 +1,7 @@
 """Sums, means, variances, norms and running sums along axes: arithmetic.md section 5.
 
-Reduced axes are moved to the end, as [kept, reduced]. Sums over leading axes use columns instead.
+The reduced axes are moved to the end, which gives [kept, reduced]. Sums over leading axes use columns
+instead.
 """
 
 from __future__ import annotations

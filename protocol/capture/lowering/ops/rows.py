@@ -1,4 +1,4 @@
-"""Helpers of rules that reduce axes: the reduced axes as rows, and a row's largest and smallest element."""
+"""Helpers for rules that reduce axes: reduced axes as rows, and each row's largest and smallest element."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Triton code; `launch.start` runs it. Nothing else imports it, because importing it imports Triton."""
+"""Triton code, run by `launch.start`. Only `launch` imports these modules, because they import Triton."""

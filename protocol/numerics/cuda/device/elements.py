@@ -1,4 +1,4 @@
-"""Functions of one element: elementary functions, activations and their slopes, the optimiser.
+"""Functions of one element: elementary functions, activations and their derivatives, AdamW.
 
 The formulas are those of native/fused_body.h and of `program.library.activations`, operation by operation.
 """
@@ -56,7 +56,7 @@ def _silu_slope(x):
 
 @triton.jit
 def _mapped(x, WHICH: tl.constexpr):
-    """The function numbered as `kernels.fused.Map` numbers it."""
+    """The function with number WHICH in `kernels.fused.Map`."""
     if WHICH == 0:
         y = list_exp(x)
     elif WHICH == 1:
@@ -103,7 +103,7 @@ def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BL
 def adamw(
     p, g, m, v, p_new, m_new, v_new, size, eps, kept, beta1, rest1, beta2, rest2, count, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """`library.adam.adamw`; size, eps and kept lie on the device, so that nothing is read back."""
+    """`library.adam.adamw`. `size`, `eps` and `kept` are pointers, so the host reads nothing back."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     slope = tl.load(g + at, mask=there, other=0.0)

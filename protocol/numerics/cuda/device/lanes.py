@@ -1,7 +1,8 @@
-"""Messages between lanes (protocol/program/library/lanes.py): what native/lanes_body.h is to the compiled functions.
+"""Messages between lanes (protocol/program/library/lanes.py): the counterpart of native/lanes_body.h.
 
-A program has GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]; a group has one exponent in a
-message. A block's number is found where its index says; an index beyond the block says nowhere.
+A Triton program handles GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]. A message
+has one exponent per group, and one number and its index per block. It sends nothing if the index is outside
+the block.
 """
 
 from __future__ import annotations
@@ -24,27 +25,27 @@ from protocol.numerics.cuda.device.scalar import (
 )
 
 BITS, DROPPED, LARGEST = tl.constexpr(13), tl.constexpr(6), tl.constexpr(127)
-POINT, HALF = tl.constexpr(7), tl.constexpr(32)  # BITS - DROPPED; half of what is dropped
-MOST_SCALE = tl.constexpr(250)  # of `op_scale`: 127 * 2^-250 is a zero of its sign, 2^250 an infinity
+POINT, HALF = tl.constexpr(7), tl.constexpr(32)  # BITS - DROPPED; half a unit of the kept bits
+MOST_SCALE = tl.constexpr(250)  # limit of |k| in `op_scale`: 127 * 2^-250 rounds to zero, 2^250 to infinity
 
 
 @triton.jit
 def _blocks(groups, GROUPS: tl.constexpr):
-    """This program's groups [GROUPS], which of them are there, and their blocks [GROUPS, 64]."""
+    """This program's groups [GROUPS], which of them exist, and the numbers of their blocks [GROUPS, 64]."""
     group = tl.program_id(0).to(tl.int64) * GROUPS + tl.arange(0, GROUPS)
     return group, group < groups, group[:, None] * 64 + tl.arange(0, 64)[None, :]
 
 
 @triton.jit
 def _numbers(block, there, BLOCK: tl.constexpr):
-    """Places in their blocks [1, 1, BLOCK], where the blocks' numbers lie, and which are there."""
+    """Places within a block [1, 1, BLOCK], offsets of all numbers, and which of them exist."""
     place = tl.arange(0, BLOCK)[None, None, :]
     return place, block[:, :, None] * BLOCK + place, there[:, None, None]
 
 
 @triton.jit
 def _sent(v, e, index, place):
-    """v 2^(e - 7), rounded once, where the index says, else 0; e wraps."""
+    """v 2^(e - 7), rounded once, at the place `index` of each block, 0 elsewhere; e wraps."""
     k = tl.minimum(tl.maximum(e - POINT, -MOST_SCALE), MOST_SCALE)
     number = op_scale(v.to(tl.float32), k[:, None])
     return tl.where(place == index[:, :, None], number[:, :, None], 0.0)
@@ -55,12 +56,12 @@ def emit(
     base, local, feedback, index, value, exponent, kept, decay, top, groups,
     GROUPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """A message and the next feedback; no index where BLOCK is 1."""
+    """Write a message and the next feedback; if BLOCK is 1, there is no index."""
     group, there, block = _blocks(groups, GROUPS)
     place, at, here = _numbers(block, there, BLOCK)
     change = tl.load(base + at, mask=here, other=0.0) - tl.load(local + at, mask=here, other=0.0)
     wanted = canonical(decay * tl.load(feedback + at, mask=here, other=0.0) + change)
-    # The greatest key has the greatest magnitude, NaN above all, and the lowest place; its last bit is the sign.
+    # Keys order by magnitude (NaN is largest), then by place, lower places first; the last bit is the sign.
     key = (magnitude(wanted).to(tl.int64) << 7) | ((63 - place) << 1) | ((bits_of(wanted) >> 31) & 1)
     key = tl.max(key, axis=2)
     chosen = 63 - ((key >> 1) & 63).to(tl.int32)
@@ -78,7 +79,7 @@ def emit(
 
 @triton.jit
 def _read(index, value, exponent, start, group, there, block, place, limit, BLOCK: tl.constexpr):
-    """What a message, which begins at block `start`, adds to this program's numbers."""
+    """The terms that the message beginning at block `start` adds to this program's numbers."""
     e = tl.minimum(tl.load(exponent + (start >> 6) + group, mask=there, other=0), limit)
     at, here = block + start, there[:, None]
     v = tl.load(value + at, mask=here, other=0)
@@ -91,9 +92,10 @@ def absorb(
     base, feedback, own_index, own_value, own_exponent, index, value, exponent, moved, kept,
     divisor, returned, rate, limit, blocks, end, GROUPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The next base and feedback. Messages lie one behind the other, of `blocks` blocks each, `end` in all.
+    """Write the next base and feedback, to `moved` and `kept`.
 
-    divisor and returned lie on the device, so that nothing is read back.
+    Messages of `blocks` blocks each lie one after another, `end` blocks in total. `divisor` and `returned`
+    are pointers, so the host reads nothing back.
     """
     group, there, block = _blocks(blocks >> 6, GROUPS)
     place, at, here = _numbers(block, there, BLOCK)

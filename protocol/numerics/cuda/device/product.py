@@ -1,8 +1,8 @@
 """Exact products of int8 slices: arithmetic.md sections 3, 4 and 8.
 
-Rows are cut into slices in base 128, each in [-64, 64]: two for 13 bits, three for 20. Every slice of one operand meets
-every slice of the other on the tensor cores; products of one weight share an i32 accumulator. The sum is put together
-and round_scaled, once, in registers.
+Each integer is cut into base-128 digits (slices) in [-64, 64]: two for 13 bits, three for 20. Tensor cores
+multiply every slice of one operand by every slice of the other. Products of equal weight share an i32
+accumulator. The sums are combined and rounded once, in registers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _tile(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A tile of one matrix of the batch: its values, zero outside; the matrix, the rows and the terms."""
+    """This program's tile: its values (zero outside the matrix), its matrix's number, its rows and terms."""
     along = tl.cdiv(k, BLOCK)
     tiles = tl.cdiv(m, ROWS) * along
     tile = tl.program_id(0) % tiles
@@ -51,7 +51,7 @@ def largest_of_rows(
     x, largest, m, k, inner, outer_stride, inner_stride, row_stride, term_stride,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """largest[batch, row] = bits of the row's greatest magnitude; zero before."""
+    """Set largest[batch, row] to the bits of the row's largest magnitude; it must start as zero."""
     value, batch, row, _ = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
     )
@@ -65,10 +65,11 @@ def slice_rows(
     COUNT: tl.constexpr, INTEGERS: tl.constexpr, GIVEN: tl.constexpr, WHOLE: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """slices[i, batch, row, term], lowest first, zero from k to `padded`.
+    """Write slices[i, batch, row, term], the lowest digit first, with zeros for terms from k to `padded`.
 
-    `exponents` [batch, row] holds those GIVEN, or `largest_of_rows`, which this writes itself where a BLOCK holds
-    WHOLE rows. INTEGERS are sliced as they are.
+    `exponents` [batch, row] holds the exponents if GIVEN, otherwise the results of `largest_of_rows`. With
+    WHOLE, a BLOCK holds whole rows, and this kernel computes and stores their largest magnitudes. With
+    INTEGERS, `x` is quantised already.
     """
     value, batch, row, term = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
@@ -111,7 +112,10 @@ def _section(
     x, y, x_plane, y_plane, row, column, m, n, padded, begin, end,
     X: tl.constexpr, Y: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """i64 [BM, BN]: the products of terms begin … end - 1. Accumulators add at most three products of 2^12 a term."""
+    """i64 [BM, BN]: the sums over terms begin … end - 1.
+
+    An accumulator adds at most three products of 2^12 per term.
+    """
     a0 = tl.zeros((BM, BN), tl.int32)
     a1 = tl.zeros((BM, BN), tl.int32)
     a2 = tl.zeros((BM, BN), tl.int32)
@@ -151,13 +155,16 @@ def product(
     X: tl.constexpr, Y: tl.constexpr, INTEGERS: tl.constexpr, BIAS: tl.constexpr, GIVEN_X: tl.constexpr,
     GIVEN_Y: tl.constexpr, SECTION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """out[batch, m, n], f32 or with INTEGERS i64, of slices [X, batch, m, padded] and [Y, batch, n, padded].
+    """Multiply slices [X, batch, m, padded] by [Y, batch, n, padded] into out[batch, m, n].
 
-    `x_batch` and `y_batch` are 1, or 0 where one matrix serves the whole batch. SECTION is 0 if `padded` terms fit into
-    the accumulators, else how many do. `ex`, `ey` are as in `slice_rows`.
+    `out` is f32, or i64 with INTEGERS.
+
+    `x_batch` and `y_batch` are 1, or 0 if one matrix serves the whole batch. SECTION is 0 if the accumulators
+    can add all `padded` terms, otherwise the number of terms that they can add. `ex`, `ey` are as `exponents`
+    in `slice_rows`.
     """
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
-    # Tiles of eight rows at a time: what they share stays in the second-level cache.
+    # Eight rows of tiles at a time, so that their shared operands stay in the L2 cache.
     tile = tl.program_id(0) % (down * across)
     group = tile // (8 * across)
     height = min(down - group * 8, 8)

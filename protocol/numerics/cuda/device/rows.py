@@ -1,7 +1,7 @@
-"""Functions of rows: softmax, layer norm, their gradients, sums of rows and of columns (arithmetic.md section 5).
+"""Functions of rows: softmax, layer norm, their gradients, row and column sums (arithmetic.md section 5).
 
-A program has ROWS rows and goes along them in blocks; what it needs of an earlier pass it computes again. Sums are
-integers, so no order of anything counts.
+A Triton program handles ROWS rows, block by block, and recomputes intermediate values in every pass. Sums are
+of integers, so their order does not matter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MINUS_INFINITY = tl.constexpr(float("-inf"))
 
 @triton.jit
 def _places(rows, columns, start, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """Where a block of this program's rows lies, and which of it is there."""
+    """Offsets of a block of this program's rows, and which of its elements exist."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = start + tl.arange(0, BLOCK)[None, :]
     return row * columns + column, (row < rows) & (column < columns)
@@ -51,14 +51,14 @@ def _largest(found, x, there):
 
 @triton.jit
 def _key(x):
-    """Bits as integers in the order of the numbers."""
+    """The bits of f32 as i32 that order like the numbers."""
     b = bits_of(x)
     return b ^ ((b >> 31) & 0x7FFFFFFF)
 
 
 @triton.jit
 def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """NaN if any is; +0.0 is added."""
+    """The maximum of every row: NaN if any element is; +0.0 is added."""
     top = tl.full((ROWS, 1), -0x80000000, tl.int32)
     largest = tl.zeros((ROWS, 1), tl.int32)
     for start in range(0, columns, BLOCK):
@@ -71,19 +71,19 @@ def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def _power_sum(x, most, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum of exp(x - most): the largest power is exactly 1, so the exponent is 1."""
+    """The sum of exp(x - most) of every row. The largest term is exactly 1, so the row's exponent is 1."""
     total = tl.zeros((ROWS, 1), tl.int64)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
         power = list_exp(tl.load(x + at, mask=there, other=MINUS_INFINITY) - most)
         total += _terms(power, 536870912.0, there)  # 2^29
-    finite = magnitude(most) < 0x7F800000  # an infinity less itself is NaN
+    finite = magnitude(most) < 0x7F800000  # infinity - infinity is NaN
     return tl.where(finite, round_scaled(total, tl.where(finite, -29, 0)), float("nan"))
 
 
 @triton.jit
 def softmax(x, y, rows, columns, SAFE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """exp(x - max) / sum; with SAFE a row of -inf alone is zero."""
+    """exp(x - max) / sum of every row; with SAFE, a row of only -inf gives zeros."""
     most = _max(x, rows, columns, ROWS, BLOCK)
     total = _power_sum(x, most, rows, columns, ROWS, BLOCK)
     for start in range(0, columns, BLOCK):
@@ -183,7 +183,7 @@ def _mean_of_squares(x, mean, rows, columns, ROWS: tl.constexpr, BLOCK: tl.const
 def _over(total, columns):
     return tl.div_rn(
         total, tl.zeros_like(total) + columns
-    )  # 1 is a constant to Triton, which has no type yet
+    )  # Triton passes the argument 1 as an untyped constant
 
 
 @triton.jit
@@ -253,14 +253,14 @@ def layer_norm_grad(
         tl.store(out + at, canonical(value), mask=there)
 
 
-# --- columns: many programs share one, by integer atomics -------------------------------------------------------------
+# --- columns: many programs add to one column, by integer atomics ------------------------------------------
 
 
 @triton.jit
 def _column_terms(
     g, x, means, rstds, rows, columns, NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """A block of terms, g or g (x - mean) rstd; zero outside."""
+    """A block of terms: g, or with NORMAL g (x - mean) rstd; zero outside the matrix."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
     there = (row < rows) & (column < columns)
@@ -277,7 +277,7 @@ def _column_terms(
 def largest_of_columns(
     g, x, means, rstds, largest, rows, columns, NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """largest[column] = the greatest magnitude's bits; zero before."""
+    """Set largest[column] to the bits of the column's largest magnitude; it must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_max(largest + column, tl.max(magnitude(value), axis=0), mask=column < columns, sem="relaxed")
@@ -288,7 +288,7 @@ def add_columns(
     g, x, means, rstds, largest, totals, rows, columns,
     NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """totals[column] += the column's integers; zero before."""
+    """Add the column's fixed-point integers to totals[column], which must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     e = exponent_of(tl.load(largest + column, mask=column < columns, other=0))
@@ -298,7 +298,7 @@ def add_columns(
 
 @triton.jit
 def round_scaled_columns(largest, totals, out, columns, BLOCK: tl.constexpr):
-    """The rounded sum of every column."""
+    """Write the rounded sum of every column."""
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = column < columns
     e = exponent_of(tl.load(largest + column, mask=there, other=0))

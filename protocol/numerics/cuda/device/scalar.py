@@ -1,8 +1,8 @@
-"""Single-element operations of arithmetic.md section 2 in Triton: what native/scalar.h is to the compiled functions.
+"""Single-element operations of arithmetic.md section 2 in Triton: the counterpart of native/scalar.h.
 
-Every product and sum is launched with floating-point fusion off (`launch.start`), divisions and square roots are the
-correctly rounded ones, and constants are exact. NaN is made canonical where results are stored: a GPU's own is
-0x7fffffff.
+Kernels are compiled with floating-point fusion off (`launch.start`), divisions and square roots are the
+correctly rounded ones, and constants are exact. NaN is made canonical where results are stored: a GPU
+produces 0x7fffffff.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bits_of(x):
 
 @triton.jit
 def store_bits(x):
-    """The bits of an f32, those of every NaN 0x7fc00000."""
+    """The bits of an f32; 0x7fc00000 for every NaN."""
     return tl.where(x == x, bits_of(x), 0x7FC00000)
 
 
@@ -34,7 +34,7 @@ def canonical(x):
 
 @triton.jit
 def magnitude(x):
-    """Bits without the sign: they are in the order of the magnitudes, NaN above infinity."""
+    """The bits without the sign. They order like the magnitudes, with NaN above infinity."""
     return bits_of(x) & 0x7FFFFFFF
 
 
@@ -73,7 +73,7 @@ def op_abs(x):
     return from_bits(magnitude(x))
 
 
-# The second operand is never NaN in a list; the first is the result then. As native/scalar.h.
+# In the lists the second operand is never NaN; if the first is NaN, it is the result. As in native/scalar.h.
 @triton.jit
 def op_minimum(x, y):
     return tl.where(y < x, y, x) + 0.0
@@ -86,7 +86,7 @@ def op_maximum(x, y):
 
 @triton.jit
 def op_rint(x):
-    """To nearest, ties to even, with the sign of x: from 2^23 on every f32 is whole."""
+    """The nearest integer, ties to even, with the sign of x. From 2^23 on every f32 is an integer."""
     sign = bits_of(x) & -0x80000000
     limit = from_bits(sign | 0x4B000000)
     near = (x + limit) - limit
@@ -139,7 +139,7 @@ def op_i32_to_f32(x):
     return x.to(tl.float32)
 
 
-# Lists cast what is below 2^22 in magnitude; of anything else their result does not depend on the integer.
+# Lists cast values below 2^22 in magnitude; for other values their result does not depend on the integer.
 @triton.jit
 def op_f32_to_i32(x):
     return bits_of(x + 12582912.0) - 0x4B400000
@@ -152,7 +152,10 @@ def op_power_of_two(k):
 
 @triton.jit
 def op_scale(x, k):
-    """By 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >= 0."""
+    """x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest.
+
+    The first product is exact for |x| > 2^-50 or k >= 0.
+    """
     half = k >> 1
     return (x * op_power_of_two(half)) * op_power_of_two(k - half)
 
@@ -162,7 +165,7 @@ def op_scale(x, k):
 
 @triton.jit
 def exponent_of(largest):
-    """From the bits of the greatest magnitude of a row: at least -95, 32767 if the row has a NaN or an infinity."""
+    """A row's exponent from its largest magnitude's bits: at least -95; 32767 for a NaN or an infinity."""
     e = (largest >> 23) - 126
     e = tl.where(e < -95, -95, e)
     return tl.where(largest >= 0x7F800000, 32767, e)
@@ -170,20 +173,20 @@ def exponent_of(largest):
 
 @triton.jit
 def factor_of(e, p):
-    """2^(p - e) as f32; 1 under the sentinel, whose rows nobody reads."""
+    """2^(p - e) as f32; 1 for the sentinel, as rows with it are not read."""
     return op_power_of_two(tl.where(e == 32767, 0, p - e))
 
 
 @triton.jit
 def whole(x, factor):
-    """rint(x * factor) as i32, exact for what lies in its row; 0 for NaN and beyond i32."""
+    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and beyond i32."""
     m = op_rint(x * factor)
     return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
 
 
 @triton.jit
 def power64(k):
-    """2^k as float64, built from bits; |k| below 1022."""
+    """2^k as float64, for |k| < 1022, built from bits."""
     return ((k + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
 
 
@@ -204,5 +207,5 @@ def round_scaled(total, e):
 
 @triton.jit
 def round_sum(total, e):
-    """The rounded sum of a row from the sum of its integers of 30 bits, NaN under the sentinel: section 5."""
+    """A row's sum as f32, from the sum of its 30-bit integers: section 5. NaN for the sentinel."""
     return tl.where(e == 32767, float("nan"), round_scaled(total, tl.where(e == 32767, 0, e) - 30))

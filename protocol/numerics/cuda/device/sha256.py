@@ -1,7 +1,7 @@
-"""The compression function of SHA-256 (FIPS 180-4) for many messages of one length side by side, one for each lane.
+"""SHA-256 (FIPS 180-4) of many messages of equal length in parallel, one per lane.
 
-Words are u32 in i32 memory. Written for a compiler that unrolls only on request: sixteen rounds are written out, in a
-loop of four.
+Words are u32. The compiler does not unroll loops by itself, so sixteen rounds are written out, in a loop of
+four.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _round(a, b, c, d, e, f, g, h, k, w):
 
 @triton.jit
 def _next(w0, w1, w9, w14):
-    """The next sixteen words of the schedule."""
+    """The word of the message schedule that comes sixteen after `w0`."""
     s0 = ((w1 >> 7) | (w1 << 25)) ^ ((w1 >> 18) | (w1 << 14)) ^ (w1 >> 3)
     s1 = ((w14 >> 17) | (w14 << 15)) ^ ((w14 >> 19) | (w14 << 13)) ^ (w14 >> 10)
     return w0 + s0 + w9 + s1
@@ -28,9 +28,9 @@ def _next(w0, w1, w9, w14):
 
 @triton.jit
 def compress(messages, out, constants, count, blocks, LANES: tl.constexpr):
-    """out[8, count] = the digests, as words, of `blocks` padded blocks a message: messages [16 blocks, count].
+    """Write the digests, out[8, count] words, of messages [16 blocks, count], padded to `blocks` blocks each.
 
-    `constants` are the 64 of the rounds and the 8 of the start. All are pointers to u32.
+    `constants` are the 64 round constants and the 8 initial hash values. All are pointers to u32.
     """
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     there = lane < count

@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-// The compiler moves no load or store across it. (A thread always sees its own accesses in order.)
+// The compiler moves no load or store across this fence. (A thread always sees its own accesses in order.)
 inline void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 class Mode {
