@@ -149,13 +149,17 @@ def test_a_killed_writer_leaves_no_blob_and_its_leftover_is_swept(tmp_path: Path
     assert [path.name for path in files(tmp_path)] == [ID]
 
 
-def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("hours", "stays"), [(0, True), (23, True), (25, False)])
+def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path, hours: int, stays: bool) -> None:
     """Two processes may share a folder, so only leftovers older than a day are deleted."""
     folder = tmp_path / ID[:2]
     folder.mkdir()
-    (folder / ".partial-now").write_bytes(b"half")
+    leftover = folder / ".partial-now"
+    leftover.write_bytes(b"half")
+    written = time.time() - hours * 3600
+    os.utime(leftover, (written, written))
     BlobStore(tmp_path)
-    assert (folder / ".partial-now").exists()
+    assert leftover.exists() == stays
 
 
 def _fail(*_: object) -> None:

@@ -1,0 +1,84 @@
+"""Whose turn it is in a game, by its phase and what is open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from protocol.commitments import step_tree
+from protocol.dispute import challenger, defender
+from protocol.dispute.errors import NothingToReveal
+from protocol.dispute.provider import Provider, Run
+from protocol.dispute.revealed import Revealed
+from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, TreeKind
+
+ROOTS = [bytes([number]) * 32 for number in range(1, 4)]
+DEMAND = Demand(TreeKind.STEP, step_tree(ROOTS).root, 3, 0, (DemandedNode(0, 3, bytes(32)),), (0,))
+GAME = GameView(7, 1, "0x" + "11" * 20, Phase.SEGMENT, bytes(32), bytes(32), 9)
+
+
+class Steps:
+    """A run that has only the roots of one segment's states; anything else is an AttributeError."""
+
+    def step_roots(self, _segment: int) -> list[bytes]:
+        return ROOTS
+
+
+RUN = cast(Run, Steps())
+NOTHING = cast(Provider, object())
+
+
+@pytest.mark.parametrize("phase", [Phase.NONE, Phase.CLOSED])
+@pytest.mark.parametrize("demand", [None, DEMAND], ids=["no demand", "a demand"])
+def test_nobody_moves_in_a_game_that_is_over(phase: Phase, demand: Demand | None) -> None:
+    """Even if a demand was never answered."""
+    game = replace(GAME, phase=phase, demand=demand)
+    assert defender.moves(game, RUN) == ()
+    assert defender.next_move(game, RUN) is None
+    assert challenger.next_move(game, RUN, Revealed(), NOTHING) is None
+
+
+def test_the_solver_owes_nothing_while_the_challenger_is_to_move() -> None:
+    for game in (
+        GAME,
+        replace(GAME, phase=Phase.STEP, steps_root=bytes(32)),
+        replace(GAME, phase=Phase.FRAME, frame_roots=(bytes(32),)),
+        replace(GAME, phase=Phase.BLOCK),
+    ):
+        assert not game.solver_to_move
+        assert defender.moves(game, RUN) == ()
+
+
+@pytest.mark.parametrize("phase", [Phase.SEGMENT, Phase.STEP, Phase.FRAME, Phase.BLOCK])
+def test_the_challenger_waits_until_its_demand_is_answered(phase: Phase) -> None:
+    game = replace(GAME, phase=phase, steps_root=bytes(32), frame_roots=(bytes(32),), demand=DEMAND)
+    assert challenger.next_move(game, RUN, Revealed(), NOTHING) is None
+    assert [move.function for move in defender.moves(game, RUN)] == ["revealNode"]
+
+
+def test_every_node_that_is_due_is_revealed_and_no_other() -> None:
+    tree = step_tree(ROOTS)
+    nodes = tuple(DemandedNode(lo, 1, tree.node(lo, 1)) for lo in range(3))
+    moves = defender.moves(replace(GAME, demand=DEMAND._replace(nodes=nodes, unanswered=(0, 2))), RUN)
+    assert [move.arguments[1] for move in moves] == [0, 2]
+    assert [move.arguments[-1] for move in moves] == [ROOTS[0], ROOTS[2]]
+
+
+def test_the_step_tree_is_posted_with_its_first_and_last_leaf() -> None:
+    game = replace(GAME, phase=Phase.STEP, segment=4)
+    (move,) = defender.moves(game, RUN)
+    task, segment, root, first, last = move.arguments
+    assert (move.function, task, segment, root) == ("expandSteps", 1, 4, step_tree(ROOTS).root)
+    assert (first.value, last.value) == (ROOTS[0], ROOTS[2])
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [DEMAND._replace(root=step_tree(ROOTS[::-1]).root), DEMAND._replace(tree_size=4)],
+    ids=["another root", "another size"],
+)
+def test_a_demand_about_a_tree_that_the_run_does_not_have_is_refused(demand: Demand) -> None:
+    with pytest.raises(NothingToReveal, match="step tree: expected the own root"):
+        defender.moves(replace(GAME, demand=demand), RUN)
