@@ -2,7 +2,7 @@
 HTTP.
 
 For development chains and test networks, not where money is at stake: a single key signs, whereas drand needs
-a threshold of its members' keys, and timing the answers may reveal that key. The key is derived from an
+a threshold of its members' keys, and the timing of the answers may reveal the key. The key is derived from an
 account's (protocol.beacon.keys).
 """
 

@@ -37,15 +37,15 @@ class Sold:
 
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
-    """The budget of a training of that many operations, given the `least` price of a solver with default
-    settings and the tasks `sold` before. Rounded up to two digits, so that small changes of the gas price do
-    not change it.
+    """The default budget of a training of `operations` scalar operations, given the `least` price of a solver
+    with default settings and the tasks `sold` before. Rounded up to two digits, so that small changes of the
+    gas price do not change it.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 
 
 def comparable(operations: int, sold: Sequence[Sold]) -> list[Sold]:
-    """The sold tasks of about the size of a training of that many operations."""
+    """The sold tasks of about the same size as a training of `operations` scalar operations."""
     return [
         one
         for one in sold

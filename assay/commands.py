@@ -71,8 +71,8 @@ class Context:
         )
 
     def limits(self, client: Client) -> Limits:
-        """Limits on what is accepted from strangers, and which addresses may be asked. On a development chain
-        these include this machine.
+        """Limits on what is accepted from strangers, and the addresses that may be asked. On a development
+        chain, the addresses include this machine.
         """
         from protocol.tasks.bundles import Limits
 

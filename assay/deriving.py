@@ -44,8 +44,8 @@ from protocol.tasks.offers import Figures
 from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
 
 ROUNDS: Final = 100
-"""Most rounds of adjusting terms; more than a seat has segments. A budget that still grows after them is one
-that nobody would accept.
+"""Maximum number of rounds in which terms are adjusted, which exceeds the segments that a seat may have. If
+the budget still grows after that, nobody would accept it.
 """
 GWEI: Final = 10**9
 
@@ -58,7 +58,7 @@ class Place:
     gas_price: Fraction = GAS_PRICE
     """Wei per gas from which amounts are derived."""
     coin_price: Fraction = COIN_PRICE
-    """Tokens for one of the chain's coin."""
+    """Price of one coin of the chain in tokens."""
     arithmetic: int = ARITHMETIC
     block_time: float = 1.0
     """Seconds between two blocks; by default those of a development chain, used when no chain is reachable.
@@ -132,7 +132,7 @@ class Derived:
         return self.setting.budget
 
     def asked(self, load: Load, sold: Sequence[Sold]) -> int:
-        """The default budget with these amounts: it follows from the least price of a solver with default
+        """The default budget under these terms: it follows from the least price of a solver with default
         settings.
         """
         figures = self.place.usual_solver

@@ -37,7 +37,7 @@ class _Table(BaseModel):
 
 
 class RunTable(_Table):
-    """How long a training is, and the key of its random numbers."""
+    """The name of a training, its length, and the key of its random numbers."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     segments: Annotated[int, Field(ge=1, le=MAX_SEGMENTS)]

@@ -12,7 +12,7 @@ from protocol.node.progress_bar import progress_bar
 from protocol.node.words import duration
 
 WARM: Final = 2
-"""First steps, which are not timed because they compile and test kernels."""
+"""Number of first steps that are not timed, because they compile and test kernels."""
 TOLD_AFTER: Final = 5.0
 """Seconds of timed steps before the remaining time is shown."""
 

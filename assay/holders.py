@@ -132,9 +132,7 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
-    """The files below a server's address. The time limit for all of them together allows for that many
-    bytes.
-    """
+    """The files below a server's address. The time limit for all files together allows for `nbytes`."""
     seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
     return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
 

@@ -39,7 +39,7 @@ def recall(home: Home, client: Client, task: int) -> Path | None:
 
 
 def note_of(home: Home, client: Client, task: int) -> Path:
-    """The note that says which file a task came from."""
+    """The path of the note that says which file a task came from."""
     return folder_of(home, client) / f"{task}.json"
 
 

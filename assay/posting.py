@@ -223,8 +223,8 @@ def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """The terms that an interrupted command has sent, with their task if it is known; None if nothing was
-    sent.
+    """The terms that an interrupted command, or one run elsewhere, has sent, with their task if it is known;
+    None if nothing was sent.
     """
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
@@ -309,8 +309,8 @@ def _address(output: Output, settings: AssaySettings, client: Client) -> str | N
 
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """Looks up beacon signatures at the relays, which need to be configured only when it is called. Raises
-    SettingsError, NoRelay.
+    """A function that looks up a round's beacon signature at the relays. The relays need to be configured
+    only when it is called. It raises SettingsError, NoRelay.
     """
     network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
     return lambda number: relays_by(settings, network, is_signed).signature(number)

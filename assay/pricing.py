@@ -78,7 +78,7 @@ class Price:
 
     @property
     def trust(self) -> TrustPrice:
-        """The parts of what trust in the result costs."""
+        """The parts of the cost of trust in the result."""
         return self.derived.trust
 
     @property

@@ -48,9 +48,10 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """Fetch the committed result of a task. Its bundle is read, and servers are asked, within `limits`: first
-    the solver's, then those of accounts that attested that they hold the result. They are also asked for the
-    bundle if it is not at the address in the terms. Raises ResultError, BundleError, ChainError.
+    """Fetch the committed result of a task. The bundle is read, and servers are asked, within `limits`: first
+    the solver's server, then those of accounts that attested that they hold the result. These servers are
+    also asked for the bundle if it is not at the address in the terms. Raises ResultError, BundleError,
+    ChainError.
     """
     view = client.market.task(task)
     require_result(view)

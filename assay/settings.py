@@ -20,7 +20,7 @@ class AssaySettings(ConnectionSettings):
 
     account: str = "dev:0"
     host: str = "127.0.0.1"
-    """Where `assay serve` and `assay beacon` listen."""
+    """Address on which `assay serve` and `assay beacon` listen."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
     beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702
     """Port of `assay beacon`, on the same host, and of the beacon of `assay devnet`, which only this machine
@@ -39,7 +39,7 @@ class AssaySettings(ConnectionSettings):
     up to one digit, but at least the price assumed for a rollup.
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
-    """Tokens for one of the chain's coin, in which gas is paid; empty: the assumed price."""
+    """Price in tokens of one coin of the chain, in which gas is paid; empty: the assumed price."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where `assay verify` replays; auto: on a CUDA device if torch has one. Every device gives the same
     bits.

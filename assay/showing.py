@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE: Final = 10.0
 SHORTEST_PAUSE: Final = 1.0
-"""Least seconds between two looks at the chain."""
+"""Minimum seconds between two looks at the chain."""
 
 
 @dataclass(frozen=True, slots=True)

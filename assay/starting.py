@@ -1,5 +1,5 @@
-"""The start of a training that continues another task's result: that task's final state, weights and moments,
-from memory or from the folder that `assay result` and `assay watch` write.
+"""Reads the state from which a training continues another task: the final state of that task, with weights
+and moments. It comes from memory, or from the folder that `assay result` and `assay watch` write.
 
 The submitter may choose any state, so no proof is needed: the terms commit to the task's initial state.
 """

@@ -32,7 +32,7 @@ from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
 
 UNPLAYED = (TaskStatus.BIDDING, TaskStatus.TRAINING, TaskStatus.REFUNDED)
-"""In these statuses there are no games, because the task was not submitted."""
+"""Statuses in which a task has no games, because it was not submitted."""
 
 
 def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[TaskStatusReport]:
@@ -87,7 +87,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
 
 
 def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
-    """The part of the status that the market alone knows."""
+    """The part of a task's status that the market contract alone knows."""
     terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {

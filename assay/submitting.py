@@ -105,8 +105,8 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
-    """Raise NotServed unless the bundle becomes available within that many seconds at the address in the
-    terms; raise BundleRefused if the address can never be used.
+    """Raise NotServed unless the bundle becomes available within `seconds` at the address in the terms; raise
+    BundleRefused if the address can never be used.
     """
     limits = Limits(seconds=seconds)
     deadline = time.monotonic() + seconds

@@ -18,7 +18,7 @@ UNTIL: Final = {
     "submitted": ("challenges end", "challenges ended"),
     "unpaid": ("challenges end", "challenges ended"),
 }
-"""Words for the relevant time, by status: before it, and after it."""
+"""Words for the deadline of each status: those before the deadline, and those after it."""
 OVER: Final = {
     "settled": "the solver is paid",
     "void": "not paid, for its seats or its data failed",
@@ -57,7 +57,7 @@ class SeatStatus:
 
     @property
     def name(self) -> str:
-        """Its name in lines."""
+        """The name of the seat or look in printed lines."""
         return f"{'look' if is_look(self.seat) else 'seat'} {self.seat}"
 
     def line(self) -> str:
@@ -184,7 +184,7 @@ class TaskStatusReport:
 
     @property
     def _until(self) -> str:
-        """Words for the time that matters in this status."""
+        """The deadline of the present status in words; empty if there is none."""
         left = self.seconds_left
         if left is None or self.status not in UNTIL:
             return ""

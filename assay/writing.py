@@ -1,5 +1,5 @@
-"""Writes a fetched and checked result: the state, its proof, and the metrics of its last steps; and runs its
-file's evaluation.
+"""Writes a fetched and checked result: the state, its proof, and the metrics of its last steps; and runs the
+evaluation that the task's file names.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def write(
     embed: bool = False,
 ) -> dict[str, Any]:
     """Write a result into a folder, print its metrics, and return the data for JSON. If the task's `file` is
-    given, its evaluation runs; `embed` also puts the proof into the state's header. Raises SourceError,
-    ChainError, and ResultError if the result cannot be written.
+    given, the evaluation that it names is run; `embed` also puts the proof into the state's header. Raises
+    SourceError, ChainError, and ResultError if the result cannot be written.
     """
     proof = proof_files.proof_of(client, home, found)
     try:

@@ -175,7 +175,7 @@ def _meaning(rule: Rule) -> str:
 
 
 def _family(rule: Rule) -> str:
-    """The rule's module as a heading; `operands` makes the rules of a single primitive or function."""
+    """A heading from the rule's module; rules made by `operands` are headed "single elements"."""
     name = rule.__module__.split(".")[-1].replace("_", " ")
     return "single elements" if name == "operands" else name
 

@@ -25,7 +25,7 @@ ROUNDS = 15
 
 
 def rows() -> list[Row]:
-    """Rows with the digest's share of a replay: without thinning, with the recommended one, and with 64."""
+    """Rows with the digest's share of a replay, for no thinning, the recommended thinning and 64."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -22,7 +22,7 @@ def where() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short hash of the checkout, with "-dirty" for changes outside docs/, in which figures are stored."""
+    """Short hash of the checkout, with "-dirty" for changes outside docs/, where figures are stored."""
     head = _git("rev-parse", "--short=7", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return f"{head or 'unknown'}{'-dirty' if changed else ''}"

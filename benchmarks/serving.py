@@ -1,9 +1,9 @@
 """Measures how long an honest client waits for a bundle server that 100 hostile clients attack.
 
-The hostile clients keep half requests open, or send requests without a pause. Server and hostile clients are
-separate processes that share the processor. The hostile clients come from 100 addresses of 127.0.0.0/8, all
-of which are this machine on Linux, or from a single one. They reconnect immediately when the server closes a
-connection. A request that is not answered with 200 counts as infinitely slow.
+The hostile clients keep incomplete requests open, or send requests without a pause. Server and hostile
+clients are separate processes that share the processor. The hostile clients come from 100 addresses of
+127.0.0.0/8, all of which are this machine on Linux, or from a single one. They reconnect immediately when
+the server closes a connection. A request that is not answered with 200 counts as infinitely slow.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CLIENTS = 100
 HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
-"""Number of connections per client, and the request that it sends on each, again after every answer."""
+"""By attack: connections per client, and the bytes that it sends on each, again after every answer."""
 QUESTIONS = 500
 ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"
 
 
 class Answer(NamedTuple):
-    """Seconds of a request (infinite without an answer), and of the server's main thread meanwhile."""
+    """Seconds of a request (infinite if it fails), and processor seconds of the server's main thread."""
 
     seconds: float
     computed: float

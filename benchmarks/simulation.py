@@ -1,10 +1,10 @@
 """Measures the simulation engine: task-rounds per second on two processes, and relative to plain Python and
 Mesa.
 
-The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, 140 of which look; solvers invent a tenth
-of the segments; fees and slashes are booked in whole units. The three models run in turn, each in one
-process. The rivals have their own environment under build/, made on first use, and receive their parameters
-over a pipe.
+The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, and 140 of the 200 replay honestly;
+solvers invent a tenth of the segments; fees and slashes are booked in whole units. The three models run in
+turn, each in one process. The rivals have their own environment under build/, made on first use, and receive
+their parameters over a pipe.
 """
 
 from __future__ import annotations

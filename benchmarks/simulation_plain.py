@@ -38,7 +38,7 @@ def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
 
 
 class Market:
-    """Accounts are lists by number: submitter, drawer, solvers, verifiers."""
+    """A market and its books: lists by account number, in the order submitter, drawer, solvers, verifiers."""
 
     def __init__(self, terms: Terms, rounds: int, seed: int) -> None:
         self.terms = terms

@@ -82,7 +82,8 @@ def normal(name: str) -> str:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """The distributions that these requirements name, and all that those need here, if installed."""
+    """The distributions that these requirements name, with their dependencies on this machine, direct or
+    not."""
     found: set[tuple[str, str]] = set()
     queue = [(line, "") for line in requirements]
     while queue:

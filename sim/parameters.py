@@ -45,7 +45,7 @@ MOST_OVERLAP: Final = 64
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver for one task. The submitter pays the gas of the post."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
-"""Calls of a looker that accuses, with the game that it opens to obtain the step tree, and drops."""
+"""Calls of a looker that accuses. It opens the game only to obtain the step tree, then drops it."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:

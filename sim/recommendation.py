@@ -14,7 +14,7 @@ from protocol.chain.recommendation import RULES, setting
 from protocol.tasks.amounts import Amounts, Setting, TrustPrice, derive, trust_price
 
 DAY: Final = 86_400
-"""Seconds."""
+"""A day in seconds."""
 
 
 def setting_of(segments: int, budget: int) -> Setting:

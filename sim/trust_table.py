@@ -26,9 +26,9 @@ HOUR: Final = 3_600
 GWEI: Final = 10**9
 SEGMENTS: Final = 60
 BUDGETS: Final = (10, 100, 1_000, 10_000, 100_000)
-"""Tokens, assuming one token is worth a US dollar."""
+"""The table's budgets in tokens. One token is assumed to be worth a US dollar."""
 TRAININGS: Final = (3, 30)
-"""Days."""
+"""The table's durations of a training, in days."""
 MEASURED: Final = Path(__file__).parents[1] / "docs" / "trust.json"
 """Measurements by `python -m benchmarks.trust` on a development chain."""
 PARTS: Final = {
@@ -40,7 +40,8 @@ PARTS: Final = {
 }
 """For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""Percent of the budget: the page mentions larger changes of the computed price since the measurement."""
+"""The page mentions a change of the computed price since the measurement if it is larger, in percent of the
+budget."""
 GOAL: Final = Fraction(12, 100)
 """Target share of the price, for budgets of at least 1,000 tokens on a rollup."""
 
@@ -72,9 +73,9 @@ class Chain:
     """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two to challenge.
     """
     gas_price: Fraction
-    """Gwei."""
+    """Price of gas in gwei."""
     draw_fee: int
-    """Token units; at least the cost of a draw's gas."""
+    """Fee of a draw in token units, at least the cost of its gas."""
 
     def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
         """The setting of a task; `budget` in tokens."""
@@ -129,14 +130,15 @@ class Priced:
 
 
 ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
-"""Draw delay: at most a sequencer's window plus its settlement chain's finality (audit.md section 1)."""
+"""A rollup. Its draw delay is an upper bound of the sequencer's window plus the settlement chain's finality
+(audit.md section 1)."""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""Draw fee: a draw's 330,000 gas costs one token at 1 gwei and 3,000 tokens per coin."""
+"""An L1. Its draw fee covers a draw's 330,000 gas: one token at 1 gwei and 3,000 tokens per coin."""
 
 
 def lines() -> Iterator[str]:
-    """The lines of the page's section."""
+    """Markdown lines of the section on the cost of trust in docs/economics.md."""
     yield "## What trust costs"
     yield ""
     yield f"In percent of the budget, at K = {SEGMENTS}, with second looks; a token is taken for a US dollar."

@@ -1,4 +1,4 @@
-"""The forms of HTTP answers: canonical bytes, whole or by chunk range; concatenated roots; manifests.
+"""The kinds of HTTP answers: canonical bytes (whole or a range of chunks), concatenated roots, manifests.
 
 The parameters' types validate requests, so malformed ones never reach a run store.
 """
@@ -40,8 +40,8 @@ def missing(what: str) -> HTTPException:
 
 
 class BudgetedResponse(Response):
-    """Bytes that count against a budget until they are sent, or until the client has disconnected or is too
-    slow. Raises Busy.
+    """An answer whose bytes count against a budget until they are sent, or until the client has disconnected
+    or is too slow. Raises Busy.
     """
 
     def __init__(self, data: bytes, budget: Budget) -> None:
@@ -51,8 +51,8 @@ class BudgetedResponse(Response):
         super().__init__(data, media_type="application/octet-stream")
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes. All are in memory, so unlike StreamingResponse this needs no thread to produce the
-        next piece.
+        """Send the bytes. They are all in memory, so no thread is needed to produce the next piece, unlike in
+        StreamingResponse.
         """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:

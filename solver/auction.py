@@ -3,15 +3,15 @@ bids less.
 
 Several tasks may be trained at once, if a device has time and memory for one more (`offers`, `places`). If a
 task does not fit because of the tasks already taken, it is considered again when these change. Bundles are
-fetched and checked in the background, because a submitter's server may be arbitrarily slow. Each attempt may
-take as long as all earlier ones together. After a failure the task pauses for as long as the attempt took.
-Tasks that have cost the least time come first.
+fetched and checked in the background, because a submitter's server may be arbitrarily slow. Each attempt to
+fetch a bundle may take as long as all earlier attempts for that task together. After a failure the task
+pauses for as long as the attempt took. Tasks that have cost the least time come first.
 
 A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this
 solver's. No stake is reserved for that case; `Committer.submit` then takes it from the account.
 
-A task that this solver won but that its database does not know, for example after restoring an old copy, is
-taken up too.
+The auction also takes up a task that this solver won but its database does not know, for example because an
+old copy was restored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIRST_TRY = 30.0
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
 """Reasons to skip a task that may disappear when this solver's other tasks end."""
 LEAST_REST = 1.0
-"""Least seconds to wait after a server has sent something other than the bundle."""
+"""Minimum seconds to wait after a server has sent something other than the bundle."""
 
 
 class Auction:
@@ -65,7 +65,7 @@ class Auction:
         self._failures = failures
         self._ends = ends
         self.paused = ""
-        """Why no bids are made now, not even in answer to a lower one; empty if bids are made."""
+        """Why no bids are made now, not even to answer a lower bid; empty if bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
@@ -158,8 +158,8 @@ class Auction:
         return True
 
     def _waits(self, task: int) -> bool:
-        """Whether to wait with a task that did not fit beside the taken ones: it still takes bids, and the
-        taken tasks have not changed.
+        """Whether a task that did not fit beside the taken tasks must keep waiting: bidding on it is still
+        open, and the taken tasks have not changed since.
         """
         beside, until = self._waiting.get(task, ([], 0))
         return beside == self._taken() and bool(beside) and self._context.client.now() <= until
@@ -268,8 +268,8 @@ class Auction:
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
-        """Refuse a task that would never be paid, because its seats would stay empty or only the submitter's
-        accounts, which may stay silent, would take them. Raises _NotWorth.
+        """Refuse a task that would not be paid: its seats would stay empty, or be taken only by the
+        submitter's accounts, which may stay silent. Raises _NotWorth.
         """
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id
@@ -281,8 +281,8 @@ class Auction:
 
     def owed(self, task: int | None = None) -> int:
         """Token units that this solver must keep free for other tasks: the stakes of all tasks that it may
-        still submit. A submission releases the delay penalty, so that counts if this solver's bid has locked
-        it.
+        still submit. If this solver's bid has locked the delay penalty, that amount is deducted, because the
+        submission releases it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -294,7 +294,7 @@ class Auction:
         return owed
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Start to send a bid. The row is written first, so that every sent bid is followed."""
+        """Start sending a bid. The task's row is written first, so that every sent bid is followed."""
         context = self._context
         offer, device = self._offer(terms, view)
         price = offer.price

@@ -1,4 +1,4 @@
-"""Runs work beside the loop that may take as long as a stranger's server or the chain's blocks."""
+"""Runs slow work outside the loop: work that waits for a stranger's server or for the chain's blocks."""
 
 from __future__ import annotations
 

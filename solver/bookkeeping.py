@@ -28,8 +28,8 @@ LOCKS: Final = 64
 
 class Bookkeeper:
     """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all sent
-    transactions, token approvals included, except those to contracts of the `others`. With None, for earlier
-    deployments, it books only transactions to its own contracts.
+    transactions, token approvals included, except those to contracts of the `others`. An earlier deployment's
+    bookkeeper has `others` None, and books only transactions to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:
@@ -98,8 +98,8 @@ class Bookkeeper:
         return list(follower.poll(last).events)
 
     def _kind(self, event: Event, locks: set[int]) -> tuple[Kind | None, int]:
-        """The kind of a vault event for this account, and the number of the account's lock, 0 if none is
-        involved.
+        """The kind of a vault event for this account (None if it does not concern the account), and the
+        number of the account's lock, 0 if none is involved.
         """
         lock = event.arguments.get("lock", 0)
         own, me = lock in locks, self._client.address
@@ -205,8 +205,9 @@ class Bookkeeper:
 
 
 def _task_of(event: Event, told: Sequence[Event]) -> int:
-    """The task named by the nearest event to a vault event in the same transaction. Later events come first,
-    because contracts pay before they emit their own event.
+    """The task that a vault event concerns; 0 if none is known. It is the task named by the nearest later
+    event of the same transaction, otherwise by the nearest earlier one, because contracts pay before they
+    emit their own event.
     """
     after = [other for other in told if other.log.index > event.log.index]
     before = [other for other in reversed(told) if other.log.index < event.log.index]

@@ -31,7 +31,7 @@ REFETCH_SECONDS = 60.0
 
 
 def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
-    """The task's bundle, from disk or from the submitter within that many seconds. Raises BundleError."""
+    """The task's bundle, from disk or, within `seconds`, from the submitter. Raises BundleError."""
     load_torch()
     kept, candidate = _folders(context, terms)
     if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():

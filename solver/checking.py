@@ -44,7 +44,9 @@ Look = Callable[[], Line]
 
 
 def check(home: Home, flags: Mapping[str, object | None], as_json: bool) -> ExitCode:
-    """Print each line as soon as it is known. Raises SettingsError."""
+    """Run all checks, print each finding as soon as it is known, and return the exit code. Raises
+    SettingsError.
+    """
     settings = load(SolverSettings, "solver", home.config, flags).values
     output = Output("solver check", as_json)
     lines = []

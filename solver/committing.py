@@ -14,7 +14,7 @@ from solver.run_store import RunStore
 
 
 class Committer:
-    """Commits the checkpoints of `run_store`. Only those parts of its tree are read that no longer change."""
+    """Commits the checkpoints of `run_store`. Reads only parts of its tree that no longer change."""
 
     def __init__(self, context: Context, run_store: RunStore) -> None:
         self._context = context

@@ -33,7 +33,8 @@ MAX_ANSWER: Final = 1 << 22
 SECONDS: Final = 5.0
 """Seconds for a question to arrive, and for an answer to be taken."""
 ANSWER_SECONDS: Final = 60.0
-"""Seconds for the node to compute an answer, for which updating the ledger must ask the chain."""
+"""Seconds for the node to compute an answer. For some answers it must first update its ledger from the chain.
+"""
 LOCK_SECONDS: Final = 2.0
 """Seconds to wait for the lock, because a command may hold it for a moment."""
 AT_ONCE: Final = 8
@@ -43,7 +44,7 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Control:
-    """Serves the control socket while the context lasts. `answer` is called on its own threads. Raises
+    """A context manager that serves the control socket. `answer` is called on its threads. Raises
     AnotherNode, ControlError.
     """
 
@@ -200,8 +201,8 @@ def socket_path(home: Home) -> Path:
 
 
 def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
-    """The lock file, locked until it is closed. Raises AnotherNode if the lock cannot be taken within that
-    many seconds.
+    """The lock file, locked until it is closed. Raises AnotherNode if the lock cannot be taken within
+    `seconds`.
     """
     path = home.folder("solver") / "control.lock"
     file, until = path.open("a"), time.monotonic() + seconds
@@ -240,8 +241,8 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 def _line(connection: socket.socket, most: int, seconds: float) -> bytes | None:
-    """The first line, if it arrives within that many seconds and has at most `most` bytes; otherwise None.
-    Raises OSError.
+    """The first line that a connection sends; None unless it arrives within `seconds` and has at most `most`
+    bytes. Raises OSError.
     """
     read, until = bytearray(), time.monotonic() + seconds
     while len(read) <= most:

@@ -49,21 +49,21 @@ class Defence:
             set()
         )  # games on tasks that cannot be replayed yet, because their bundle is still being loaded
         self._others: dict[int, int] = {}
-        """The tasks of games that are not this solver's, as far as its database knew, by game."""
+        """Maps each game on a task that is not this solver's, according to its database, to that task."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
         self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._answering: dict[int, float] = {}
-        """When the answers that are being computed are due, by game. The last one is being computed; the
-        others wait for it.
+        """Maps each game that is being answered to the time when its answer is due. The last answer is being
+        computed; the others are paused until it is done.
         """
         self._bytes: dict[int, int] = {}
         """The size of a state in bytes, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
-        """Held between two rounds of answers, so that the defence waits for at most one step of training, not
-        for one in each round.
+        """Held between two rounds of answers, so that no step of training begins meanwhile. The defence waits
+        for at most one such step, not for one in each round.
         """
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
@@ -71,7 +71,9 @@ class Defence:
         self.owes = False
         """Whether a move of this solver is known to be due in some game."""
         self.clocks: dict[int, tuple[int, int]] = {}
-        """The task, and when the clock ends, of each open game whose clock runs, on either side."""
+        """Maps each open game with a running clock to its task and the time when the clock ends. The clock
+        may be the solver's or the challenger's.
+        """
         self.failure: BaseException | None = None
         """The error that ended the defence: this machine computes wrong bits."""
 
@@ -196,8 +198,8 @@ class Defence:
         return states
 
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
-        """When computing for each game must end, by game: its clock less the parts reserved for further
-        moves.
+        """Maps each game to the time by which computing for it must end: the end of its clock less the parts
+        reserved for further moves. Games that wait for an earlier game are left out.
         """
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
@@ -336,7 +338,7 @@ def _urgency(state: GameState, each: float) -> float:
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], float]) -> list[int]:
-    """The numbers of games by their deadlines, the earliest first; ties by number."""
+    """The numbers of games, sorted by deadline and, if equal, by number."""
     return sorted(games, key=lambda number: (deadline(number), number))
 
 

@@ -36,7 +36,7 @@ COLUMNS: Final = (
     "transaction",
 )
 SIGNS: Final = {Kind.LOST: -1, Kind.BURNED: -1, Kind.LOCKED: -1, Kind.WITHDRAWN: -1}
-"""The sign of an entry in the CSV, by kind; the others are positive. A lock's losses were locked before."""
+"""The sign of an entry in the CSV, by kind; kinds that are not listed are positive."""
 
 
 @dataclass(frozen=True)

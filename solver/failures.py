@@ -30,7 +30,7 @@ WRONG_BITS = (SelfCheckError, WorkerFailed)
 ELSEWHERE = (ChainError, BundleUnavailable, NoRelay)
 """Everyday failures of other machines, which are logged as warnings."""
 QUIET_SECONDS = 600.0
-"""Seconds after a pause without a failure after which the next one counts as the first again."""
+"""If no failure follows a pause for this many seconds, the next failure counts as the first again."""
 
 
 class Failures:
@@ -58,8 +58,8 @@ class Failures:
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """Catch every error and note it, except wrong bits computed by this machine and the end of the
-        solver.
+        """A context in which every error is caught and noted, except wrong bits computed by this machine and
+        the end of the solver.
 
         `took` returns the seconds that the failed work took in another thread.
         """

@@ -81,8 +81,8 @@ class SolverNode(Node):
         machine: Machine | None = None,
         places: Places | None = None,
     ) -> None:
-        """The nodes of the `earlier` deployments, which only finish their work, are made here; this node is
-        their `leading` one. Without `machine`, the machine counts as unmeasured. `places` are by default the
+        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is their
+        `leading` node. Without `machine`, the machine counts as unmeasured. `places` are by default the
         devices in the settings.
         """
         self._folder = folder = data_folder(Database, home, client)
@@ -196,7 +196,7 @@ class SolverNode(Node):
         self.context.database.try_writing()
 
     def _end_well(self) -> None:
-        """Complete the ledger, and end an order to drain, because all work is over."""
+        """After all work is over: complete the ledger, and end an order to drain."""
         self._book_all()
         if self._operation.mode is Mode.DRAINING and self._is_drained():
             self._operation.drained()
@@ -365,7 +365,7 @@ class SolverNode(Node):
         context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
 
     def _account_for(self, kept: int | None) -> None:
-        """Withdraw tokens above `kept` from the vault, unless that is None, and bring the ledger up to
+        """Withdraw tokens above `kept` from the vault (none if `kept` is None), and bring the ledger up to
         date.
         """
         if kept is not None:

@@ -46,7 +46,7 @@ class Operation:
         return self._mode
 
     def drained(self) -> None:
-        """The node has finished everything it owed: end the order to drain, so that it works again after its
+        """End the order to drain, because the node has finished everything it owed. It works again after its
         next start.
         """
         self.tell(Mode.WORKING)

@@ -2,9 +2,9 @@
 written.
 
 One thread keeps one checkpoint after the other, so a run store grows in order and holds only complete
-checkpoints. At most one more state waits; then a producer that gets ahead waits, so memory stays bounded. A
-kill loses no more than it would without this thread: segments that are not in the run store yet are trained
-again.
+checkpoints. At most one more state is queued; if a second one comes, the producer waits, so memory stays
+bounded. A kill loses no more than it would without this thread: segments that are not in the run store yet
+are trained again.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from protocol.program.step import State
 from solver.run_store import RunStore
 
 WAITING = 1
-"""States that may wait while another is being written. One covers a slow moment of the disk; each costs a
-state of memory.
+"""Number of states that may wait while another is being written. One is enough for a slow moment of the disk;
+each takes the memory of a state.
 """
 
 
 class Pipeline:
-    """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after
-    each state.
+    """Appends states to `run_store` on its own thread, which calls `on_kept` after each state. All methods
+    must be called by one other thread.
 
-    An error on that thread is final: every later call raises it again, and no later state is kept.
+    An error on the pipeline's thread is final: every later call raises it again, and no later state is kept.
     """
 
     def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:
@@ -59,7 +59,7 @@ class Pipeline:
         return len(self._waiting) >= WAITING
 
     def put(self, state: State) -> None:
-        """Keep `state` soon, after all earlier ones. Blocks while another state already waits.
+        """Queue `state`, to be kept after all earlier ones. Blocks while another state is queued.
 
         Its tensors must not be written to any more.
         """

@@ -104,8 +104,8 @@ class Progress:
         return run.seconds_needed()
 
     def steps(self, task: int) -> tuple[int, int, float | None] | None:
-        """The steps done, all steps, and the seconds for the remaining steps, if known, of a running
-        training.
+        """A running training's finished steps, its steps in all, and the seconds for the remaining steps
+        (None if not known yet). None if the task is not in training.
         """
         run = self._runs.get(task)
         return None if run is None else (run.done, run.steps, run.seconds_needed())

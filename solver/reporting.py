@@ -14,7 +14,9 @@ from solver.context import Context
 
 
 class Reports:
-    """Used by the loop's thread. `alerts` is None if no alerts are configured."""
+    """Raises alerts and collects deadlines. `alerts` is None if no alerts are configured. Used by the loop's
+    thread.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context

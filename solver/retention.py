@@ -21,8 +21,8 @@ PAUSE = 60.0
 
 
 class Retention:
-    """Runs in the background; the loop only starts it (`tick`). After a failure, it tries again at the next
-    look.
+    """Deletes the data in the background; the loop only starts each look at the disk (`tick`). After a
+    failure, it tries again at the next look.
     """
 
     def __init__(self, context: Context, publisher: Publisher) -> None:
@@ -61,7 +61,7 @@ class Retention:
             self._context.log.info("deleted what was kept", task=task, reason=why)
 
     def _due(self, now: int) -> Iterator[tuple[int, str]]:
-        """Tasks to delete, with the reason. The caller deletes each before requesting the next."""
+        """The tasks to delete, each with the reason. The caller deletes each before requesting the next."""
         folders, settings = self._context.folders, self._context.settings
         finished = folders.finished(now)
         for over, task in finished:

@@ -186,8 +186,8 @@ class RunStore:
             return bytes(self._mend(number, error).tensors[tensor].data[lo * CHUNK : hi * CHUNK])
 
     def replay(self) -> Replay:
-        """A replay between the checkpoints. Each thread needs its own, because a replay is not
-        thread-safe.
+        """A new replay of this run, which computes states between its checkpoints. Each thread needs its own,
+        because a replay is not thread-safe.
         """
         fixed, executor = self._materials()
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())

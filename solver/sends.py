@@ -1,4 +1,4 @@
-"""Sends transactions of tasks in the background, so that one that is not mined delays nothing else.
+"""Sends transactions of tasks in the background, so that an unmined transaction delays nothing else.
 
 A task is still looked at while its transaction is being sent, because another party may advance it. A
 transaction that is already being sent is not sent again.

@@ -45,8 +45,8 @@ Answer = TypeVar("Answer")
 
 
 def application(catalog: Catalog, questions: OneAtATime | None = None, budget: Budget | None = None) -> App:
-    """The service over a catalog, as an ASGI app. `questions` bounds the replays, and `budget` the bytes of
-    answers on their way; both default to the catalog's.
+    """The HTTP service for a catalog, as an ASGI app. `questions` limits the replays, and `budget` limits the
+    bytes of answers that are being sent; both default to the catalog's.
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
     answering = catalog.answering

@@ -101,7 +101,7 @@ class SolverSettings(NodeSettings):
     late_chance: Annotated[float, Field(ge=0, lt=1)] = usual_solver.LATE_CHANCE
     """Chance of missing a task's deadline."""
     coin_price: Tokens = Decimal(3000)
-    """Tokens for one of the chain's coin, in which gas is paid."""
+    """Price in tokens of one coin of the chain, in which gas is paid."""
     margin: Annotated[float, Field(ge=0, le=100)] = usual_solver.MARGIN
     """Profit on top of all these costs, as a fraction."""
     opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
@@ -127,8 +127,8 @@ class SolverSettings(NodeSettings):
         return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
 
     def with_gpus(self, watts: float | None) -> Self:
-        """These settings if steps run on GPUs that may draw that many watts; None if the GPUs do not report
-        it.
+        """These settings for steps that run on GPUs. `watts` is the most that the GPUs may draw, None if they
+        do not report it. A `watts` that the operator set stays.
         """
         said = watts is None or "watts" in self.model_fields_set
         return self if said else self.model_copy(update={"watts": watts})
@@ -139,7 +139,7 @@ class SolverSettings(NodeSettings):
         return int(self.stake * TOKEN)
 
     def costs(self, gas_price: int) -> Costs:
-        """The costs of tasks on this machine, at that many wei per gas."""
+        """The costs of tasks on this machine; `gas_price` is wei per gas."""
         return Costs.of(
             cost_per_hour=self.cost_per_hour,
             watts=self.watts,

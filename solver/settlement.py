@@ -22,8 +22,8 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Seconds that the claimant has to request the verdict first: it also wants the verdict, and a reverted call
-costs gas.
+"""Head start in seconds for the claimant to request the verdict, because it also wants the verdict, and the
+slower of two calls reverts and costs gas.
 """
 
 

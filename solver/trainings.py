@@ -1,4 +1,4 @@
-"""The trainings that each device already has, from which it is decided whether it takes one more."""
+"""Finds the trainings that each device already has, to decide whether it can take one more."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from solver.context import Context
 def by_device(
     context: Context, program: bytes, beside: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """For each device, the figures for a task of this program, including the trainings of the tasks `beside`
-    on that device. The device with the least work comes first. Memory is considered only once the program's
-    bundle was read, because that needs torch. Raises ChainError.
+    """Each device, with the bidder's figures for training this program there. They include the device's
+    trainings, which are those of the tasks `beside`. The device with the least work comes first. Memory is
+    considered only once the program's bundle was read, because that needs torch. Raises ChainError.
     """
     needs = context.places.needs(program)
     places = context.places
@@ -33,7 +33,7 @@ def by_device(
 
 
 def _training(context: Context, task: int, figures: Figures) -> Training:
-    """The rest of a training. One that has not begun is assumed to begin now."""
+    """The rest of a task's training. If it has not begun, it is assumed to begin now."""
     view, terms = context.client.market.task(task), context.terms(task)
     kept = max(0, context.database.kept(task) - 1) / terms.segments
     begun = view.status is TaskStatus.TRAINING

@@ -1,4 +1,4 @@
-"""What every test can rely on: its own home folder, and the same examples for property tests in each run."""
+"""Settings of every test: its own home folder, and the same examples for property tests in each run."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ LONGEST = (
     "unit/solver/test_processes.py",
     "chain/test_gpt_games.py",
 )
-"""The files that take longest, longest first. They start first, so that no process works alone at the end."""
+"""The slowest test files, slowest first. They start first, so that no process works alone at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,6 +60,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def own_random_numbers() -> None:
-    """Every test draws the same random numbers, whatever ran before. Tests without torch need not load it."""
+    """Seed torch, so that every test draws the same numbers whatever ran before. Torch is not loaded for
+    this.
+    """
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(0)

@@ -21,7 +21,9 @@ from examples.demo.preloaded import Forked
 
 ROOT: Final = Path(__file__).parents[1]
 ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""For each process, as they share the machine. Read when torch is loaded, in the process that forks them."""
+"""Variables that give each process one thread, because the processes share the machine. Torch reads them when
+it is loaded, in the process that forks the others.
+"""
 
 
 def start(
@@ -33,8 +35,8 @@ def start(
     before: Sequence[Callable[[], None]] = (),
 ) -> Forked:
     """Start a command, such as `solver.cli`, with this process's environment variables and those given. Its
-    output is appended to `log`; its errors too, or to `errors` if given. `before` is called first, in its
-    process.
+    output is appended to `log`; its errors too, or to `errors` if given. The functions `before` are called
+    first, in the new process.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ONE_THREAD.items():

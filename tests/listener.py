@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def holds(self, seconds: float) -> bool:
-        """Wait this long; returns False as soon as either side has ended the connection."""
+        """Wait for `seconds`; returns False as soon as either side has ended the connection."""
         with suppress(OSError, ValueError):
             if not select.select([self.connection], [], [], seconds)[0]:
                 return True

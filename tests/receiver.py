@@ -10,11 +10,13 @@ from protocol.node.monitoring.webhook import Webhook
 from tests.listener import Handler, Listener
 
 SECRET: Final = "t0p5ecret"
-"""Part of its address, which must not appear in any log or error."""
+"""Part of the webhook's URL. It must not appear in any log or error."""
 
 
 class Receiver:
-    """Accepts documents. `answers` are for the next requests, each a status or a function of the handler."""
+    """A server that accepts alerts. `answers` are for its next requests: each is a status, or a function that
+    gets the handler.
+    """
 
     def __init__(self, *answers: int | Callable[[Any], None]) -> None:
         self.answers = list(answers)

@@ -1,8 +1,8 @@
-"""Accuses a seat whose digest does not match the states that a look has found (audit.md section 6).
+"""Accuses a seat whose digest does not match the states that a look has computed (audit.md section 6).
 
-This needs the solver's step tree. If that tree equals our own, a random chunk under it is shown, and the
-seat must show the same chunk in its digest. If it differs, the solver is false, and the game continues
-against the solver.
+This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under it,
+and the seat must show the same chunk in its digest. If the trees differ, the solver is false, and the game
+continues against the solver.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SegmentStates:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """The accusations that own looks can make now. Each replays a segment. Raises ChainError."""
+    """Jobs for the accusations that our looks can make now. Each replays a segment. Raises ChainError."""
     view = seen.view
     if view.status is not TaskStatus.SUBMITTED:
         return
@@ -76,7 +76,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end own games that asked for a step tree, once another look has caught the seat. Raises
+    """Jobs that end our games that asked for a step tree, if another look has caught the seat. Raises
     ChainError.
     """
     if seen.view.status is not TaskStatus.SUBMITTED:
@@ -92,9 +92,9 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Own looks that may still take a lock, or accuse, after the time for challenges. If the task were
-    settled earlier, that lock would be kept. An accusation needs the solver's step tree, for which no game
-    can be opened any more. Raises ChainError.
+    """Our looks that may still take a lock, or accuse, after the time for challenges. If the task were
+    settled now, the looked-at seat would keep its lock. A look can accuse only if the solver's step tree is
+    on the chain, because no game can be opened for it any more. Raises ChainError.
     """
     return [
         look.number

@@ -1,7 +1,7 @@
-"""Answers an accusation of an own seat or look with the accused leaf's siblings (audit.md section 6).
+"""Answers an accusation of one of our seats or looks with the accused leaf's siblings (audit.md section 6).
 
-If our own states have another chunk at that place, the solver's step tree is false, and a game is played
-instead.
+If our own states have another chunk at that place, the solver's step tree is false. Then a game against the
+solver is played instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from verifier.salts import salt_of_challenge, salted_seats
 
 
 def answers(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that answer the accusations of own seats. Each replays a segment up to the accused state."""
+    """Jobs that answer the accusations of our seats and looks. Each replays a segment up to the accused
+    state.
+    """
     for look, seat, told in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         in_time = stands is not None and seen.now <= stands.until
@@ -34,7 +36,7 @@ def answers(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def contests(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that name the open games that are played instead of answers."""
+    """Jobs that answer an accusation by naming our open game against the solver."""
     for look, seat, _ in accused(context, seen):
         stands = context.looks.of(seen.view.task, look.number)
         row = _playing(context, seen, look, seat)
@@ -45,7 +47,7 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, Accused]]:
-    """The looks that accuse an own seat or look; each with the accused and the accusation."""
+    """Looks that accuse one of our seats or looks, each with the accused seat or look and the accusation."""
     if seen.view.status is not TaskStatus.SUBMITTED or not seen.accusations:
         return
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients}
@@ -58,9 +60,9 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
-    """The challenge by the seat's account which shows that the looked-at segment is false. It names that
-    segment, an earlier one, or none if the false segment is not known yet. If there are several, one with
-    an open game, then the last segment.
+    """The unfinished challenge by the seat's account which claims that the looked-at segment is false: it
+    names that segment, an earlier one, or none if the false segment is not known yet. Of several challenges,
+    those with a game come first, then the one that names the latest segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [

@@ -4,15 +4,15 @@ differences from the commitment.
 Each action is decided from the chain and the database each time, so a restart or a failure costs at most a
 replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
 the segment, replay. If the solver does not serve that state, the task is run from its start; if the terms
-have jurors, `item_claims` claims that the state is unavailable instead. Items that own jurors (`juror`)
-need are fetched and loaded here too. Only fetching and asking wait for strangers. They have their own
+have jurors, `item_claims` claims that the state is unavailable instead. This module also fetches and loads
+the items that our own jurors (`juror`) need. Only fetching and asking wait for strangers; they have their own
 threads, at most one per task. The result counts as one more segment, without steps (`findings.Committed`).
 
-A seat attests the digest of its replayed states under its own salt. So a segment that two own seats have,
-or that was replayed before the draw, is replayed for each of them. Nothing is attested until all digests
-are here. If a challenged solver withholds states, the digests are those of our own run from the start. A
-look is a seat with one segment and without the result. The digests that `looking` compares are also made
-here.
+A seat attests the digest of its replayed states under its own salt. So a segment that two of our seats have
+is replayed once for each of them, even if it was already replayed before the draw. Nothing is attested until
+all digests are here. If a challenged solver withholds states, the digests are those of our own run from the
+start. A look is treated as a seat with one segment and without the result. The digests that `looking`
+compares are also made here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ ASKED_AT_ONCE = 16
 
 Found = TypeVar("Found")
 _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
-"""The material, if loaded, and the segments whose states must be requested, by task."""
+"""Maps a task to its material (None if not loaded), its commitment, and the segments whose states must be
+requested.
+"""
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
@@ -70,7 +72,7 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _may_attest(context: Context, task: int) -> bool:
-    """Whether the solver is not challenged, or its game is open."""
+    """Whether this verifier has not challenged the solver, or one of its games against the solver is open."""
     challenges = context.database.challenges(task)
     return not challenges or any(row.game is not None and row.outcome is None for row in challenges)
 
@@ -79,8 +81,8 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
     """Offer the next step of every segment that is due. Fetches go first to the tasks that have cost the
     least time.
 
-    If the solver is challenged, a run from the start finds nothing new, so it is made only for the digests
-    of own seats.
+    If the solver is challenged, a run from the start finds nothing new, so it is made only for the digests of
+    our seats.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     challenged = {seen.view.task for seen in turns if context.database.challenges(seen.view.task)}
@@ -155,8 +157,8 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
 
 
 def _until(context: Context, seen: Observation, segments: Sequence[int]) -> float:
-    """When the replays for own seats of a task must be done. Infinite for a seat whose work does not fit
-    into its time even alone; it has the lowest priority.
+    """When the replays for our seats in a task must be done. Infinite if this work alone does not fit into
+    its time; it then has the lowest priority.
     """
     due, terms = replays_due(context, seen), context.terms(seen.view.task)
     mine = owed.seat("", terms, sum(segment < seen.view.size for segment in segments), due)
@@ -170,7 +172,7 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """The `segments` that own seats need in all tasks; then, for a whistleblower with room on its disk,
+    """First the `segments` that our seats need in all tasks. Then, for a whistleblower with room on its disk,
     all other unchecked segments.
     """
     live = [seen for seen in turns if seen.view.task not in challenged]
@@ -184,9 +186,9 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments that still need a digest for own seats, while they may be challenged. Each seat's are
-    followed by the result. Segments that own looks compare also count later, because looks accuse until
-    the task is over.
+    """The segments that still need a digest for our seats, as long as segments may be challenged. The result
+    follows each seat's segments. After that time, only the segments that our looks compare still need one,
+    because looks accuse until the task is over.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -200,10 +202,10 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
-    """The seats and salts for which segments are digested: own seats and looks that have not attested,
-    seats that own looks compare, and own seats that are looked at. While a game is played that this
-    database does not know, for example because it was restored, attested seats are included: the
-    difference that began the game is found again, and the journal has its moves.
+    """The seats and salts for which segments are digested: our seats and looks that have not attested, the
+    seats that our looks compare, and our seats that are looked at. While a game is played that this database
+    does not know, for example because an old copy was restored, our attested seats are included. The replay
+    then finds the difference that began the game again, and the journal has the game's moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))
@@ -217,7 +219,9 @@ def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, .
 
 
 def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
-    """The digests of an own seat's segments, and of the result (None for a look); None until all are here."""
+    """The digests of one of our seats' segments, and of the result (None for a look); None until all are
+    here.
+    """
     view = seen.view
     due = segments_of(context, seen, own.seat)
     found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
@@ -280,7 +284,7 @@ def _digest_own(
 def _undigested(
     context: Context, seen: Observation, material: Material, segment: int
 ) -> tuple[list[Salted], list[Digester]]:
-    """The own seats that need a digest of a segment, each with its digester."""
+    """The seats that need a digest of a segment from us, and their digesters."""
     task, view = seen.view.task, seen.view
     seats = [
         own
@@ -309,10 +313,10 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
-    """Note the challenge of every own seat that has the false segment. Each challenges from its account,
-    because a conviction pays it only then. If the first false segment is not known, only one seat that has
-    the replayed segment challenges. Without such a seat, an account whose look has the replayed segment
-    challenges, otherwise the main account. Raises ChainError.
+    """Note a challenge for each of our seats and looks that has the false segment. Each challenges from its
+    account, because a conviction pays it only then. If the first false segment is not known, only one that
+    has the replayed segment challenges. If none of ours has the segment, one account challenges: that of a
+    seat or look with the replayed segment, otherwise the main account. Raises ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

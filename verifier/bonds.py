@@ -51,8 +51,8 @@ class Bonds:
         return self.kept(account) >= self._terms(task).bond
 
     def make_ready(self, account: str, task: int) -> None:
-        """Deposit a bond, if there are tokens for it. A commitment then waits for no deposit, so that it
-        is not behind a conviction by somebody else. Raises ChainError.
+        """Deposit a bond, if there are tokens for it. The commitment then need not wait for a deposit, during
+        which somebody else could convict the solver. Raises ChainError.
         """
         client, bond = self._clients[account], self._terms(task).bond
         with self._lock:

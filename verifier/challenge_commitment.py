@@ -32,7 +32,7 @@ OPENED_LATE = "opened_late"
 
 
 def nothing(_challenge: Challenge) -> Sequence[Owed]:
-    """Nothing else is owed."""
+    """Default for `beside`: nothing else is owed."""
     return ()
 
 
@@ -74,7 +74,7 @@ class ChallengeCommitment:
         """Whether something must be sent before the process may stop."""
 
     def advance(self, challenge: Challenge) -> Receipt | None:
-        """Send the next transaction that is due before the game. Returns the receipt of the one that
+        """Send the next transaction that is due before the game. Returns the receipt of the transaction that
         opened the game. Raises ChainError, NotEnoughTokens.
         """
         if challenge.is_committed:
@@ -115,7 +115,9 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge) -> bool:
-        """Whether to lock a bond now. If so, the bond is free in the vault and noted as at stake."""
+        """Whether to commit now, which locks a bond. If so, the bond is free in the vault and noted as at
+        stake.
+        """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
         if refused is not None:

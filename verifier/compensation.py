@@ -1,5 +1,5 @@
-"""Collects the compensation that a conviction owes to own seats (audit.md section 8). Anyone may make
-these calls, within the time for claims.
+"""Collects the compensation that a conviction owes to our seats (audit.md section 8). Anyone may make these
+calls, within the time for claims.
 
 A seat whose account challenged in one of the seat's segments gets the game's cost and its fee. An attested
 seat without the convicted segment gets its fee. For a commitment that was opened late, the opening itself
@@ -36,7 +36,7 @@ class Claim(NamedTuple):
 
 
 def pending(context: Context, seen: Observation) -> list[Seat]:
-    """Own seats of a convicted task that may still have something to collect. Raises ChainError."""
+    """Our seats in a convicted task that may still have something to collect. Raises ChainError."""
     if seen.view.status is not TaskStatus.SLASHED:
         return []
     task, database = seen.view.task, context.database
@@ -46,7 +46,7 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that collect the claims of own seats. A seat waits until the challenges of its account are
+    """Jobs that collect the claims of our seats. A seat waits until the challenges of its account are
     decided. Raises ChainError.
     """
     task, seats = seen.view.task, pending(context, seen)
@@ -74,7 +74,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
-    """Whether a game entitles a seat: it is on one of these segments, or blind, and was not dismissed."""
+    """Whether a game entitles a seat to its cost and fee: the game is on one of the seat's `segments`, or
+    blind, and was not dismissed.
+    """
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (
         0,

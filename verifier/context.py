@@ -126,7 +126,9 @@ class Context:
         )
 
     def room(self) -> int:
-        """Bytes of disk that may be used for others, after what is spared. Raises OSError."""
+        """Bytes of disk available for data kept for others, after the bytes that the settings spare. Raises
+        OSError.
+        """
         return self.disk.room(self.settings.spare_bytes)
 
     @property

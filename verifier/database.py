@@ -155,7 +155,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
-        """A segment's digest. The salt, given by its hash, identifies an own seat; `root` is that of the
+        """A segment's digest. The salt, given by its hash, identifies one of our seats; `root` is that of the
         segment tree. For the segment number that stands for the result (`findings.Committed`), it is the
         result's digest.
         """

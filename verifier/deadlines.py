@@ -14,7 +14,7 @@ from verifier.seats import due_by
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """When the next digest of own seats is due, for an attestation or a reveal."""
+    """When the next digest of our seats is due, for an attestation or a reveal."""
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
         return due
@@ -22,8 +22,8 @@ def replays_due(context: Context, seen: Observation) -> int:
 
 
 def due_next(context: Context, seen: Observation) -> int:
-    """When the next attestation, vote, opening or answer of own accounts in a task is due; if there is
-    none, when challenges end. Seconds since 1970.
+    """When the next attestation, vote, opening or answer of our accounts in a task is due; if there is none,
+    when challenges end. Seconds since 1970.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
 

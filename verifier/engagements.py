@@ -1,10 +1,10 @@
 """What a verifier's accounts may have to compute, and whether another game fits beside it
 (`protocol.tasks.admission`).
 
-A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's
-work and answers to looks. Each challenge at stake is a game. Two kinds of work have the lowest priority
-and are not counted. The first is work that does not fit into its time even alone, which could otherwise
-keep this verifier from every game. The second is the replays of a seat whose solver is challenged;
+A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's work
+and answers to looks. Each challenge whose bond is at stake counts as a game. Two kinds of work have the
+lowest priority and are not counted. The first is work that does not fit into its time even alone, which could
+otherwise keep this verifier from every game. The second is the replays of a seat whose solver is challenged;
 otherwise terms could leave a verifier no time to challenge.
 """
 
@@ -26,9 +26,9 @@ from verifier.seats import own_seats
 
 
 class Engagements:
-    """The work owed under one deployment. The nodes of one process, under several contracts, count
-    together. `leading` belongs to the newest contracts. One node admits a game at a time (`admitting`).
-    `see` is for the loop's thread, `beside` for any.
+    """The work owed under one deployment. The work of all nodes of one process, each under its own contracts,
+    is added up. `leading` belongs to the newest contracts. Only one node admits a game at a time
+    (`admitting`). `see` is for the loop's thread, `beside` for any.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:
@@ -40,7 +40,7 @@ class Engagements:
         self.admitting: Lock = Lock() if leading is None else leading.admitting
 
     def see(self, seen: Observation) -> None:
-        """Note what own seats and looks of a task owe now. Raises ChainError."""
+        """Note the work that our seats, looks and jurors of a task owe now. Raises ChainError."""
         clocks = self._context.clocks(self._context.client, seen.now)
         rates = self._context.rates
         found = [one for one in self._of(seen) if admission([one], clocks, rates) is None]
@@ -48,12 +48,12 @@ class Engagements:
             self._places[seen.view.task] = found
 
     def forget(self, task: int) -> None:
-        """The task is over."""
+        """Drop what is noted about a task that is over."""
         with self._lock:
             self._places.pop(task, None)
 
     def beside(self, challenge: Challenge) -> list[Owed]:
-        """Everything that is owed besides the game of this challenge. Possible draws count under these
+        """Everything that is owed except the game of this challenge. Possible draws are counted under these
         contracts only, because offers under other contracts reserve their own third of the machine. Raises
         ChainError.
         """

@@ -21,7 +21,9 @@ from verifier.jobs import Failure, Job, Jobs
 from verifier.seats import own_seats
 
 TURNS = 64
-"""Most transactions and looks side by side. Their threads wait for receipts, and are started on demand."""
+"""Maximum number of transactions and looks at the chain at a time. Their threads wait for receipts, and are
+started on demand.
+"""
 LONGEST_REST = 4.0
 """Longest pause in seconds after a failure."""
 
@@ -46,7 +48,7 @@ class Games:
         self.bonds = Bonds(context.clients, context.database, context.terms, engagements.admitting)
         self._drivers: dict[Key, ChallengeDriver] = {}
         self._strangers: set[str] = set()
-        """Accounts with challenges that do not belong to this process."""
+        """Accounts that have challenges in the database but do not belong to this process."""
 
     def __len__(self) -> int:
         return len(self._drivers)
@@ -104,7 +106,7 @@ class Games:
         return [*self._turns.collect(), *self._opening.collect()]
 
     def forget(self, task: int) -> None:
-        """The task is over."""
+        """Drop the pauses of a task that is over."""
         self._turns.rests.forget(task)
         self._opening.rests.forget(task)
 

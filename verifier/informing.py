@@ -31,7 +31,7 @@ _SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Attestation:
-    """The attestation of a seat."""
+    """The digest and salt hash that a seat has attested."""
 
     digest: bytes
     salt_hash: bytes
@@ -136,7 +136,7 @@ def _require_before_looks(client: Client, task: int, seat: int, least: float) ->
 
 
 def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:
-    """The seat of this number. Raises SaltRefused if it is empty or has an own account."""
+    """The seat of this number. Raises SaltRefused if it is empty or taken by one of our accounts."""
     what = f"salt for task {task}, seat {number}"
     if not 0 <= number < len(seats) or seats[number].is_empty:
         raise SaltRefused(

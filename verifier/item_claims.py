@@ -1,11 +1,11 @@
 """Claims that an item is unavailable, objects to a jury that says it is available, and ends claims.
 
-If the terms have jurors, a seat does not run the task from its start. At half of its time it claims the
-first item that it still lacks, even if that item is being sent. While the jury sits, the seat keeps asking
-for it, also the jurors that voted yes (`material`). If it still lacks the item at half of the time for
-objections, it objects and lets the jurors open a random chunk, even if only few have voted. After a
-verdict the seat's time begins again, and it asks everybody again. At half of that time it claims the item
-that it lacks then: the next one, or the same one if the jury was undecided.
+If the terms have jurors, a seat does not run the task from its start. At half of its time it claims the first
+item that it still lacks, even if that item is being sent. While the jury sits, the seat keeps asking for the
+item; it also asks the jurors that voted yes (`material`). If it still lacks the item at half of the time for
+objections, it objects and lets the jurors open a random chunk, even if only few have voted. After a verdict
+the seat's time begins again, and it asks everybody again. At half of that time it claims the item that it
+lacks then: the next one, or the same one if the jury was undecided.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from verifier.seats import attestable
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that send the transactions of own claims, and verdicts that are due."""
+    """Jobs that send the transactions of our claims, and request verdicts that are due."""
     task = seen.view.task
     jury = context.juries.of(task)
     if jury is None or jury.claim is None:
@@ -57,7 +57,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def bound(context: Context, seen: Observation) -> bool:
-    """Whether a claim of this verifier still locks its bond although the task ended otherwise."""
+    """Whether a task has an open claim of this verifier, which locks a bond even after the task's end."""
     jury = context.juries.of(seen.view.task)
     return jury is not None and jury.claim is not None and jury.claim.account in context.clients
 
@@ -95,7 +95,9 @@ def lacks(context: Context, seen: Observation, item: int) -> bool:
 
 
 def objection(context: Context, task: int, item: int) -> Objection:
-    """A random chunk of an item. If the program is here, the sizes of the tensors are known and used."""
+    """An objection that names a random chunk of an item. If the program is here, the chunk is chosen by the
+    sizes of the tensors.
+    """
     terms, material = context.terms(task), context.materials.find(task)
     constants = item == constants_item(terms.segments)
     if material is None:

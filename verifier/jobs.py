@@ -36,7 +36,7 @@ Sent = TypeVar("Sent")
 
 class Job(NamedTuple):
     """A piece of work. `what` names it within its task. If `task` is None it is the node's own, such as a
-    withdrawal. Its computing is due by `until`; infinite if it can wait for all other work.
+    withdrawal. Its computing must be done by `until`, which is infinite if it can wait for all other work.
     """
 
     task: int | None
@@ -126,7 +126,7 @@ class Rests:
             self._rests[task] = _Rest(lost=self._rests[task].lost)
 
     def forget(self, task: int | None) -> None:
-        """The task is over."""
+        """Drop the pause and the lost seconds of a task that is over."""
         self._rests.pop(task, None)
 
     def _of(self, task: int | None) -> _Rest:
@@ -141,7 +141,7 @@ Due = Callable[[float], AbstractContextManager[None]]
 
 
 def at_once(_until: float) -> AbstractContextManager[None]:
-    """Sets no deadline."""
+    """Default `Due`, which sets no deadline."""
     return nullcontext()
 
 

@@ -41,7 +41,7 @@ Held = tuple[Sequence[BytesLike], Leaf]
 
 
 def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
-    """Own jurors that can still vote, each with the item to fetch."""
+    """Our jurors that can still vote, each with the item to fetch."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None or seen.now > jury.view.until:
         return
@@ -51,8 +51,8 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
 
 
 def further(context: Context, seen: Observation) -> list[int]:
-    """The states that own jurors which voted yes serve in addition to the item: those that claimants need,
-    until they attest.
+    """The states that our jurors serve in addition to the item, if they voted yes: the states that each
+    claimant needs, until it attests.
     """
     if seen.view.status is not TaskStatus.SUBMITTED or not context.juries.has_voted_yes(
         seen.view.task, context.clients
@@ -80,7 +80,7 @@ def keeping(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def deadlines(context: Context, seen: Observation) -> Iterator[int]:
-    """When own jurors must have voted or opened."""
+    """The times by which our jurors must vote or open a chunk."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.view is None:
         return
@@ -98,7 +98,7 @@ def is_here(context: Context, seen: Observation, material: Material, item: int) 
 
 
 def votes(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs for the yes votes of own jurors that have the item. Each hashes the whole item."""
+    """Jobs for the yes votes of our jurors that have the item. Each hashes the whole item."""
     for juror, item in awaited(context, seen):
         material = context.materials.find(seen.view.task)
         if material is not None and is_here(context, seen, material, item):
@@ -110,7 +110,7 @@ def votes(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def refusals(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs for the no votes of own jurors that have waited long enough for the item."""
+    """Jobs for the no votes of our jurors that have waited long enough for the item."""
     task, jury = seen.view.task, _sitting(context, seen)
     for juror, item in awaited(context, seen):
         material = context.materials.find(task)
@@ -122,7 +122,7 @@ def refusals(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def openings(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs in which own jurors open the chunk to which the claimant objected."""
+    """Jobs in which our jurors open the chunk to which the claimant objected."""
     jury = _sitting(context, seen)
     if jury is None or jury.claim is None or jury.objection is None or seen.now > jury.claim.until:
         return
@@ -134,7 +134,7 @@ def openings(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def releasable(context: Context, seen: Observation) -> list[Seat]:
-    """Own jurors that are still bound although the task is no longer audited."""
+    """Our jurors that are still bound although the task is no longer audited."""
     jury = context.juries.of(seen.view.task)
     if jury is None or seen.view.status is TaskStatus.SUBMITTED:
         return []

@@ -33,8 +33,8 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 def due(context: Context, seen: Observation) -> Exit | None:
     """The call that this verifier should make now; None if there is none. It does not end a task that it
-    challenges, never pays a solver that it found false, does not settle while an own look may still take a
-    lock or an own claim is open, and does not punish its own silence. Raises ChainError.
+    challenges, never pays a solver that it found false, does not settle while one of our looks may still take
+    a lock or one of our claims is open, and does not punish its own silence. Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):
@@ -50,7 +50,7 @@ def due(context: Context, seen: Observation) -> Exit | None:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that send the calls that a task needs, releases of own seats, and claims of compensation."""
+    """Jobs that send the calls that a task needs, release our seats, and claim compensation."""
     task = seen.view.task
     what = due(context, seen)
     if what is not None:

@@ -1,5 +1,5 @@
-"""Duties of own accounts in looks: digests to compare if they look, and digests to reveal if they are
-looked at.
+"""Duties of our accounts in looks: digests to compare if they look, and digests to reveal if they are looked
+at.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from verifier.salts import Salted, salted_seats
 
 
 def compared(context: Context, seen: Observation) -> list[Salted]:
-    """Own looks with the salts revealed by the seats that they look at."""
+    """Our looks, each with the salt that the looked-at seat or look has revealed."""
     own = [look for look in seen.looks if look.account in context.clients]
     found = [(look, context.looks.revealed(seen.view.task, look.number)) for look in own]
     return [Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None]
 
 
 def revealing_seats(context: Context, seen: Observation) -> list[Salted]:
-    """Own seats and looks that are looked at and have not revealed their digests."""
+    """Our seats and looks that are looked at and have not revealed their digests."""
     numbers = {seat.number for _, seat in unopened(context, seen)}
     seats = [seat for seat in seen.places if seat.number in numbers]
     return salted_seats(context, seen, seats)
 
 
 def unopened(context: Context, seen: Observation) -> Iterator[tuple[int, Seat]]:
-    """The numbers of looks, each with the own seat or look that it looks at and that has not revealed its
-    digest.
+    """The numbers of the looks at our seats and looks whose digest is not revealed yet, each with the
+    looked-at seat or look.
     """
     own = {seat.number: seat for seat in seen.places if seat.account in context.clients and not seat.caught}
     each = context.terms(seen.view.task).segments_per_verifier if seen.looks else 0

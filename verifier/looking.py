@@ -1,9 +1,9 @@
-"""Looks (audit.md section 6): reveal own digests to looks, compare what others reveal, and take locks.
+"""Looks (audit.md section 6): reveal our digests to looks, compare what others reveal, and take locks.
 
 A look that finds another root than was revealed needs the solver's step tree of the segment. Unless the
 tree's root is on the chain, a challenge that only asks for it is played (`games`), and accusing the seat
-drops that game. If the solver's tree differs from the replay's, the game continues against the solver, and
-no seat is accused.
+drops that game. If the solver's tree differs from the replay's, the game continues against the solver, and no
+seat is accused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def moot(context: Context, seen: Observation) -> list[int]:
-    """Looks whose accusations nobody will judge, and whose bonds belong to an own account. After a
+    """Looks whose accusations nobody will judge, and whose bonds belong to one of our accounts. After a
     conviction, the accused seat or look gets the bond; if a jury has ended the task, the look gets it.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
@@ -71,7 +71,7 @@ def moot(context: Context, seen: Observation) -> list[int]:
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that ask for the solver's step tree if an own look has found another root than was revealed.
+    """Jobs that ask for the solver's step tree if one of our looks has found another root than was revealed.
 
     Raises ChainError.
     """
@@ -96,7 +96,7 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Own looks that have found another root than was revealed, each with what was revealed, while the
+    """Our looks that have found another root than was revealed, each with the revealed data. Only while the
     looked-at seat still has its lock.
     """
     for own in compared(context, seen):

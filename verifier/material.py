@@ -71,15 +71,15 @@ class Material:
     replayer: Replayer
 
     def run(self, challenge: Challenge) -> Replay:
-        """Our own run below a challenge, from the solver's state before the false segment, or from the
-        start if that segment is not known.
+        """Our own run, from which a challenge's moves are made. It starts at the solver's state before the
+        false segment, or at the initial state if that segment is not known.
         """
         if challenge.segment is None:
             return self._replay(challenge, self._own_roots)
         return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
-        """The roots of our own run to its end. Lost states of it are computed again."""
+        """The roots of our own run, which is first completed. Its lost states are computed again."""
         while not self.states.extend(self.terms.segments):
             pass
         return self.states.own_roots()
@@ -124,7 +124,7 @@ Sources = Callable[[int], Sequence[Address]]
 
 
 def nobody(_task: int) -> Sequence[Address]:
-    """There is no other source."""
+    """Default `Sources`: there are no other sources."""
     return ()
 
 

@@ -90,8 +90,8 @@ class VerifierNode(Node):
         earlier: Sequence[Deployment] = (),
         leading: VerifierNode | None = None,
     ) -> None:
-        """The nodes of the `earlier` deployments, which only finish their work, are made here; this node
-        is their `leading` one.
+        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is their
+        `leading` node.
         """
         first, stop = None if leading is None else leading.context, stop or Stop()
         alone = leading is None and not earlier
@@ -146,7 +146,7 @@ class VerifierNode(Node):
     def run(self, once: bool = False) -> ExitCode:
         """Run until stopped; with `once`, until every task that was seen is over (at least one).
 
-        Returns FRAUD if with `once` a solver was found false or an own challenge was lost. Raises
+        Returns FRAUD if with `once` a solver was found false or one of our challenges was lost. Raises
         VerifierError, ChainError.
         """
         settings, nodes = self.context.settings, (*self._earlier, self)

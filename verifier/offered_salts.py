@@ -1,9 +1,9 @@
-"""Salts of other parties' seats that are offered to this verifier: each is kept until the seat attests,
-and shown to the chain if it fits.
+"""Salts of other parties' seats that are offered to this verifier: each is kept until the seat attests, and
+shown to the chain if it fits.
 
-They come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes
-no query. An attestation is looked up once, and again only if a kept salt fits it; that costs the seat that
-gave the salt away half of its lock.
+Salts come over HTTP (`server`). Only a salt that fits costs gas, paid by the main account. An offer causes no
+query. An attestation is looked up once, and again only if a kept salt fits it. A fitting salt costs the seat
+that gave it away half of its lock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Watched:
 
     seats: Sequence[Seat] = ()
     attested: Attested | None = None
-    """Used by the jobs only, one of which runs at a time."""
+    """The attestations found. Used by the jobs only, one of which runs at a time."""
     known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
     """The seat as it was when it attested, and the hash of its salt, by seat number."""
     turns: dict[int, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class OfferedSalts:
         self._database = database
         self._metrics = metrics
         self._lock = threading.Lock()
-        """Never held during a query to the chain."""
+        """Protects the salts and seats. Never held during a query to the chain."""
         self._tasks: dict[int, _Watched] = {}
         self._turns = count(1)
         self._log = logs.get("verifier.informing").bind(account=client.address)
@@ -121,7 +121,7 @@ class OfferedSalts:
         ]
 
     def forget(self, task: int) -> None:
-        """The task is over; the database drops its salts."""
+        """Drop the data of a task that is over, except its salts, which the database drops."""
         with self._lock:
             self._tasks.pop(task, None)
         self._count()

@@ -16,25 +16,28 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""The least time assumed for a seat, in transactions and looks, if the deployment's least period is
-shorter. No speed limit could exclude terms that leave less time than that.
+"""A seat is assumed to have at least this many times the time that its transaction and its waits for the
+machine take, even if the deployment's minimum period is shorter. No speed limit could exclude terms that
+leave less time.
 """
 STEPS_SHARE = 0.1
-"""The share of that time that seats may wait for the steps of other work. An offer cannot limit the length
-of a step; longer steps use the two thirds of the machine that are not promised.
+"""Share of a seat's time that it may wait for the steps of other work. An offer cannot limit the length of a
+step; longer steps use the two thirds of the machine that are not promised.
 """
 
 
 def standing(account: str, speed: float, least_period: float, clocks: Clocks) -> Standing:
-    """The work that an account's offer may bring at any time, if periods have at least that many seconds."""
+    """The work that an account's offer may bring at any time, if every period has at least `least_period`
+    seconds.
+    """
     looks = seconds_beside(clocks, waits=MAX_SEAT_SEGMENTS + 1)
     shortest = max(least_period, TRANSACTIONS * looks)
     return Standing(f"seats of account {account}", speed, shortest, looks + STEPS_SHARE * shortest)
 
 
 def speed_of(client: Client, settings: VerifierSettings, accounts: int) -> float:
-    """The operations a second that an account's offer accepts, or will accept, if the process has that
-    many accounts. Raises ChainError.
+    """The operations a second that an account's offer accepts, or will accept, if the process has that number
+    of `accounts`. Raises ChainError.
     """
     registration = client.audit.registration(client.address)
     if registration is not None:
@@ -108,7 +111,7 @@ def _require_admission(client: Client, settings: VerifierSettings, speeds: Mappi
 
 
 def _least_seat_fee(client: Client, settings: VerifierSettings, stake: int) -> tuple[int, str]:
-    """The least fee of a seat in token units, and an explanation of it."""
+    """The minimum fee of a seat in token units, and where it comes from, in words."""
     if settings.seat_fee is not None:
         return int(settings.seat_fee * TOKEN), "the setting seat_fee"
     if client.connection.chain_id == DEVELOPMENT_CHAIN:

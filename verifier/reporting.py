@@ -18,7 +18,9 @@ from verifier.seats import attestable, own_seats, waits_for_jury
 
 
 class Reports:
-    """Used by the loop's thread. `alerts` is None if no alerts are configured."""
+    """Raises alerts and collects deadlines. `alerts` is None if no alerts are configured. Used by the loop's
+    thread.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -26,8 +28,8 @@ class Reports:
         """Tasks and seats whose time ended without an attestation."""
 
     def see(self, seen: Observation, alerts: Alerts | None) -> None:
-        """Raise new alerts about a task that the operator has named, or in which an own account has a seat
-        or a challenge.
+        """Raise new alerts about a task that the operator has named, or in which one of our accounts has a
+        seat or a challenge.
         """
         context, view = self._context, seen.view
         if alerts is None or not self._is_followed(seen):
@@ -37,7 +39,7 @@ class Reports:
         )
 
     def say_what_is_late(self, seen: Observation, alerts: Alerts | None) -> None:
-        """Alert once for each own seat whose time ended without an attestation."""
+        """Alert once for each of our seats whose time ended without an attestation."""
         if seen.view.status is not TaskStatus.SUBMITTED:
             return
         for seat in own_seats(seen, self._context.clients):
@@ -58,13 +60,13 @@ class Reports:
                     alerts.tell(Alarm.LATE, text, market, seen.view.task, f"{seat.number} {seat.until}")
 
     def forget(self, task: int, alerts: Alerts | None) -> None:
-        """A task is over for good."""
+        """Forget a task that is over for good."""
         self._late = {late for late in self._late if late[0] != task}
         if alerts is not None:
             alerts.forget(self._context.client.market.address, task)
 
     def due(self, observed: Sequence[Observation]) -> list[Deadline]:
-        """The deadlines of own accounts. Raises ChainError."""
+        """The deadlines of our accounts. Raises ChainError."""
         return [due for seen in observed for due in self._due(seen)]
 
     def _due(self, seen: Observation) -> Iterator[Deadline]:

@@ -1,8 +1,9 @@
 """The results that this verifier holds for its seats, and the items that it serves as a juror, on disk:
 canonical bytes, one file per tensor.
 
-They are separate from the files for replaying a task, which are deleted when the task is over. Results are
-served for a time after settlement, items while the task lasts. Clients compare the root with the chain's.
+Results and items are separate from the files for replaying a task, which are deleted when the task is over.
+Results are served for a time after settlement, items while the task lasts. Clients compare the root with the
+chain's.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Disk:
         self._measured: tuple[float, int] | None = None
 
     def room(self, spare: int) -> int:
-        """Bytes that may be used for others, after what is spared. Raises OSError."""
+        """Bytes available for data kept for others, if `spare` bytes stay free. Raises OSError."""
         free = room(self._folder, spare)
         return free if self._limit is None else min(free, self._limit - self.used())
 
@@ -78,8 +78,8 @@ def release(context: Context, now: int) -> None:
 
 
 def _due(context: Context, now: int) -> Iterator[tuple[int, str]]:
-    """Tasks whose results are to be deleted, with the reason. The caller deletes each before requesting
-    the next.
+    """The tasks whose results are to be deleted, each with the reason. The caller deletes each result before
+    requesting the next.
     """
     settings = context.settings
     for task in context.database.held_before(now):

@@ -1,5 +1,5 @@
-"""The salts of own seats (audit.md section 4) and of own challenges. They are derived from the account's
-key and the chain, so none is lost with a database.
+"""The salts of our seats (audit.md section 4) and of our challenges. They are derived from the account's key
+and the chain, so none is lost with a database.
 
 Until looks are drawn, a party that learns a seat's salt can take half of the seat's lock. So a salt never
 appears in a log, an error's text or a repr.
@@ -34,7 +34,7 @@ class Salted:
 
 
 def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
-    """An own seat with its salt, derived under the seed of the task's first draw."""
+    """One of our seats with its salt, which is derived under the seed of the task's first draw."""
     chain, board = client.deployment.chain_id, client.audit.address
     salt = seat_salt(
         chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number)
@@ -43,7 +43,7 @@ def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
 
 
 def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
-    """Own seats and looks with their salts."""
+    """Our seats and looks with their salts."""
     if seen.audit is None:
         return []
     task, seed = seen.view.task, seen.audit.seed
@@ -51,7 +51,7 @@ def salted_seats(context: Context, seen: Observation, seats: Sequence[Seat]) -> 
 
 
 def secret_of(client: Client, task: int, seat: int) -> bytes:
-    """The secret of an own seat or look. It is shown only to the chain, when the seat is looked at or a
+    """The secret of one of our seats or looks. It is shown only to the chain, when the seat is looked at or a
     juror opens a chunk.
     """
     return seat_secret(_key(client), client.deployment.chain_id, client.audit.address, task, seat)
@@ -60,8 +60,8 @@ def secret_of(client: Client, task: int, seat: int) -> bytes:
 def salt_of_challenge(
     client: Client, task: int, seat: int, segment: int | None, before: bytes = b""
 ) -> bytes:
-    """The salt of an own challenge of a segment (None if unknown). `before` is the salt of an earlier
-    commitment that was not opened in time.
+    """The salt of our challenge of a segment (None if the false segment is unknown). `before` is the salt of
+    an earlier commitment that was not opened in time.
     """
     chain, commitments = client.deployment.chain_id, client.commitments.address
     named = SEGMENT_UNKNOWN if segment is None else segment
@@ -69,6 +69,6 @@ def salt_of_challenge(
 
 
 def _key(client: Client) -> bytes:
-    """The account's private key. Besides signing, it is used only to derive these secrets."""
+    """The account's private key. Besides signing, it is used only to derive the secrets of this module."""
     assert client.sender is not None, "who has a seat, or challenges, sends"
     return bytes(client.sender.account.key)

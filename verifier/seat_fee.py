@@ -1,9 +1,9 @@
-"""What a seat costs an account regardless of its replays; this is the least fee that its offer names by
-default. Pure.
+"""Computes what a seat costs an account regardless of its replays. By default, its offer asks for at least
+this fee. Pure.
 
 While an account has a seat, no draw finds it. So a seat has a price: otherwise a solver could occupy all
-honest accounts with its own task for free (docs/security.md section 4). The other lower limit is the price
-of replays, by operations.
+honest accounts with its own task for free (docs/security.md section 4). The offer's other lower limit is the
+price of replays, by operations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocol.tasks.trust import capital_cost
 
 @dataclass(frozen=True, slots=True)
 class SeatFee:
-    """The least fee, as its parts in token units."""
+    """The minimum fee of a seat, in two parts, each in token units."""
 
     gas: int
     """Cost of the gas for the attestation, the release, and the reveal of a seat that is looked at."""
@@ -40,11 +40,11 @@ class SeatFee:
 def seat_fee(
     stake: int, seconds: int, *, capital_rate: Fraction, gas_price: int, coin_price: Fraction
 ) -> SeatFee:
-    """The least fee of a seat that binds an account for `seconds` seconds, if the account's stake is
-    `stake` token units.
+    """The least fee of a seat that binds an account for `seconds` seconds, if the account's stake is `stake`
+    token units.
 
     `capital_rate` is the yearly cost of a locked token, as a fraction; `gas_price` is wei per gas;
-    `coin_price` is tokens for one of the chain's coin. Each part is rounded up.
+    `coin_price` is the price of one coin of the chain in tokens. Each part is rounded up.
     """
     gas = (GAS.seat + GAS.reveal) * gas_units(gas_price, coin_price)
     return SeatFee(ceil(gas), ceil(capital_cost(capital_rate, stake, seconds)))

@@ -55,6 +55,6 @@ def open_segments(seen: Observation) -> range:
 
 
 def due_by(seen: Observation, accounts: Container[str]) -> int:
-    """When the next own seat must attest; if there is none, when challenges end. Seconds since 1970."""
+    """When the next of our seats must attest; if there is none, when challenges end. Seconds since 1970."""
     own = [seat.until for seat in attestable(seen, accounts)]
     return min(own, default=seen.view.challenge_until)

@@ -54,9 +54,7 @@ class VerifierSettings(NodeSettings):
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
     lock: Tokens | None = None
-    """Refuse seats that bind more tokens of the stake than this; if unset, a seat may bind the whole
-    stake.
-    """
+    """Refuse seats that bind more than this many tokens of the stake; if unset, a seat may bind all of it."""
     cost_per_hour: Tokens = Decimal(1)
     """Cost of the machine per hour of replaying, including its power. Seats that pay less are refused."""
     seat_fee: Tokens | None = None
@@ -72,7 +70,7 @@ class VerifierSettings(NodeSettings):
     capital_rate: Annotated[Decimal, Field(ge=0, le=10)] = Decimal("0.1")
     """Yearly cost of a locked token, as a fraction."""
     coin_price: Tokens = Decimal(3000)
-    """Tokens for one of the chain's coin, in which gas is paid."""
+    """Price in tokens of one coin of the chain, in which gas is paid."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
     """Port of the service for results and salts; 0: any free port."""
@@ -118,23 +116,23 @@ class VerifierSettings(NodeSettings):
         return min(int(self.period_days * 86_400), 2**32 - 1)
 
     def least_seat_fee(self, stake: int, gas_price: int) -> SeatFee:
-        """The cost of a seat with these settings, for an account with a stake of that many token units, at
-        that many wei per gas.
+        """The cost of a seat with these settings, for an account with a stake of `stake` token units.
+        `gas_price` is wei per gas.
         """
         rate, coin = Fraction(self.capital_rate), Fraction(self.coin_price)
         return seat_fee(stake, self.period, capital_rate=rate, gas_price=gas_price, coin_price=coin)
 
     def speed_of_seats(self, seats: Standing, accounts: int) -> float:
-        """Operations a second that the seats of one account may need so that that many accounts finish in
-        time.
+        """The most operations a second that the seats of one account may need, so that this number of
+        `accounts` finishes in time.
         """
         if self.seat_speed is not None:
             return self.seat_speed
         return most_operations(seats, accounts + self.whistleblow, Rates(self.speed))
 
     def offer(self, stake: int, least_fee: int, speed: float) -> Offer:
-        """The offer of an account with a stake of that many token units. It refuses seats that pay less
-        than `least_fee` token units, or need more than `speed` operations a second.
+        """The offer of an account with a stake of `stake` token units. It refuses seats that pay less than
+        `least_fee` token units, or need more than `speed` operations a second.
         """
         fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
         return Offer(

@@ -18,7 +18,7 @@ class Told(Protocol):
 
     @property
     def follower(self) -> Follower:
-        """Follows the task's events."""
+        """The follower that reads the task's events."""
 
 
 Known = TypeVar("Known", bound=Told)
@@ -35,7 +35,7 @@ class TaskEvents(Generic[Known]):
         self._lock = threading.Lock()
 
     def forget(self, task: int) -> None:
-        """The task is over."""
+        """Drop the known facts of a task that is over."""
         with self._lock:
             self._tasks.pop(task, None)
 

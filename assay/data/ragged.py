@@ -12,7 +12,7 @@ from assay.data.checks import NUMBERS, Array, Arrays, require_count
 from assay.errors import DataError
 
 NONE: Final = np.iinfo(np.int64).max
-"""Marks in `_first_fit` that no row has this much room."""
+"""The value in `_first_fit` for "no row has this much room"."""
 
 
 def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:

@@ -66,8 +66,8 @@ def notebook_page() -> Page | None:
 
 
 class Relay:
-    """Receives all events of a task, and passes them to the display while the handle waits. Other events are
-    kept until the handle waits again.
+    """Receives all events of a task, and passes them to the display while the handle waits. Events that occur
+    at other times are kept until the handle waits again.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Relay:
 
     @property
     def refreshes(self) -> bool:
-        """Whether the display wants the progress each second."""
+        """Whether the display, or the function `on_progress`, wants the progress each second."""
         return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
 
     def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
@@ -91,7 +91,7 @@ class Relay:
         self.told.tell()
 
     def end(self) -> None:
-        """The handle stops waiting."""
+        """Keep further events, because the handle no longer waits."""
         if isinstance(self._shown, Printer):
             self._shown.end()
         self._shown = self._on_progress = None

@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, Final
 
 REST, LONGEST_REST = 2.0, 300.0
-"""Seconds of the first pause after a failure, and of the longest one."""
+"""Seconds of the first pause after a failure, and of the longest pause."""
 _NEVER: Final = float("-inf")
 
 
@@ -68,7 +68,7 @@ class Beside:
         Thread(target=run, name=f"watch-{kind}", daemon=True).start()
 
     def wait(self, seconds: float) -> Outcome | None:
-        """The next outcome, if there is one within that many seconds; otherwise None."""
+        """The next outcome; None if there is none within `seconds`."""
         try:
             outcome = self._queue.get(timeout=max(0.0, seconds))
         except Empty:

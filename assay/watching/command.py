@@ -33,9 +33,9 @@ from protocol.tasks.bundles import BundleError, Limits
 CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
 """Kinds of work beside the loop."""
 LONGEST_WAIT: Final = 60.0
-"""Most seconds between two looks at the chain."""
+"""Maximum seconds between two looks at the chain."""
 LEAST_PACE: Final = 0.5
-"""Least seconds between two looks at the chain."""
+"""Minimum seconds between two looks at the chain."""
 LAST_TRIES: Final = 4
 """Failed attempts to fetch the result of a settled task after which the command gives up."""
 ENDS: Final = {
@@ -78,8 +78,8 @@ class Watch:
         self._seen_at = 0, 0.0
         """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()
-        """Whether the reasons why nobody bids were looked up, while bidding ran (False) and after its end
-        (True).
+        """When the reasons why nobody bids were looked up: contains False if that was done during bidding,
+        and True if it was done after its end.
         """
         self._untaken: list[str] = []
         self._refused = ""

@@ -172,7 +172,7 @@ class Following:
         return self.terms.segments_per_verifier
 
     def names(self, _event: Event) -> Names | None:
-        """Names from the task's program; None if its bundle is not in the home folder."""
+        """Names from the task's program; None if the task's bundle is not in the home folder."""
         return self._names
 
     @cached_property

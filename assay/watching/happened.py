@@ -1,4 +1,6 @@
-"""The reported events of a task, and which of them a re-organisation of the chain has made void. Pure."""
+"""Keeps the reported events of a task, and finds those that a re-organisation of the chain has made void.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class Happened:
         return [event for event in events if Told(event).key not in known]
 
     def of_game(self, name: str, game: int) -> list[Event]:
-        """The events of a game with this name."""
+        """The events named `name` of a game."""
         events = (each.event for each in self.told)
         return [event for event in events if event.name == name and event.arguments["game"] == game]
 
@@ -61,7 +63,7 @@ class Happened:
         return [int(each.event.arguments["game"]) for each in self.told if each.event.name == OPENING]
 
     def followed_by(self, more: Sequence[Told]) -> Happened:
-        """These events, followed by `more`."""
+        """A copy of these events, followed by `more`."""
         return Happened((*self.told, *more))
 
 
@@ -70,8 +72,8 @@ OPENING = "Challenged"
 
 
 def own(task: int, events: Sequence[Event], games: Sequence[int]) -> list[Event]:
-    """The events of a task and of its games. `games` are those opened earlier; games opened in `events` count
-    too.
+    """Those of the `events` that belong to a task or its games. `games` are the games that were opened
+    before; games that `events` open count too.
     """
     known, found = set(games), []
     for event in events:

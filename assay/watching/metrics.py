@@ -32,7 +32,9 @@ from protocol.tasks.task import Terms
 ANSWER_SECONDS: Final = 10.0
 """Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
 ENTRY_BYTES: Final = 1_024
-"""Most bytes of a tensor's entry in a checkpoint's JSON: its name has 200, its root 64, eight lengths 80."""
+"""Maximum bytes of a tensor's entry in a checkpoint's JSON: the name takes 200, the root 64, eight lengths
+80.
+"""
 _F32: Final = struct.Struct("<f")
 
 

@@ -36,7 +36,7 @@ class Listener(Protocol):
 
     @property
     def refreshes(self) -> bool:
-        """Whether it wants the progress each second."""
+        """Whether the listener wants the progress each second."""
 
     def line(self, kind: str, text: str, time: int | None = None, **data: Any) -> None:
         """Report an event, at the chain's `time`. Programs also get `kind` and `data`."""

@@ -22,7 +22,7 @@ _OVER: Final = {
     "submitted": "nothing is awaited: anyone may settle the task",
     "unpaid": "anyone may close the task",
 }
-"""What can be done once no deadline is left, by status."""
+"""Maps a status to what can be done once no deadline is left."""
 
 
 @dataclass(frozen=True, slots=True)

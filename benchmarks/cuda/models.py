@@ -55,4 +55,5 @@ MODELS = (
     Model("gpt-0.9M", _gpt(gpt.Shape(4, 4, 128, 256), 8), dry_steps=1),
     Model("gpt-11M", _gpt(gpt.Shape(6, 6, 384, 256), 8), 5, dry_steps=1),
 )
-"""Only `bits` uses the last one, whose step takes a second on a CPU without the compiled kernels."""
+"""The models by increasing size. Only `bits` uses the last one, whose step takes a second on a CPU without
+the compiled kernels."""

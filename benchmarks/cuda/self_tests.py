@@ -43,7 +43,8 @@ FEW = ProductCall(
     Layout(Order.TERMS, True, False),
     *(False, (True, False), False, 1),
 )
-"""A call with both kinds of operands for the interpreter, which takes seconds per tile."""
+"""A small call for dry runs, as the interpreter takes seconds per tile. Its operands are of both kinds: with
+elements apart in memory, and dense."""
 MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 

@@ -52,7 +52,8 @@ PROFILED, LONGEST = 3, 40
 PRECISIONS = {"highest": "float32 (highest)", "high": "TF32", "bf16": "bf16 autocast"}
 LARGE = "86M"
 SIZES = {**SHAPES_OF_CPUS, LARGE: gpt.Shape(12, 12, 768, 1024, dropout=0.0)}
-"""The last has the blocks of GPT-2 small. With smaller models, Python's overhead limits the speed of plain steps."""
+"""GPT shapes by size; the last has the blocks of GPT-2 small. With smaller models, Python's overhead limits
+the speed of plain steps."""
 SIZE = "11M"
 GOALS = {SIZE: "0.35x"}
 """Goal for the ratio of an exact step to a plain float32 (`highest`) step on an H200."""

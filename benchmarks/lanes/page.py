@@ -300,7 +300,7 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The least loss of these runs after `seconds`, and the number of steps made by then."""
+    """The lowest loss of these runs after `seconds`, and the number of steps made by then."""
     found = [(math.inf, 0)]
     for run, outcome in runs:
         within = seconds / seconds_of(run, outcome, link) * run.steps

@@ -84,7 +84,7 @@ class Row:
     """Predicted with the computing times of the same phase."""
     measured: float
     exchange: float
-    """The part of `predicted` after computing."""
+    """Seconds of `predicted` after all lanes have computed."""
 
 
 def measure() -> dict[str, Any]:

@@ -28,7 +28,7 @@ States = Iterator[tuple[int, Callable[[], State]]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """`loss` is in nats per item on held-out data, `received` is bytes that each lane receives in total.
+    """The results of a run: `loss` in nats per item on held-out data, `received` bytes in total per lane.
 
     `seconds` is processor time, `step_seconds` that of one inner step. `curve` has (steps, loss) pairs for
     some sizes.

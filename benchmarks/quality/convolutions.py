@@ -43,10 +43,11 @@ TABLES: dict[str, tuple[tuple[int, int], ...]] = {
     "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
     "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
 }
-"""Bits of the forward pass, of the input's gradient and of the weight's gradient."""
+"""By name: bits of the forward pass, of the input's gradient and of the weight's gradient."""
 EMULATED = "16 x 16, 16 x 16, 16 x 16"
 TIMED = ("13 x 13, 13 x 13, 20 x 13", "20 x 13, 20 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
-"""The first is version 1 of the table in arithmetic.md section 4, the last version 2."""
+"""The tables that are timed. The first is version 1 of the table in arithmetic.md section 4, the last is
+version 2."""
 DEFAULT = TIMED[-1]
 TRAINED = ("float32", TIMED[0], EMULATED, *TIMED[1:])
 BATCH, STEPS, RATE = 32, 500, 0.02

@@ -27,7 +27,7 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
 
 
 def noise_ratios(subject: Measured) -> dict[str, float]:
-    """By figure: the difference of both means, in units of float32's standard deviation over the seeds."""
+    """By figure: the difference of the exact and float32 means, in float32 standard deviations over seeds."""
     return {
         figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))
         / stdev(subject["float32"][figure])

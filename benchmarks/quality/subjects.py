@@ -9,7 +9,7 @@ from benchmarks.quality.training import Subject
 from examples import gpt, resnet
 
 GPT_SHAPE = gpt.Shape(layers=2, heads=2, width=64, context=64, dropout=0.0)
-"""Without dropout, whose random bits would differ between the two arithmetics and add unrelated noise."""
+"""The GPT has no dropout: its random bits would differ between the arithmetics and add unrelated noise."""
 
 
 def gpt_subject() -> Subject:

@@ -46,7 +46,7 @@ STATES: Final = 64
 PATIENCE: Final = 600.0
 """Seconds within which all processes must have started, concurrently."""
 RECENT: Final = 16
-"""The newest blocks after a restart, which include the last one before it."""
+"""Number of newest blocks that are certain to include the last block before a restart."""
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)
 

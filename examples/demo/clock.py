@@ -65,7 +65,8 @@ class Clock:
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """Waits for seats that will not attest, then for the end of the challenge period."""
+        """The next deadline of an audit: of seats that will not attest, then the end of the challenge
+        period."""
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
         if not draws.drawn_at or draws.pending:
@@ -81,7 +82,8 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """Waits for the end of a rubber stamp's time to answer the look, then of the challenge period."""
+        """The next deadline of a rubber stamp: to answer the accusation, then the end of the challenge
+        period."""
         if self._ledger.events("Unanswered", task=task.task):
             return task.challenge_until
         for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():
@@ -89,7 +91,8 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """Waits for a refused seat's claim, the jury's votes, the verdict, and the end of the unpaid task."""
+        """The next deadline in the story of withheld data: for a refused seat's claim, for the jury's votes
+        or verdict, or the end of the unpaid task."""
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
         audit, period = self._stage.client.audit, PERIODS["attest_period"]
@@ -110,7 +113,7 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """Waits for the deadline of an accuser without a move, or for the end of the challenge period."""
+        """The deadline of an accuser that has no move left, or the end of the challenge period."""
         if story.accuser is None:
             return task.challenge_until
         for event in self._ledger.events("Challenged", task=task.task):

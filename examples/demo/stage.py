@@ -44,12 +44,12 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Indices of development accounts. One process has the seats of SEATED, another has VERIFIER."""
+"""Indices of development accounts. One process runs all of SEATED, another runs VERIFIER."""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
 """Accounts of the two seats and three jurors in the story with withheld data."""
 REFUSED_LEVEL = 3
-"""Level of their stakes: 8 units cover the lock of their story, which lower levels do not."""
+"""Level of the stakes of REFUSED: 8 units cover the lock of their story, which lower levels do not."""
 SILENT_LEVEL = 6
 """Level of the silent verifier's stake: 64 units, while the ordinary verifiers have one each."""
 SEAT_LEVEL = 2

@@ -17,10 +17,10 @@ class Story:
     judgment. `refused`: the market must refuse the run. `terms` override the example's terms.
 
     `silent`: a verifier that never attests is drawn. `outsourced`: a seat outsources its digest to a service
-    that passes the salt on. `accomplice`: an adversary convicts the solver before the only seat, whose
-    verifier watches nothing else, has won. `stamped`: two accounts may be drawn. The one in the seat attests
-    without computing, the other looks at it. `withheld`: the solver serves only the account in the first
-    seat, not the other seat and the jury.
+    that passes the salt on. `accomplice`: an adversary convicts the solver before the only seat wins its
+    game; that seat's verifier watches no other task. `stamped`: two accounts may be drawn. One gets the seat
+    and attests without computing, the other looks at it. `withheld`: the solver serves only the account in
+    the first seat, not the other seat and the jury.
     """
 
     letter: str
@@ -51,7 +51,7 @@ SILENT_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 3 * TOKEN,
 }
-"""The silent verifier takes no seat with a larger lock than this one."""
+"""Terms of the silent verifier's story. It takes no seat with a larger lock than this one."""
 
 SEAT_TERMS = {
     # One seat with every segment. Only its verifier has a stake that covers the lock, and accepts no lower fee.
@@ -68,8 +68,8 @@ OUTSOURCED_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""The lock is too large for the silent verifier, and the fee too low for the accomplice story's verifier, so
-neither takes a seat.
+"""Terms of the outsourcing seat's story. The lock is too large for the silent verifier, and the fee too low
+for the accomplice story's verifier, so neither takes a seat.
 """
 
 STAMPED_TERMS = {
@@ -137,10 +137,10 @@ STORIES = (
         terms=WITHHELD_TERMS,
     ),
 )
-"""In the order in which they are introduced."""
+"""All stories, in the order in which they are introduced."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest games come first, then
-stories that wait for the end of a period. Stories with their own verifiers are last, so that earlier draws do
-not include these.
+"""All stories, in the order in which their tasks are posted; task ids count from 1. The longest games come
+first, then stories that wait for the end of a period. Stories with their own verifiers are last, so that
+earlier draws do not include these.
 """

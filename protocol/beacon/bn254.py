@@ -49,8 +49,8 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """The inverse and roots with which one mapping of a field element u to the curve needs only
-    multiplications.
+    """An inverse and square roots for mapping a field element u to the curve: with them, the mapping needs
+    only multiplications.
 
     All are below P. The roots have the parity of u, so they are unique, and so are the hints of a message.
     """
@@ -58,11 +58,12 @@ class MapHints(NamedTuple):
     inverse: int
     """inv0(1 - 16 u^4): the inverse modulo P, and 0 for 0."""
     root: int
-    """The square root of g(x1) if it has one, else of -g(x1). Because P = 3 mod 4, exactly one of them has a
-    root.
+    """The square root of g(x1) if it is a square, else of -g(x1). Because P = 3 mod 4, exactly one of the two
+    is a square.
     """
     other: int
-    """0 if g(x1) is a square, else the square root of g(x2) or g(x3). Then exactly one of these has a root.
+    """0 if g(x1) is a square. Otherwise exactly one of g(x2) and g(x3) is a square, and this is its square
+    root.
     """
 
 

@@ -20,7 +20,9 @@ class NoSuchRound(BeaconError):
 
 
 class NoRelay(BeaconError):
-    """No relay has given a valid signature of the round. `failures` has each relay with its fault."""
+    """No relay has given a valid signature of the round. `failures` pairs each relay with the fault of its
+    answer.
+    """
 
     exit_code = ExitCode.RETRY
 

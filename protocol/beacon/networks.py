@@ -35,7 +35,9 @@ class _Entry(Network):
 
 
 def load_network(source: str) -> Network:
-    """The network with a name in the table, or the table [network] of a TOML file. Raises NetworkError."""
+    """The network `source`: a name in the package's table, or a TOML file with a table [network]. Raises
+    NetworkError.
+    """
     return Network.model_validate(_entry(source).model_dump(exclude={"relays"}))
 
 
@@ -64,7 +66,7 @@ def _entry(source: str) -> _Entry:
 
 
 def _own(source: str, known: dict[str, Any]) -> Any:
-    """The table [network] of a file."""
+    """Read the table [network] of an operator's file."""
     file = Path(source)
     if not file.is_file():
         raise NetworkError(

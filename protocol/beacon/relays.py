@@ -22,11 +22,11 @@ from protocol.node.http_client import BadAnswer, HttpClient
 PATIENCE: Final = 10.0
 """Seconds for the whole exchange with a relay."""
 MAX_ANSWER: Final = 1 << 12
-"""Most bytes of an answer; drand's have 260."""
+"""Maximum bytes of an answer; drand's answers have 260."""
 
 
 IsSigned = Callable[[int, bytes], bool]
-"""Whether 64 bytes are the network's signature of a round, by its number."""
+"""A check whether 64 bytes are the network's signature of the round with a given number."""
 
 
 class _Answer(BaseModel):

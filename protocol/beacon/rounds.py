@@ -14,7 +14,7 @@ from protocol.beacon.errors import NoSuchRound
 
 SCHEME: Final = "bls-bn254-unchained-on-g1"
 LAST_ROUND: Final = 2**64 - 1
-"""The signed message has the round's number as a u64."""
+"""Highest number of a round: the signed message holds the number as a u64."""
 
 
 class Network(BaseModel):

@@ -1,8 +1,8 @@
 """A beacon network's HTTP server, with the paths, answers and statuses of drand's relays
 (github.com/drand/http-relay).
 
-It signs a round when it is requested, if it is due, and caches a few thousand signatures. Answers of version
-2 omit the round's word, which is the signature's hash.
+The server signs a round when the round is requested, if it is due, and caches a few thousand signatures.
+Answers of version 2 omit the round's word, which is the signature's hash.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.errors import AssayError
 
 KEPT: Final = 4_096
-"""Number of cached signatures, because all parties ask for the same rounds. Each has 64 bytes and takes 8 ms
-to make.
+"""Maximum number of cached signatures. Caching helps because all parties ask for the same rounds. A signature
+has 64 bytes and takes 8 ms to make.
 """
 NEWEST: Final = 0
 """drand's number for the newest round."""

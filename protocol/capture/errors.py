@@ -31,9 +31,9 @@ class Problem:
 
 
 class CaptureError(AssayError, ValueError):
-    """The step cannot be captured. `problems` holds every reason that was found, with its remedy.
+    """Raised if the step cannot be captured. `problems` holds every reason that was found, with its remedy.
 
-    Its cause is the first exception among them.
+    If any problem has an exception as its cause, the first of these is the error's `__cause__`.
     """
 
     has_lines = True

@@ -163,7 +163,7 @@ class _Data:
 
 
 def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Options) -> CapturedStep:
-    """`capture`, for one phase or several."""
+    """The captured step of `capture`, which has one unnamed phase, or of `capture_phases`."""
     problems = Problems()
     with ExitStack() as stack:
         kept = [stack.enter_context(left_as_it_was(model, phase.objective)) for phase in phases]
@@ -336,7 +336,7 @@ def _assembled(
 
 
 def _notes(traced: TracedStep, kept: PythonState) -> Iterator[str]:
-    """Notes for the submitter."""
+    """Notes for the submitter on untrained parameters, unchecked distributions and unwatched objects."""
     yield from left_untouched(traced.untouched)
     yield from unvalidated(traced.distributions)
     yield from not_watched(kept)

@@ -128,7 +128,7 @@ class CapturedStep:
 
 
 class LoadError(AssayError):
-    """A trained state does not fit the model it is loaded into; the model is unchanged."""
+    """Raised if a trained state does not fit the model it is loaded into; the model is unchanged."""
 
 
 def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ WIDENED = {
 
 
 def type_name(dtype: torch.dtype) -> str:
-    """`float32` for `torch.float32`."""
+    """The name of a torch type without its prefix, as in `float32` for `torch.float32`."""
     return str(dtype).removeprefix("torch.")
 
 

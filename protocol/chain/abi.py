@@ -34,14 +34,14 @@ Places = tuple[tuple[tuple[int, int], ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Contract:
-    """One compiled contract. Functions of these contracts are not overloaded, so a name is enough."""
+    """One compiled contract. None of its functions is overloaded, so a function's name identifies it."""
 
     name: str
     abi: ABI
     bytecode: bytes = b""
     """Creation code without the constructor's arguments; empty for an interface."""
     runtime: bytes = b""
-    """The code on a chain, with zeros for the immutables."""
+    """Runtime code, as a chain stores it, but with zeros in place of the immutables."""
     immutables: Places = ()
     """For each immutable, the start and length in `runtime` of every place where it is inserted."""
 
@@ -72,7 +72,7 @@ class Contract:
         return {item["name"]: value for item, value in zip(entry["inputs"], values, strict=True)}
 
     def decode(self, function: str, data: bytes) -> tuple[Any, ...]:
-        """The values that a function returned."""
+        """Decode the data that a function returned."""
         return decode_values(get_abi_output_types(self._functions[function]), data)
 
     def has(self, function: str) -> bool:
@@ -88,7 +88,7 @@ class Contract:
 
 @cache
 def contract(name: str) -> Contract:
-    """The contract of this name. Raises ArtifactMissing."""
+    """The compiled contract with this name. Raises ArtifactMissing."""
     data = _read(name)
     return Contract(
         name,
@@ -101,7 +101,7 @@ def contract(name: str) -> Contract:
 
 @cache
 def known_errors() -> dict[bytes, ABIError]:
-    """Every Solidity error of these contracts, by selector."""
+    """All Solidity errors of the package's contracts, by selector."""
     entries: list[ABIError] = _read("errors")
     return {function_abi_to_4byte_selector(entry): entry for entry in entries}
 

@@ -34,7 +34,7 @@ _DEVELOPMENT = re.compile(r"dev:(\d{1,3})")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An account under the home folder. `address` is None if its key file is damaged or names none."""
+    """An account under the home folder. `address` is None if the key file is damaged or names no address."""
 
     name: str
     address: str | None
@@ -57,7 +57,7 @@ def open_named(name: str, password: PasswordSource) -> LocalAccount:
 
 
 def _open(name: str, source: PasswordSource) -> tuple[LocalAccount, str]:
-    """An account and its password."""
+    """Open an account's key file with the password from `source`. Returns the account and the password."""
     path = key_file(name)
     if not path.exists():
         raise AccountError(
@@ -118,7 +118,7 @@ def create_account(name: str, password_file: Path | None = None) -> LocalAccount
 
 
 def require_new(name: str) -> Path:
-    """Where the key of a new account goes. Raises AccountError if the name is taken."""
+    """Path for the key file of a new account. Raises AccountError if the name is taken."""
     path = key_file(name)
     if path.exists():
         raise _taken(name, path)

@@ -1,7 +1,7 @@
 """Schemas for a node's answers, by JSON-RPC method. They cover only the fields that are read.
 
-An overloaded gateway may answer null, and a broken one anything. Each answer is checked on arrival, and an
-invalid answer counts as no answer, so that later code need not handle it.
+An overloaded gateway may answer null, and a broken gateway may answer anything. Each answer is checked on
+arrival, and an invalid answer counts as no answer, so that later code need not handle it.
 """
 
 from __future__ import annotations

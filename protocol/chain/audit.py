@@ -18,13 +18,13 @@ class Audit(BoundContract):
     """
 
     def register(self, level: int, offer: Offer) -> Receipt:
-        """Lock a stake of 2^level units (level at most 15), to be drawn for tasks that are posted from now
-        on.
+        """Lock a stake of 2^level units (level at most 15), so that the account can be drawn for tasks posted
+        from now on.
         """
         return self.write("register", level, astuple(offer))
 
     def resign(self) -> Receipt:
-        """Leave the draws that are requested from now on."""
+        """Exclude the account from all draws requested from now on."""
         return self.write("resign")
 
     def leave(self) -> Receipt:
@@ -32,7 +32,7 @@ class Audit(BoundContract):
         return self.write("quit")
 
     def resume(self) -> Receipt:
-        """End a suspension: refill the stake from the free balance, to be drawn again."""
+        """End a suspension: refill the stake from the free balance. The account can then be drawn again."""
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
@@ -46,17 +46,18 @@ class Audit(BoundContract):
         return self.write("lapse", task)
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
-        """Execute the first draw of the queue, which must be the task's, with the signature of its round (64 bytes)
-        and the hints of the round's message. `protocol.node.party.rounds` does this for the whole queue.
+        """Execute the first draw of the queue, which must be the task's, with the signature of its round (64
+        bytes) and the hints for the round's message. `protocol.node.party.rounds` does this for the whole
+        queue.
         """
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """Attest that the account replayed the seat's segments, challenged any that differ from the
         commitment, and has the result. `digest` covers all replayed states (audit.md section 4); `salt_hash`
-        is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is its number, and it attests its
-        one segment. For a juror, `seat` is its number, and it attests that it has the item
-        (`protocol.dispute.juries`).
+        is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is the look's number, and the
+        attestation covers its one segment. For a juror, `seat` is the juror's number, and the attestation
+        says that the juror has the item (`protocol.dispute.juries`).
         """
         return self.write("attest", task, seat, digest, salt_hash)
 
@@ -97,11 +98,15 @@ class Audit(BoundContract):
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
     def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
-        """One seat, look or juror of a task. Empty before its draw, and if the number does not exist."""
+        """One seat, look or juror of a task, by its number. It is empty (`Seat.is_empty`) before its draw,
+        and if the number does not exist.
+        """
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
     def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
-        """A task's looks for which an account was drawn, by ascending number. Those given up are left out."""
+        """A task's looks for which an account was drawn, by ascending number. Looks that were given up are
+        left out.
+        """
         numbers, found = self.read_all("looksOf", task, block=block)
         return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
 

@@ -15,7 +15,9 @@ class Beacon(BoundContract):
     """The contract that checks the beacon's signatures. `Deployment.beacon` is its network."""
 
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
-        """Prove that the beacon works, by a published round that is higher than any shown before."""
+        """Prove that the beacon works by showing the signature of a round. Its number must be higher than any
+        shown before.
+        """
         return self.write_once("show", number, signature, hints)
 
     def is_signed_round(self, number: int, signature: bytes) -> bool:
@@ -39,5 +41,7 @@ def network_of(chain_id: int) -> Network:
 
 
 def is_signed_by_anyone(network: Network, chain_id: int) -> bool:
-    """Whether a network with a published secret is used on a chain with real money."""
+    """Whether anyone can sign for the network although the chain has real money. This is so if the network's
+    secret is published.
+    """
     return chain_id != DEVELOPMENT_CHAIN and network.public_key == DEVELOPMENT.public_key

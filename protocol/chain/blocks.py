@@ -41,7 +41,7 @@ def block_tag(block: BlockId) -> Any:
 
 
 def is_one(block: BlockId) -> bool:
-    """Whether `block` is a number or a hash and not a tag. A node may not have such a block yet."""
+    """Whether `block` is a number or a hash, not a tag. A lagging node may not have that block yet."""
     return isinstance(block, int) or block.startswith("0x")
 
 

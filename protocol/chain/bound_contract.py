@@ -59,8 +59,8 @@ class BoundContract:
             return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
-        """The intent of the same call from an interrupted command that did not see its outcome; None if there
-        is none.
+        """The intent under which an interrupted command sent the same call and did not see its outcome; None
+        if there is none.
         """
         return (
             None
@@ -73,8 +73,8 @@ class BoundContract:
         return self.write(function, *arguments, intent=self._intent(function, arguments, about), value=value)
 
     def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
-        """Send several calls, each a function and its arguments, like `write_once`, but without waiting for a
-        block.
+        """Send several calls, each once as in `write_once`, without waiting for a block. A call is a function
+        and its arguments.
 
         Raises AccountError, and what `Sender.hand_over` raises.
         """
@@ -82,8 +82,8 @@ class BoundContract:
         return sender.hand_over([(self._call(*call), self._intent(*call, about)) for call in calls])
 
     def is_signed(self, function: str, *arguments: Any, about: str = "") -> bool:
-        """Whether this `write_once` call has a transaction that is or may be mined. If so, a repeat sends
-        nothing new.
+        """Whether this `write_once` call was signed in a transaction that is mined or may still be mined. If
+        so, repeating the call sends nothing new.
         """
         return self.sender is not None and bool(
             self.sender.journal.of_intent(self._intent(function, arguments, about))

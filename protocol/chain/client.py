@@ -104,7 +104,7 @@ class Client:
             return False
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """The present outcomes of this account's transactions (`Sender.outcomes`)."""
+        """The present outcomes of calls that this account has sent (`Sender.outcomes`)."""
         assert self.sender is not None, "who sent them has an account"
         return self.sender.outcomes(sent)
 
@@ -117,7 +117,7 @@ class Client:
 
     def fund(self, amount: int) -> list[Receipt]:
         """Deposit tokens of the account until its free balance in the vault is at least `amount`. Returns the
-        receipts of the transactions that this took.
+        receipts of the transactions that it sent.
         """
         missing = amount - self.tokens()[0]
         if missing <= 0:

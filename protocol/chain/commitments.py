@@ -39,12 +39,12 @@ class Commitments(BoundContract):
         return self.write_once("openLate", task, segment, salt, seat)
 
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
-        """Burn the bond of any commitment that was not opened in time."""
+        """Burn the bond of a commitment, of any account, that was not opened in time."""
         return self.write_once("forfeit", challenger, commitment)
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
-        """After a conviction: pay a seat's account the cost of a game and its fee, because it played `game`
-        on one of the seat's segments or on none yet.
+        """After a conviction: pay a seat's account the cost of a game and its fee, because the account played
+        `game`, which is blind or on one of the seat's segments.
         """
         return self.write_once("compensate", task, seat, game)
 

@@ -32,21 +32,23 @@ seconds.
 """
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
-"""Seconds before each further look at a head that has gone back: nodes at different heights may share an
-address.
+"""Seconds before each repeated read of the newest block if its number has decreased: nodes at different
+heights may share a URL.
 """
 
 BLOCKS: Final = 8
 """Number of block intervals whose median is the measured block time: one unusual interval does not matter."""
 
 BATCH: Final = 100
-"""Most questions in one request: public nodes accept 100 to 1,000."""
+"""Maximum number of questions in one request: public nodes accept 100 to 1,000."""
 
 Answer = TypeVar("Answer")
 
 
 class _Pinned(threading.local):
-    """The block that a thread reads at, and the answers about it so far, which cannot change."""
+    """Per thread: the block that its reads are pinned to, and the answers about that block so far, which
+    cannot change.
+    """
 
     def __init__(self) -> None:
         self.block: Block | None = None
@@ -134,8 +136,8 @@ class Connection:
         )
 
     def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """Results of several requests that only read, sent together. A failed request has Reverted or
-        RpcRefused instead.
+        """Results of several requests that only read, sent together. The result of a failed request is its
+        Reverted or RpcRefused.
 
         Raises RpcUnavailable.
         """
@@ -259,10 +261,10 @@ class Connection:
 
     @contextmanager
     def view(self, at: BlockId = "latest") -> Iterator[Block]:
-        """The newest block, or the one `at`. While the context lasts, this thread's calls of the latest state
-        all read at its hash, so that their results fit together. Answers from an earlier view of this block
-        are reused. Send no transactions inside. Raises RpcRefused if no node has the block; so do the calls
-        if its state is gone.
+        """Pin this thread's reads of the latest state to one block: the newest, or `at`. While the context
+        lasts, all of them read at the block's hash, so that their results are consistent. Answers from an
+        earlier view of this block are reused. Send no transactions inside. Raises RpcRefused if no node has
+        the block. Calls inside raise it if no node has the block's state any more.
         """
         pinned, block = self._pinned, self.block(at)
         if pinned.told_of != block.hash:
@@ -279,7 +281,7 @@ class Connection:
         return self._pinned.block is not None
 
     def final_block(self) -> int:
-        """Number of the newest final block; 0 if no later block is final yet."""
+        """Number of the newest final block; 0 if only the first block is final."""
         finality = self.chain.finality if self._finality is None else self._finality
         if isinstance(finality, int):
             return max(0, self.block().number - finality)
@@ -306,7 +308,7 @@ class Connection:
         )
 
     def has_nonce(self, number: int, address: str, nonce: int) -> bool:
-        """Whether block `number` has the account's transaction with this nonce."""
+        """Whether block `number` contains the account's transaction with this nonce."""
         block = self.request("eth_getBlockByNumber", hex(number), True)
         found = [] if block is None else block["transactions"]
         return any(

@@ -8,7 +8,9 @@ from protocol.chain.connection import Connection
 
 
 def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
-    """How the code at an address differs from a contract's, ignoring immutables; None if it does not."""
+    """How the code at an address differs from a contract's, in words, ignoring immutables; None if they are
+    equal.
+    """
     found = connection.code(address)
     if not found:
         return f"no contract at {address}"

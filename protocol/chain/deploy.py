@@ -60,7 +60,7 @@ def _create(sender: Sender, planned: Plan, made: Creation) -> None:
     try:
         sender.send(call, f"create:{made.address}")
     except Reverted:
-        # The proxy refuses an address that has code: somebody else has created this very contract meanwhile.
+        # The proxy refuses an address that has code: somebody else has created the same contract meanwhile.
         if not connection.code(made.address):
             simulate(connection, made)
             raise

@@ -64,8 +64,8 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
 
 
 def expected(deployment: Deployment) -> Plan:
-    """The plan that the package would deploy with the file's arguments. It has the test token if the file's
-    token has that address. Raises UnknownArithmetic.
+    """The plan that the package would deploy with the file's arguments. The plan includes the test token if
+    the file's token has the address that the test token would get. Raises UnknownArithmetic.
     """
     arguments = (deployment.deployer, deployment.parameters, deployment.beacon)
     token = deployment.addresses.token

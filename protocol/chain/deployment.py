@@ -25,7 +25,7 @@ from protocol.node.home import Home
 VERSION: Final = 7
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
-"""Most characters of a salt."""
+"""Maximum number of characters in a salt."""
 
 
 def _checksummed(address: str) -> str:
@@ -42,7 +42,7 @@ def _within_bounds(parameters: Parameters) -> Parameters:
 
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$"), AfterValidator(_checksummed)]
-"""A contract's address. Reading one adds the checksum (EIP-55); a wrong checksum is refused."""
+"""A contract's address. Parsing adds the checksum (EIP-55), and refuses a wrong one."""
 _Hash = Annotated[str, Field(pattern=r"^0x[0-9a-f]{64}$")]
 
 

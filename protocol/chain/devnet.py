@@ -50,7 +50,7 @@ def anvil_program() -> str:
 
 
 class Devnet:
-    """A running anvil. `port` 0 means any free port. It makes a block every `block_time` seconds, and with
+    """A running anvil. `port` 0 means any free port. Anvil makes a block every `block_time` seconds, and with
     `mixed` also one per transaction; if `block_time` is None, it makes one per transaction only. It keeps the
     states of the last `states` blocks (500 by default). With a file `state`, it continues the chain in that
     file and writes the chain back when closed; the chain's clock is then the machine's again.
@@ -114,7 +114,7 @@ class Devnet:
         return str(self.connection.request("web3_clientVersion"))
 
     def mine(self, blocks: int = 1) -> None:
-        """Make that many blocks now."""
+        """Make this number of blocks now."""
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
     def make_blocks_every(self, seconds: int) -> None:

@@ -31,7 +31,7 @@ DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand calle
 """The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
-"""Calls of a seat that is looked at."""
+"""Calls of a seat that a look checks."""
 TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
@@ -55,8 +55,10 @@ def load_gas() -> Gas:
 
 GAS: Final = load_gas()
 LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
-"""Gas of the last attestation beyond its fee: it also requests looks."""
+"""Gas of the last seat's attestation that its fee does not cover: this attestation also requests looks."""
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Gas of each seat beyond its fee: the withdrawal of the fee."""
+"""Gas of each seat that its fee does not cover: the withdrawal of the fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
-"""Gas of each look beyond its fee. Looks are few, so each is assumed to be the last of its level."""
+"""Gas of each look that its fee does not cover. Looks are few, so each is assumed to be the last of its
+level.
+"""

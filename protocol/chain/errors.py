@@ -34,7 +34,7 @@ class RpcUnavailable(RpcError):
 
 
 class RpcRefused(RpcError):
-    """The node answered with an error that is not a contract's."""
+    """The node answered with an error that no contract raised."""
 
     def __init__(self, what: str, message: str, remedy: str = "look into the node's log") -> None:
         super().__init__(what, expected="an answer", got=message, remedy=remedy)
@@ -76,7 +76,7 @@ class UnsuitableChain(ChainError):
 
 
 class DeploymentError(ChainError):
-    """A deployment that is refused, or a file of one that is missing, malformed or does not fit the chain."""
+    """A deployment that is refused, or a deployment file that is missing, malformed or of another chain."""
 
 
 class ArtifactMissing(ChainError):
@@ -162,7 +162,7 @@ class DevnetError(ChainError):
 
 
 class AnvilMissing(DevnetError):
-    """The anvil program is not there."""
+    """The anvil program was not found."""
 
 
 class PortInUse(DevnetError):

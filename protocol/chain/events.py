@@ -5,7 +5,7 @@ back to the last one that is, and reports this (`Batch.rewound`). A caller that 
 then read the contracts again.
 
 If a lagging node is asked for a range beyond its head, it returns the events that it has, without an error.
-So the newest blocks are read one by one and by hash: a node that does not have a block refuses.
+So the newest blocks are read one by one and by hash: a node that does not have a block then refuses.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from protocol.chain.errors import RpcRefused, UnstableChain
 from protocol.chain.receipts import Event, Log, decode_logs
 
 SPAN: Final = 2_000
-"""Most blocks in one request: public nodes allow 2,000 to 10,000."""
+"""Maximum number of blocks in one request: public nodes allow 2,000 to 10,000."""
 KEPT: Final = 128
-"""Number of remembered stops; a re-organisation deeper than the oldest restarts the follower at its first block."""
+"""Number of remembered stops (block numbers with hashes). A re-organisation deeper than the oldest stop
+restarts the follower at its first block.
+"""
 NEWEST: Final = 8
 """Number of newest blocks that are read by hash. Nodes are assumed to lag less than this."""
 _TRIES: Final = 5
@@ -34,8 +36,8 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. Events of earlier polls are void after block `rewound`; None if all still
-    hold.
+    """Events since the last poll. If `rewound` is a block, events of earlier polls that are after this block
+    are void; None if all still hold.
     """
 
     events: tuple[Event, ...]
@@ -91,8 +93,8 @@ class Follower:
         return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
     def _standing(self, head: Block) -> list[tuple[int, str]]:
-        """The stops that are still on the chain, which may have become shorter. `head` tells the hashes of
-        the newest two blocks; the others are requested.
+        """The stops that are still on the chain. The chain may have become shorter. `head` has the hashes of
+        the newest two blocks; other hashes are requested.
         """
         stops = [stop for stop in self._stops if stop[0] <= head.number]
         while stops and self._hash(stops[-1][0], head) != stops[-1][1]:
@@ -111,8 +113,8 @@ class Follower:
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
-        """Read the logs of a range, which may end before `end`. Returns the last block, the logs, and the
-        block's hash, which was the same before and after reading.
+        """Read the logs of blocks `begin` to `end`, or of fewer if the node refuses so many. Returns the last
+        block that was read, the logs, and this block's hash, which was the same before and after reading.
         """
         tries = _TRIES
         while tries:

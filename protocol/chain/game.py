@@ -54,8 +54,8 @@ class Game(BoundContract):
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
         """Make a move in a game whose head is `head`. The same move on the same head is made once, across
-        restarts. A demand pays its deposits. If they do not suffice at the base fee of its block, it is
-        refused and can be repeated.
+        restarts. A demand carries its deposits. If these are too low for the base fee of its block, the
+        demand is refused and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
@@ -109,13 +109,13 @@ class Game(BoundContract):
 
     def conviction(self, task: int, block: BlockId = "latest") -> tuple[int, int]:
         """Time of the task's conviction, in seconds since 1970, and the convicted segment. Both are 0 without
-        a conviction; the segment is 0 while none was named.
+        a conviction; the segment is also 0 until one is named.
         """
         at, segment = self.read_all("convictionOf", task, block=block)
         return int(at), int(segment)
 
     def games(self) -> int:
-        """Number of games; ids are 1 to this."""
+        """Number of games. Ids run from 1 to this number."""
         return int(self.read("games"))
 
     def _number(self, receipt: Receipt) -> int:

@@ -133,8 +133,8 @@ class GameReader:
         return tuple(last.arguments["words"]) if last.name == "Split" else ()
 
     def _selection(self, state: GameState, path: tuple[int, ...], number: int) -> Selection:
-        """The preimage of the contract's selection hash. The element is from its event, the number of blocks
-        from the program.
+        """The preimage of the contract's selection hash. The element comes from its event, and the number of
+        blocks comes from the program.
         """
         program = self._program
         for n in path:
@@ -153,8 +153,8 @@ class GameReader:
 
 
 def open_demand(events: list[Event], unanswered: int) -> Demand | None:
-    """The newest demand with the nodes that are still due: bit k of `unanswered` is node k. None if none is
-    due.
+    """The newest demand with the nodes that are still due; None if none is due. Bit k of `unanswered` is set
+    if node k is due.
     """
     if not unanswered:
         return None

@@ -1,10 +1,10 @@
 """Calls without a natural identity, such as a deposit, that must be sent once even if an interrupted command
 is repeated.
 
-The intent of such a call is its name and a random part. A pending intent in the journal for which nobody in
-this process waits was left by an interrupted command. If the same call is sent again, it takes over this
-intent and waits for its transaction. If the transaction is mined, a repeat is a new call: a balance or an
-allowance then shows what is still missing.
+The intent of such a call consists of the call's name and a random part. If the journal has a pending intent
+that nobody in this process waits for, an interrupted command left it. If the same call is sent again, it
+takes over this intent and waits for its transaction. If the transaction is mined, a repeat is a new call: a
+balance or an allowance then shows what is still missing.
 """
 
 from __future__ import annotations

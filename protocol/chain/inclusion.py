@@ -1,5 +1,5 @@
-"""Measures how long an account's transactions take from broadcast to receipt, to plan those that must be in
-time.
+"""Measures how long an account's transactions take from broadcast to receipt, so that urgent ones can be
+planned.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ KEPT: Final = 50
 """Number of receipts over which the 95th percentile is taken: three slow ones affect it, two do not."""
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Seconds. A receipt is not counted if the last look for it was longer ago than this and than a block."""
+"""Seconds. A receipt is counted only if the previous look for it was at most this long, or at most one block
+time, ago.
+"""
 
 
 def percentile(values: Collection[float], share: float) -> float:
-    """The least value that at least this share of all values do not exceed (nearest rank). `values` must not
-    be empty.
+    """The smallest of the values that at least this share of them do not exceed (nearest rank). `values` must
+    not be empty.
     """
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
@@ -63,8 +65,8 @@ class Inclusion:
         self._waiting.pop(nonce, None)
 
     def seconds(self, block_time: float) -> float:
-        """Seconds that a transaction takes: two blocks, or the 95th percentile of the last ones if that is more.
-        Missing samples count as two blocks.
+        """Seconds to expect for a transaction: the 95th percentile over the last `KEPT`, but at least two
+        blocks. Missing samples count as two blocks.
         """
         least = INCLUSION_BLOCKS * block_time
         taken = list(self._taken)

@@ -1,9 +1,9 @@
 """Initialises a deployment's market and vault with the addresses of the other contracts, and finds out when
-it was done.
+this was done.
 
 Only the deployer can initialise them, once each, the vault last. Every task, verifier and challenge begins
-with a lock in the vault, and only the contracts that it was initialised with can lock. So no event that a
-party needs is older than the vault's initialisation, no matter who created the contracts or when.
+with a lock in the vault, and only the contracts that the vault was initialised with can lock. So no event
+that a party needs is older than the vault's initialisation, no matter who created the contracts or when.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = 
 
 @dataclass(frozen=True)
 class Initialisation:
-    """One contract's `initialise`: its arguments `due`, and `known`, which reads the present ones."""
+    """The call of one contract's `initialise`. `due` are its arguments; `known` reads those that the contract
+    has now.
+    """
 
     contract: Contract
     address: str
@@ -54,7 +56,7 @@ class Initialisation:
     known: Callable[[], list[str]]
 
     def is_done(self) -> bool:
-        """Whether it was done. Raises DeploymentError if it was done with other arguments."""
+        """Whether the contract is initialised. Raises DeploymentError if its arguments were others."""
         known = self.known()
         if set(known) == {NOBODY}:
             return False
@@ -85,7 +87,7 @@ class Initialisation:
             if not self.is_done():
                 raise
             return None
-        self.is_done()  # a transaction of the journal may be from a command with other parameters
+        self.is_done()  # the journal's transaction may be from a command with other parameters
         return receipt
 
 

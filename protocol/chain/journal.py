@@ -129,15 +129,17 @@ class Journal:
         return self._select("intent = ? AND status IN ('pending', 'mined')", (intent,))
 
     def pending(self) -> list[Entry]:
-        """Transactions that may or may not be mined, by nonce."""
+        """Transactions whose outcome is not known yet, in order of nonce."""
         return self._select("status = 'pending'", ())
 
     def since(self, nonce: int) -> list[Entry]:
-        """Transactions from this nonce on that are pending or were mined, by nonce, the latest attempt last."""
+        """Transactions from this nonce on that are pending or were mined, in order of nonce. The latest
+        attempt of a nonce comes last.
+        """
         return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 
     def signed(self, nonce: int) -> list[Entry]:
-        """All transactions signed from this nonce on, whatever their outcome, by nonce."""
+        """All transactions signed from this nonce on, whatever their outcome, in order of nonce."""
         return self._select("nonce >= ?", (nonce,))
 
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:

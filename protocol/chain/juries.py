@@ -23,8 +23,8 @@ class Juries(BoundContract):
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
         """Claim that an item cannot be fetched. For the account of a seat or look that has not attested, at
-        most `most_claims` times (protocol.dispute.juries). Locks an audit fee and a draw fee of the account's
-        free balance, and requests the draw of the jury.
+        most `most_claims` times (protocol.dispute.juries). Locks an audit fee and a draw fee from the
+        account's free balance, and requests the draw of the jury.
         """
         return self.write("claim", task, seat, item)
 

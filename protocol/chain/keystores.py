@@ -1,5 +1,5 @@
-"""Key files in version 3 of Web3 Secret Storage, as geth and eth-account write them, and where those of
-accounts are kept.
+"""Key files in version 3 of Web3 Secret Storage, as geth and eth-account write them, and the paths of the
+accounts' key files.
 
 A file may come from a stranger, so its size and the cost of its key derivation are bounded before it is
 opened.
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 MAX_BYTES: Final = 1 << 16
 MAX_MEMORY: Final = 1 << 29
-"""Most bytes of memory that scrypt may take (128 n r); geth's own files take 256 MiB."""
+"""Maximum bytes of memory that scrypt may take (128 n r); geth's own files take 256 MiB."""
 MAX_PARALLEL: Final = 16
 MAX_ITERATIONS: Final = 10_000_000
-"""Most iterations of PBKDF2; eth-account's own files have 1,000,000."""
+"""Maximum number of iterations of PBKDF2; eth-account's own files have 1,000,000."""
 MAX_LENGTH: Final = 64
-"""Most bytes of a derived key; 32 are used."""
+"""Maximum bytes of a derived key; 32 are used."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private key in hexadecimal
 
 
 def key_file(name: str) -> Path:
-    """Where the key of an account is stored. Raises AccountError for an invalid name."""
+    """Path of the key file of an account. Raises AccountError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise AccountError(
             "account name",

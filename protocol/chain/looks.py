@@ -1,5 +1,5 @@
-"""Informing (a seat's salt earns half of its lock), and the moves after a look at a seat: its reveal, an
-accusation, an answer (contracts/src/interfaces/ILooks.sol).
+"""Informing, and the moves after a look at a seat: its reveal, an accusation, an answer
+(contracts/src/interfaces/ILooks.sol). An informer shows a seat's salt and gets half of the seat's lock.
 
 An argument `look` is a look's number (`protocol.dispute.looks`). The looked-at "seat" may itself be a look,
 which another look checks.
@@ -55,8 +55,8 @@ class Looks(BoundContract):
         cover the states that the solver committed to, and require an answer for one chunk. `salt` is the
         revealed salt. Locks a bond of the terms' game cost.
 
-        The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree,
-        and is dropped; 0 if there is none.
+        The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree;
+        it is dropped. 0 if there is none.
         """
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
@@ -103,7 +103,7 @@ class Looks(BoundContract):
         return int(self.read("openAccusations", task, block=block))
 
     def answers_until(self, task: int, block: BlockId = "latest") -> int:
-        """Last second for the latest answer. The task can be challenged until then. 0 if there was no
-        accusation.
+        """Deadline of the latest answer, past or still due, in seconds since 1970; 0 if there was no
+        accusation. The task can be challenged until then.
         """
         return int(self.read("answersUntil", task, block=block))

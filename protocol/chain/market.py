@@ -25,8 +25,8 @@ class Market(BoundContract):
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
     def bid(self, task: int, price: int) -> Receipt:
-        """Bid a price, lower than the best bid by the least undercut (`protocol.tasks.bidding`), and lock the
-        delay penalty.
+        """Bid a price, lower than the best bid by at least the minimum undercut (`protocol.tasks.bidding`),
+        and lock the delay penalty.
         """
         return self.write_once("bid", task, price)
 
@@ -114,7 +114,7 @@ class Market(BoundContract):
         return Terms.from_abi(self.read("termsOf", task))
 
     def tasks(self) -> int:
-        """Number of tasks; ids are 1 to this."""
+        """Number of tasks. Ids run from 1 to this number."""
         return int(self.read("tasks"))
 
     def parameters(self) -> Parameters:

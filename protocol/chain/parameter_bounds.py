@@ -24,7 +24,7 @@ MAX_LEVEL: Final = 15
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least and the greatest allowed value of a field."""
+    """The minimum and the maximum of a field."""
 
     field: str
     least: int

@@ -104,7 +104,9 @@ def _table(source: str) -> Mapping[str, Any]:
 
 
 def _value(source: str, name: str, given: object) -> int:
-    """The value of a field, an integer. In a file an amount is text or an integer, in tokens."""
+    """Convert a field's value in a file to the contract's integer. Amounts in a file are in tokens, as text
+    or an integer.
+    """
     value = None
     if name in AMOUNTS and isinstance(given, (str, int)) and not isinstance(given, bool):
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from protocol.chain.errors import AccountError, NoTerminal
 
 MAX_BYTES = 1 << 16
-"""Most bytes of a password file."""
+"""Maximum bytes of a password file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ COMMITMENTS: Final = 5
 NOTICE: Final = 10
 """Time for a party to see a task and act on it, in multiples of the time that a transaction takes."""
 DAYS: Final = 7
-"""Least clock of a game in units of `min_clock`: if that is a day, a side has a week against censorship."""
+"""Minimum clock of a game in multiples of `min_clock`. If that is a day, each side has a week, as protection
+against censorship.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Receipt:
         )
 
     def events(self, contract: Contract, address: str) -> list[Event]:
-        """The events of one contract."""
+        """The transaction's events of one contract."""
         return decode_logs(self.logs, {address: contract})
 
 

@@ -20,7 +20,7 @@ from protocol.tasks.amounts import Rules, Setting
 
 _PRICES: Final = ("gas_price", "coin_price")
 COIN: Final = 10**18
-"""Wei of one of the chain's coin."""
+"""Wei in one coin of the chain."""
 
 
 def _table() -> tuple[Rules, Fraction, Fraction]:
@@ -40,7 +40,7 @@ def _table() -> tuple[Rules, Fraction, Fraction]:
 
 
 LARGE_JURY: Final = 31
-"""Number of jurors of which more than half lie with a chance of 1 %, if liars hold 30 % of the stake."""
+"""Size of a jury in which more than half lie with a chance of 1 %, if liars hold 30 % of the stake."""
 
 RULES, GAS_PRICE, COIN_PRICE = _table()
 """The rules, and the assumed prices: wei for one gas, tokens for one coin."""

@@ -16,9 +16,9 @@ _TOKENS: Final = {
     "ERC20InsufficientBalance": ("balance", "needed"),
     "ERC20InsufficientAllowance": ("allowance", "needed"),
 }
-"""Arguments that are token units, by error."""
+"""The arguments that are amounts in token units, by error."""
 _COIN: Final = {"DepositTooSmall": ("due", "given")}
-"""Arguments that are wei, by error."""
+"""The arguments that are amounts in wei, by error."""
 _REMEDIES: Final = {
     "UnknownTask": "there is no such task under these contracts: `assay status --past` shows all",
     "UnknownSeat": "the task has fewer seats: `assay status TASK` shows them",

@@ -1,7 +1,7 @@
 """Requests to the nodes of one chain, with typed errors. If a node fails, the next one is asked; all must
 serve the same chain.
 
-`connection` decides whether to repeat a question, and interprets the answers.
+The module `connection` decides whether to repeat a question, and interprets the answers.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from protocol.chain.reverts import as_revert
 from protocol.chain.transport import MOST, AnswerTooLong, NotAnAnswer, Transport
 
 RECHECK_SECONDS: Final = 1.0
-"""Least seconds between two checks of a node's chain, so that a node that needs a new connection for every
+"""Minimum seconds between two checks of a node's chain, so that a node that needs a new connection for every
 answer is not checked each time.
 """
 COMPARE_SECONDS: Final = 5.0
 BEHIND: Final = 2
-"""Blocks that one node may lag behind another, because a new block takes time to spread."""
+"""Number of blocks that the chosen node may lag behind another before the other is chosen. A new block takes
+time to spread.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ class Identity:
 
 
 class _Node:
-    """One node, by URL. `known`: it was found to serve the right chain; a new connection resets this."""
+    """One node, by URL. `known` is whether it was found to serve the right chain; a new connection resets
+    this.
+    """
 
     def __init__(self, url: str, timeout: float) -> None:
         self.url = url
@@ -76,8 +80,8 @@ class _Node:
         return answer
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions, from one request, or from one each if the node does not accept
-        batches. A refused question has its error in place of the answer. Raises RpcUnavailable.
+        """The answers to several questions, asked in one request, or one by one if the node does not accept
+        batches. The answer to a refused question is its error. Raises RpcUnavailable.
         """
         if len(queries) > 1:
             asked = [(query.method, query.parameters) for query in queries]
@@ -163,8 +167,8 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions, from one request to the first node that answers. A failed
-        question has Reverted or RpcRefused in place of its answer. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions, asked in one request to the first node that answers. The answer
+        to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):

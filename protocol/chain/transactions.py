@@ -104,8 +104,8 @@ class Sender(Unmined):
         return [sent[intent] for _, intent in wanted]
 
     def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
-        """The present outcome of each: the receipt once it is mined and confirmed, the error that prevented
-        it, or None.
+        """The present outcome of each sent intent: its receipt if it is mined and confirmed, the error that
+        prevented it, or None if it is still open.
 
         Transactions that the chain or the node has lost are sent again. Raises RpcUnavailable, RpcRefused.
         """
@@ -127,16 +127,16 @@ class Sender(Unmined):
 
     def recover(self) -> int:
         """Resend the transactions in the journal that are neither on the chain nor with the node: never sent,
-        lost by the node, or removed by a re-organisation. Returns the number of their nonces. Does not wait
-        for receipts.
+        lost by the node, or removed by a re-organisation. Returns how many nonces this concerned. Does not
+        wait for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
             return self._push()
 
     def await_unknown(self) -> None:
-        """Wait until all pending transactions of the account that the journal does not know are mined. They
-        are from a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
+        """Wait until the account's pending transactions that are missing from the journal are mined. They
+        were sent by a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -151,7 +151,7 @@ class Sender(Unmined):
             time.sleep(self.sending.poll)
 
     def _unknown(self) -> list[int]:
-        """Nonces of the account's pending transactions that the journal does not know."""
+        """Nonces of the account's pending transactions that are missing from the journal."""
         used = self.connection.transaction_count(self.address)
         known = {entry.nonce for entry in self.journal.since(used)}
         held = self.connection.transaction_count(self.address, "pending")

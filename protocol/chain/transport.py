@@ -1,5 +1,5 @@
-"""JSON-RPC over HTTP to one node of a chain. Answers are limited in time and to `MOST` bytes, and must fit
-their questions.
+"""JSON-RPC over HTTP to one node of a chain. Answers are limited in time and to `MOST` bytes, and must be
+responses to their questions.
 
 A node that trickles headers or a body gets no more time than a silent one, and length is counted after
 decompression. An answer that is not a response to the request raises NotAnAnswer.
@@ -29,8 +29,8 @@ from protocol.node.documents import parse_json
 SOCKETS: Final = 32
 """Connections kept open to one node: as many as a party has threads that ask."""
 MOST: Final = 1 << 26
-"""Most bytes of an answer. A block of 30 million gas has at most 4 MB of logs; a caller whose answer is too
-long asks for fewer blocks.
+"""Maximum bytes of an answer. A block of 30 million gas has at most 4 MB of logs; a caller whose answer is
+too long asks for fewer blocks.
 """
 PIECE: Final = 1 << 16
 
@@ -67,7 +67,7 @@ class Transport:
 
     def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
         """The responses to several questions in one request, in order; None if the node does not accept
-        batches, or none of this length.
+        batches, or not of this length.
         """
         self._provider.request_counter.begin()
         try:
@@ -185,7 +185,9 @@ class _Adapter(HTTPAdapter):
 
 
 class _InTime(HTTPResponse):
-    """A response received completely within the socket's timeout, which by default applies to each read."""
+    """A response that must arrive completely within the socket's timeout. By default, each read has this
+    timeout.
+    """
 
     def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)

@@ -40,8 +40,8 @@ class Sending:
     confirmations: int = 0
     """Blocks that must follow the receipt's block before the receipt counts."""
     gas_margin: float = 1.25
-    """Factor for gas estimates, which are exact only for the state of one block: a game may move on until the
-    next.
+    """Factor for gas estimates, which are exact only for the state of one block: a game may move on before
+    the next block.
     """
 
     @classmethod
@@ -78,7 +78,9 @@ class Unmined:
         self.journal = journal
         self.inclusion = Inclusion()
         self._offered: dict[int, float] = {}
-        """When the fee of a nonce was last chosen; for an earlier process's nonce, when it was first resent."""
+        """By nonce: when this process last chose its fee, or first checked it if an earlier process sent it
+        (`time.monotonic`).
+        """
         self._mined_at: int | None = None
         """The block at which everything sent was first seen mined; None while something is not mined, or
         before the first check.
@@ -169,8 +171,8 @@ class Unmined:
         return refusals
 
     def _is_lost(self, entries: list[Entry]) -> bool:
-        """Whether none of these can be mined any more, because another transaction used the nonce. If so,
-        marks them.
+        """Whether none of these attempts can be mined any more, because another transaction used their nonce.
+        If so, marks them as dropped.
 
         This is proved only once the nonce was used deeper than re-organisations reach. Until then, the
         receipt may be missing because the node lags, and the other transaction may be removed.
@@ -187,7 +189,7 @@ class Unmined:
         return True
 
     def _was_used_deep(self, nonce: int) -> bool:
-        """Whether a used nonce was used deeper than re-organisations reach."""
+        """Whether a used nonce was used in a block that is deeper than re-organisations reach."""
         depth, head = self.connection.chain.reorg_depth, self.connection.block().number
         if head < depth:
             return False
@@ -199,7 +201,7 @@ class Unmined:
 
     def _push(self) -> int:
         """Go through all nonces that the chain has not used: resend lost transactions, raise the fee of stuck
-        ones, fill gaps. Returns how many were lost.
+        ones, fill gaps. Returns how many nonces were resent or filled.
 
         This includes intents that nobody waits for any more, or whose receipt was seen, because no
         transaction is mined before those with lower nonces.
@@ -244,8 +246,8 @@ class Unmined:
         return deep or self._looked_at == self.connection.newest
 
     def _fill(self, nonce: int) -> bool:
-        """Use up an abandoned nonce for which later ones wait, unless the node holds another transaction with
-        it. Returns whether it was used. If the account cannot pay, the next check tries again.
+        """Use up an abandoned nonce that later nonces wait for, unless the node holds another transaction
+        with it. Returns whether it was used. If the account cannot pay, the next check tries again.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False

@@ -28,7 +28,7 @@ class Vault(BoundContract):
         return int(self.read("burned"))
 
     def locks(self) -> int:
-        """Number of locks ever made; ids are 1 to this."""
+        """Number of locks ever made. Ids run from 1 to this number."""
         return int(self.read("locks"))
 
     def lock_of(self, lock: int) -> Lock:

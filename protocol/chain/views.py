@@ -39,7 +39,7 @@ class TaskStatus(IntEnum):
 
     @property
     def can_be_challenged(self) -> bool:
-        """Whether games on it may open until its `challenge_until`."""
+        """Whether games on the task may be opened, until its `challenge_until`."""
         return self in (TaskStatus.SUBMITTED, TaskStatus.UNPAID)
 
 
@@ -85,8 +85,8 @@ class TaskView:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tasks that a registered account accepts (Seats.sol). Draws of a task that asks for more or pays
-    less skip it.
+    """The tasks that a registered account accepts (Seats.sol). If a task asks for more or pays less, its
+    draws skip the account.
     """
 
     speed: int
@@ -94,21 +94,23 @@ class Offer:
     (`Terms.least_speed`).
     """
     state_bytes: int
-    """Most bytes of a state."""
+    """Maximum bytes of a state."""
     lock: int
-    """Most token units of its stake that a seat may bind."""
+    """Maximum token units of the account's stake that a seat may lock."""
     fee: int
-    """Lowest fee of a seat for each 10^9 operations, in token units."""
+    """Minimum fee of a seat for each 10^9 operations, in token units."""
     seat_fee: int
-    """Lowest fee of a seat, or of a look if the task has looks, whatever its operations, in token units."""
+    """Minimum fee of a seat, or of a look if the task has looks, for any number of operations, in token
+    units.
+    """
     period: int
-    """Most seconds for which terms may bind a seat (`Terms.seat_period`). Redraws, claims and games bind it
-    longer.
+    """Maximum seconds for which a task's terms may bind a seat (`Terms.seat_period`). Redraws, claims and
+    games can bind it longer.
     """
 
     def unmet(self, terms: Terms) -> tuple[str, ...]:
-        """Names of the offer's fields that exclude a task with these terms, computed as the audit board does.
-        If there are none, a draw can find the account.
+        """Names of the offer's fields that exclude a task with these terms, by the audit board's rules. If
+        there are none, a draw can find the account.
         """
         operations = terms.seat_operations
         kept = {
@@ -146,7 +148,7 @@ class Registration:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it has a seat or is suspended, so that no draw finds it."""
+        """Whether the account has a seat or is suspended, so that no draw finds it."""
         return self.free_since == BOUND
 
 
@@ -185,9 +187,9 @@ class AuditView:
     `pool` is the number of registrations of each level when the task was posted. `round` is the beacon round
     of the last requested draw, which is `pending` until it is executed. The first draw was executed at
     `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second for
-    attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is a
-    lock that pays the next draw, left by a seat whose salt was shown; 0 if there is none. `informed_at` is
-    the last time that this happened or that a jury ended.
+    attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is the
+    number of a lock that pays the next draw, left by a seat whose salt was shown; 0 if there is none.
+    `informed_at` is when a seat's salt was last shown or a jury last ended.
 
     `level` is the level of the latest requested looks (0 if there were none), `look_draws` the number of its
     draws. `looks` is the number of looks picked on all levels, the last of them at `picked_at`. Bit i of
@@ -228,8 +230,8 @@ class AuditView:
 class PendingDraw:
     """A requested draw (Seats.sol), an entry of the board's queue. It uses the beacon's `round`, which was
     fixed at `fixed_at`. `level` is 0 for seats, 1 to 4 for looks of that level, 5 for a jury. `seats` has a
-    bit for each seat or slot to draw; 0 means that the draw picks the slots of the looks. `purse` is the lock
-    that pays for it, 0 if the task's escrow does.
+    bit for each seat or slot to draw; 0 means that the draw picks the slots of the looks. `purse` is the
+    number of the lock that pays for the draw; 0 if the task's escrow pays.
     """
 
     task: int
@@ -265,8 +267,8 @@ class LookView:
 
 @dataclass(frozen=True, slots=True)
 class JuryView:
-    """The jury of a task (IAuditBoard.juryOf). `claimant` is the number of the seat or look whose claim it is
-    to judge. `pending` is whether its draw is not executed yet. Votes are due by second `until`; bit i of
+    """The jury of a task (IAuditBoard.juryOf). `claimant` is the number of the seat or look whose claim the
+    jury judges. `pending` is whether its draw is not executed yet. Votes are due by second `until`; bit i of
     `yes` or `no` is set if the juror in slot i voted so.
     """
 

@@ -70,7 +70,7 @@ def _link(name: str, path: Path) -> None:
 
 
 def remove_stale(folder: Path) -> None:
-    """Delete temporary files below `folder` that a process killed more than a day ago left behind."""
+    """Delete temporary files below `folder` that are more than a day old: a killed process has left them."""
     for path in folder.rglob(TEMPORARY_PREFIX + "*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:

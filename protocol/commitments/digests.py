@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MAX_THINNING: Final = 64
-"""Largest w. With it, the chunks that one step selects are a 64th of a state."""
+"""Largest w: a digest then hashes a 64th of each state's chunks."""
 _FEW: Final = 16
 """Up to this many nodes, hashing them one by one (0.7 us each) is faster than building an array of them."""
 ZERO: Final = bytes(HASH_BYTES)
@@ -52,8 +52,8 @@ row."""
 
 
 class Block(NamedTuple):
-    """A perfect subtree of 2^height leaves. `first` is its first leaf, which has these `turns`; `depth` is the depth
-    of all its leaves."""
+    """A perfect subtree of 2^height leaves. `first` is the index of its first leaf, `turns` are that leaf's
+    turns. `depth` is the depth of all its leaves in the whole tree."""
 
     first: int
     height: int
@@ -111,8 +111,8 @@ class Digester:
         return Tree.from_leaf_hashes(hashes.tobytes())
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
-        """`tensor_root` of a tensor of `nbytes` bytes, which reads only the selected chunks: whole chunks through
-        `take`, and a short last chunk through `rest(start)`, which returns all bytes from `start` on.
+        """`tensor_root` of a tensor of `nbytes` bytes, of which only the selected chunks are read: whole
+        chunks by `take`, and a short last chunk by `rest(start)`, which returns all bytes from `start` on.
         """
         if step < 0:
             raise DigestError(
@@ -234,8 +234,8 @@ _ZEROS: Final = _zeros()
 
 
 def _beside_zeros(hashes: bytes, height: int, on_right: int) -> bytes:
-    """Parents of nodes of this height. Each node's sibling is a tree of zero words; `on_right` is 1 if the node is
-    the right child."""
+    """The parents of nodes of this height whose siblings cover only zero words. `on_right` is 1 if the nodes
+    are right children."""
     zero = _ZEROS[height]
     if len(hashes) <= _FEW * HASH_BYTES:
         nodes = [hashes[i : i + HASH_BYTES] for i in range(0, len(hashes), HASH_BYTES)]

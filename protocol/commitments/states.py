@@ -1,6 +1,6 @@
 """A checkpoint in memory: the ordered list of a state's tensors, and the trees over them (encoding.md section 2).
 
-Its form on disk is `checkpoints`. Nothing here needs more than numpy.
+`checkpoints` stores it on disk. Nothing here needs more than numpy.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ class _Challenger:
 
 
 def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
-    """The first differing node, and its data if it is a leaf with known data; otherwise None, and the caller demands
-    it. Raises NothingToChallenge if the trees are equal."""
+    """The first differing node, and its data if it is a leaf whose data is known. Without data (None), the
+    caller demands the node. Raises NothingToChallenge if the trees are equal."""
     node = tree.first_difference()
     if node is None:
         raise NothingToChallenge(f"{what} equal our own")

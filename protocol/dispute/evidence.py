@@ -173,6 +173,6 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """Where an edge's other end is: the roots of the states before and after the step, or, in a callee, the key of
-    the caller's claim."""
+    """Two words that tell the contract where an edge's other end is: the roots of the states before and after
+    the step. In a callee, they are the key of the caller's claim and zeros."""
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

@@ -1,4 +1,5 @@
-"""Solvers in the challenger's own process: one that serves its whole run, one that serves nothing. No checks."""
+"""Solvers in the challenger's own process: one serves its whole run, the other nothing. Nothing is
+checked."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ class Silent:
     """A solver that answers no request."""
 
     def segment_roots(self) -> None:
-        """Nothing."""
+        """Do not answer."""
 
     def step_roots(self, _segment: int) -> None:
-        """Nothing."""
+        """Do not answer."""
 
     def tensor_roots(self, _segment: int, _step: int) -> None:
-        """Nothing."""
+        """Do not answer."""
 
     def trace_roots(self, _segment: int, _step: int, _path: tuple[int, ...]) -> None:
-        """Nothing."""
+        """Do not answer."""
 
     def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> None:
-        """Nothing."""
+        """Do not answer."""
 
 
 class Serving:

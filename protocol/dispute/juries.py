@@ -85,8 +85,9 @@ def constants_item(segments: int) -> int:
 
 
 def item_of(segment: int) -> int:
-    """The item that a claim in a segment is about: the state before it. For the first segment it is the state after
-    it, because the first state is in the bundle. That state also shows whether the roots are available.
+    """The item that a claim about a segment says is withheld: the state before the segment. For the first
+    segment it is the state after, because the initial state is in the bundle. A juror that gets that state
+    shows that the roots are available, too.
     """
     return max(segment - 1, 1)
 

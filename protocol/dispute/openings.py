@@ -56,7 +56,7 @@ def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
 
 
 def open_program(program: Program) -> InstructionOpening:
-    """Only a program's preimage, without an instruction: it gives the contract the size of a trace."""
+    """Open only a program's preimage, without an instruction. It tells the contract the size of a trace."""
     of = program.opening
     return InstructionOpening((of.root, of.instructions, of.trace_leaves, of.signature), 0, b"", [])
 

@@ -21,7 +21,7 @@ from protocol.program.instruction import Instruction
 from protocol.program.primitives import PRIMITIVES, Reduction
 
 MAX_WORDS = 128
-"""Most words in one split. 128 blocks of 256 four-byte elements are a row of 32,768 elements."""
+"""Maximum number of words in one split. 128 blocks of 256 four-byte elements are a row of 32,768 elements."""
 
 
 def part_size(blocks: int) -> int:

@@ -51,7 +51,7 @@ class _Form(BaseModel):
 
 @dataclass(frozen=True)
 class Announcement:
-    """`roots` are the tensor roots of the lane's state after round `number`, in the state's order."""
+    """A lane's signed statement about its state after round `number`: the state's tensor roots, in order."""
 
     job: bytes
     number: int

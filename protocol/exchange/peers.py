@@ -33,15 +33,15 @@ _log = logs.get("lane.peers")
 ANSWER_SECONDS: Final = 10.0
 """Seconds for a place to answer, in addition to the time that LEAST_RATE allows for the bytes."""
 LEAST_RATE: Final = 1 << 16
-"""Bytes per second; a slower place is abandoned for another."""
+"""Minimum bytes per second. A slower place is abandoned for another."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """The shortest and longest pause, in seconds, before places that did not have a file are asked again."""
 PAUSED: Final = 0.1
-"""The pause as a share of the time waited so far. It bounds the relative delay, and makes long waits ask rarely."""
+"""The pause as a share of the time waited so far. It bounds the relative delay and spares requests."""
 ALL_TURNS: Final = 4
-"""Every fourth turn asks all places. The others ask only the best one, which spares slow lanes requests."""
+"""Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 ANNOUNCEMENT_BYTES: Final = 1_000
-"""Most bytes of an announcement, apart from the roots of its tensors."""
+"""Maximum bytes of an announcement, apart from the roots of its tensors."""
 
 Found = TypeVar("Found")
 

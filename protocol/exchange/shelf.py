@@ -46,8 +46,8 @@ def tensor_name(root: bytes) -> str:
 class Shelf:
     """The folder of one lane of one job. Any thread may read and write. Raises `OSError` if the disk fails.
 
-    Announcements and published tensors are also written to `place`, first, for readers that cannot reach this
-    lane.
+    Announcements and published tensors are also written to `place`, before the folder, for readers that
+    cannot reach this lane.
     """
 
     def __init__(self, folder: Path, place: Place | None = None) -> None:

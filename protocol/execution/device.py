@@ -27,8 +27,8 @@ from protocol.program.step import State, StepProgram
 from protocol.tasks.arithmetics import require_computed
 
 WARM_STEPS = 2
-"""Steps before recording. The first self-tests and compiles the kernels; the second confirms that nothing is left to
-compile.
+"""Number of steps that run before the recording. The first self-tests and compiles the kernels; the second
+confirms that nothing is left to compile.
 """
 
 _log = logging.getLogger("assay.numerics")
@@ -64,7 +64,7 @@ def device_name(device: torch.device) -> str:
 
 
 def checked(setting: str) -> torch.device:
-    """The device for a setting, after its self-check; the caller checks the CPU. Raises `DeviceError`,
+    """The device for a setting. A GPU is self-checked here, the CPU by the caller. Raises `DeviceError`,
     `SelfCheckError`.
 
     Logs a warning for an untested torch.

@@ -18,7 +18,8 @@ from protocol.execution.errors import CheckLost, DeviceError
 from protocol.numerics.errors import SelfCheckError
 
 PATIENCE = 600.0
-"""Seconds to wait for the check. It takes two on an idle machine, or a minute if torch is read from a slow disk."""
+"""Seconds to wait for the check. It takes two seconds if the machine is idle, a minute if the disk is
+slow."""
 
 
 ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}

@@ -27,9 +27,9 @@ class MeasuredError(AssayError):
 
 
 class Measured(BaseModel):
-    """A device's measurement. `operations` are per second, by family. `hashing` is the speed of states' roots,
-    `written` and `read` are those of the home folder's disk, all in bytes a second. `package` and `torch` are the
-    versions that were measured.
+    """A device's measurement. `operations` are per second, by family. `hashing` is the speed of computing a
+    state's root, `written` and `read` are the speeds of the home folder's disk, all in bytes a second.
+    `package` and `torch` are the versions that were measured.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

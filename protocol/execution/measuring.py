@@ -1,5 +1,5 @@
-"""Measures this machine: operations a second by family, hashing, and disk. Of many runs the fastest counts, because
-other work slowed down the rest; `speeds` does the same.
+"""Measures this machine: operations a second by family, hashing, and disk. The fastest of many runs counts,
+because other work slowed down the rest. `speeds` does the same.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from protocol.node.memory import own_memory
 
 
 def memory_for(device: torch.device) -> int | None:
-    """Bytes that this process may use; None if the system does not say. For a GPU, the driver's count, which considers
-    other processes."""
+    """Bytes that this process may use; None if the system does not say. For a GPU, the driver
+    counts the free memory, so other processes are taken into account."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device)

@@ -34,12 +34,12 @@ ROOT_BYTES = 73
 """Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
 ROOTS_SHARE = 32
 FRAMES_SHARE = 8
-"""A replay keeps at most one part in this many of the machine's memory as frames, and one part in ROOTS_SHARE as
-roots."""
+"""A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory, roots in at most 1 /
+ROOTS_SHARE."""
 FRAMES_BYTES = 4 * KEEP_BYTES
-"""Most bytes of frames kept, since they may be in a GPU's smaller memory: two of the largest."""
+"""Maximum bytes of kept frames: two of the largest. They may be in a GPU's memory, which may be smaller."""
 LEAST = 2
-"""At least this many values of each kind are kept: a game is in one segment, and sometimes needs a neighbour."""
+"""Minimum number of kept values of each kind: a game is in one segment, and sometimes needs a neighbour."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

@@ -9,7 +9,7 @@ from typing import Final
 STEPS: Final = 10
 """Steps before a program counts as measured: the first ones compile and test kernels."""
 PROGRAMS: Final = 256
-"""Most programs whose speeds are kept."""
+"""Maximum number of programs whose speeds are kept."""
 
 
 class Speeds:
@@ -23,7 +23,8 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """A function to call with the seconds of each step of a program whose steps have `operations` operations."""
+        """A callback that records the seconds of each step of a program, whose steps have `operations`
+        operations."""
 
         def note(seconds: float) -> None:
             with self._lock:

@@ -27,16 +27,16 @@ from protocol.numerics.kernels.fused import MOST_LANES
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""For each block: the most inner steps with which lanes are known to train better than a single lane does in
-as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 % lower
-at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % higher at 20 steps and 1/64. At 50
-steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
+"""For each block size: the most inner steps with which lanes are known to train better than a single lane
+does in as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 %
+lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % higher at 20 steps and 1/64. At
+50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
 lower, which is too little to rely on."""
 LEAST_TURNS: Final = 3
-"""The least number of times that a training must send each parameter: rounds times density.
+"""Minimum number of times that a training must send each parameter: rounds times density.
 
-In the same study the loss was higher than a single lane's with fewer (20/8 times: 2.0 % higher), and lower
-with 200/64 times."""
+In the same study the loss was higher than a single lane's at 20/8 = 2.5 times (2.0 % higher), and lower at
+200/64 = 3.1 times."""
 SHARE: Final = 0.1
 """The largest share of a round that communication may take."""
 QUESTIONS: Final = 5
@@ -55,9 +55,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Times:
-    """Measurements on one machine, in seconds: a `step`, and the time that a round takes `beside` its steps.
+    """Measurements on one machine: seconds of one step, and of the rest of a round's computing.
 
-    `beside` is by width and block. `message_bytes` is by block and includes the announcement.
+    `beside` is by (width, block): seconds of absorbing, emitting, and keeping and checking states.
+    `message_bytes` is by block and includes the announcement.
     """
 
     step: float
@@ -67,7 +68,10 @@ class Times:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A way to train. All lanes have computed after `computing` of the `round` seconds that a round takes."""
+    """A choice of width, inner steps and block, with its estimated times.
+
+    A round takes `round` seconds. All lanes have finished computing `computing` seconds after its start.
+    """
 
     width: int
     inner_steps: int
@@ -128,7 +132,7 @@ def round_seconds(
 
 
 def _passed(there: Iterable[float], each: float) -> float:
-    """When a link has passed messages that are available at the times `there` and take `each` seconds."""
+    """When a link has passed all messages, which become available at `there` and take `each` seconds each."""
     end = 0.0
     for begin in sorted(there):
         end = max(end, begin) + each

@@ -168,9 +168,10 @@ def lanes(
     """Split a captured step into the programs of `width` lanes that train `inner_steps` steps per round.
 
     `density` is the share of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64. It is None for
-    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. It keeps
-    what its message leaves out, times `decay`. `parameters` names the trained tensors of a step that was not
-    made by `capture`. Raises `LanesError`.
+    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. The
+    changes that its message leaves out stay in its error feedback; the next emit multiplies them by `decay`.
+    `parameters` names the trained tensors of a step that was not made by `capture`. Raises
+    `LanesError`.
     """
     block = _block(density, width)
     if not 1 <= width <= MOST_LANES:

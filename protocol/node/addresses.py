@@ -16,7 +16,7 @@ from protocol.errors import AssayError
 
 HIDDEN = "…"
 MAX_ADDRESS: Final = 1_024
-"""Most characters of an address, as many as the terms of a task can hold."""
+"""Maximum number of characters in an address, as many as the terms of a task can hold."""
 PORTS: Final = {"http": 80, "https": 443}
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")

@@ -85,8 +85,8 @@ def command(
     """Add a function to `app` as a command. Its errors are reported (`exits.reported`); an exit code that it
     returns ends the process.
 
-    `connection` names options that say where the chain is and who sends. The command has these too, and the
-    function gets their values as settings in its argument `connection: Flags`.
+    `connection` names the options for the chain and the sender that the command also has. The function gets
+    their values as settings in its argument `connection: Flags`.
     """
 
     def add(function: Function) -> Function:
@@ -146,7 +146,7 @@ def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: st
 
 
 def _flags(given: Flags) -> Flags:
-    """Convert options to settings: `--dev-account` is another way to give `account`."""
+    """Convert options to settings: `--dev-account` also sets `account`."""
     if "account" in given:
         account, index = given.pop("account"), given.pop("dev_account")
         assert account is None or isinstance(account, str)

@@ -52,8 +52,8 @@ class NodeDatabase:
     """The steps from each earlier version to the next, from version 1 on."""
 
     def __init__(self, path: Path, identity: Identity | None) -> None:
-        """Without an identity, the file must exist and be of this version. It is opened for reading, whatever
-        its identity.
+        """Without an identity, the file must exist and be of this version. It is then opened only for
+        reading, and its identity is not checked.
         """
         self._path = path
         self._lock = threading.RLock()
@@ -174,7 +174,7 @@ class NodeDatabase:
                 ) from error
 
     def _own_shape(self) -> dict[str, list[Any]]:
-        """The tables that a new file has."""
+        """The tables of a new file of this version."""
         with closing(sqlite3.connect(":memory:")) as fresh:
             for statement in (_IDENTITY, *self.SCHEMA.split(";")):
                 fresh.execute(statement)

@@ -31,7 +31,7 @@ def used(folders: Iterable[Path]) -> int:
 
 def remove(folder: Path) -> None:
     """Delete a folder. It is renamed first, so that even if the process is killed, no incomplete folder has
-    its name. `remove_rests` deletes the rest that a killed process leaves.
+    its name. `remove_rests` deletes the renamed folders that killed processes leave.
     """
     gone = folder.with_name(f"{REMOVED}{uuid4().hex}")
     with suppress(FileNotFoundError):
@@ -40,7 +40,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_rests(parent: Path) -> None:
-    """Delete the rests of folders in `parent` whose deletion a killed process did not finish."""
+    """Finish deleting folders in `parent` whose deletion was interrupted because the process was killed."""
     for path in parent.glob(f"{REMOVED}*"):
         shutil.rmtree(path, ignore_errors=True)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 MAX_HEADERS = 16_384
-"""Most bytes of an unfinished request."""
+"""Maximum bytes of an unfinished request."""
 OTHER_FILES = 512
 """Number of files that a process may open in addition to its server's connections."""
 
@@ -73,7 +73,7 @@ def free_port(host: str) -> int:
 
 def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
     """A socket to serve on; port 0 means any free port. Raises NoSuchHost, and PortTaken, whose message
-    advises to name another port by `flag`.
+    advises choosing another port with `flag`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, the

@@ -22,11 +22,11 @@ from protocol.node.addresses import Address
 from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
-"""Bytes a second, over a whole answer, that a server must send and its client must read: 1.5 GB of state in
-25 minutes. Slower peers would take time or memory from others.
+"""Minimum bytes per second, over a whole answer, at which a server must send and its client must read: 1.5 GB
+of state in 25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""Seconds for connecting to each address of a name except the last, which gets all the remaining time."""
+"""Seconds for connecting to each IP address of a name. The last address gets all the remaining time."""
 OVERHEAD: Final = 1 << 18
 """Bytes that an answer may have in addition to twice its body: h11 accepts 100 KiB of headers and 100 KiB of
 trailers.

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 MAX_CONNECTIONS: Final = 1_024
-"""Most connections in all, enough for a hundred clients with `CONNECTIONS_EACH`; each is an open file."""
+"""Maximum number of connections in all, enough for a hundred clients with `CONNECTIONS_EACH`; each is an open
+file.
+"""
 CONNECTIONS_EACH: Final = 8
-"""Most connections of one share. A connection counts until its request is answered, even if its client has
-disconnected.
+"""Maximum number of connections of one share. A connection counts until its request is answered, even if its
+client has disconnected.
 """
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
@@ -119,7 +121,7 @@ class SharedProtocol(TimedProtocol):
             self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free its place in the share, once no answer is computed for it any more."""
+        """Free the connection's place in its share once no answer for it is being computed."""
         super().connection_lost(exc)
         self._let_go()
         self._gone = True
@@ -149,7 +151,7 @@ class SharedProtocol(TimedProtocol):
             self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Pass the turn on first, because another request may wait on this connection."""
+        """Pass the turn on, and only then continue with requests that wait on this connection."""
         self._pass_on()
         super().on_response_complete()
 
@@ -204,8 +206,9 @@ class SharedProtocol(TimedProtocol):
         return in_body or bool(self.conn.trailing_data[0])
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest for its client, preferably one that is held. If none
-        waits for its client, close one of the largest share, preferably one that waits for its turn.
+        """Close a connection: the one whose client has kept the server waiting longest, preferably one that
+        is held. If no client keeps the server waiting, close one of the largest share, preferably one that
+        waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
@@ -216,8 +219,8 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Stop reading, and refuse the client later: a hostile client that is refused at once would return at
-        once.
+        """Stop reading, and refuse the client later: if it were refused at once, a hostile client would
+        return at once.
         """
         self._half = False
         self._own.read.discard(self)
@@ -250,7 +253,7 @@ class SharedProtocol(TimedProtocol):
         self._held = self.loop.call_later(WAIT_SECONDS, self._end)
 
     def _end(self) -> None:
-        # Leave at once: `connection_lost` is called only after all connections that wait to be accepted.
+        # Leave at once: `connection_lost` is called only after all waiting connections are accepted.
         self.connections.discard(self)
         self._leave()
         self.transport.abort()

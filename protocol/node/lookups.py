@@ -20,7 +20,7 @@ Permit = Callable[[Sequence[IP]], None]
 """A check that raises an AssayError unless connections to all these addresses are allowed."""
 
 MOST: Final = 8
-"""Most addresses of one name that are used."""
+"""Maximum number of addresses of one name that are used."""
 
 
 async def look_up(host: str, port: int) -> Sequence[IP]:

@@ -16,9 +16,9 @@ M_MMAP_THRESHOLD = -3
 """Parameters of glibc's mallopt(3)."""
 
 MAPPED = 1 << 25
-"""Bytes from which a block gets its own mapping: 32 MiB, the most that glibc accepts."""
+"""Minimum bytes of a block that gets its own mapping: 32 MiB, the most that glibc accepts."""
 KEPT = 1 << 28
-"""Most free bytes that a process keeps at the end of its heap."""
+"""Maximum free bytes that a process keeps at the end of its heap."""
 
 
 def keep_memory() -> bool:

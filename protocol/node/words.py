@@ -21,7 +21,7 @@ _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 def amount(units: int, *, at_most: bool = False) -> str:
     """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are rounded to
     six places after the point, or to six significant digits if that is more precise; `at_most` rounds down,
-    for amounts that must not be exceeded.
+    so that the text never shows more than the amount.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0

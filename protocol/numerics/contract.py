@@ -18,7 +18,7 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 HALF_BITS = 32
-"""Bits of a product of two 16-bit halves h and l: |h| <= 2^15, 0 <= l < 2^16."""
+"""Bits of a product of any two 16-bit halves, high or low: |high| <= 2^15, 0 <= low < 2^16."""
 
 
 def dot(x: Tensor, y: Tensor) -> Tensor:

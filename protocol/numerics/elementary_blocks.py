@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 BLOCK = 1 << 15
 """Elements of a buffer: 128 KiB. A list needs three to six buffers, which fit in the L2 cache."""
 BLOCKS_PER_THREAD = 2
-"""Fewest blocks per thread: with fewer, another thread costs more than it saves."""
+"""Minimum blocks per thread: with fewer, another thread costs more than it saves."""
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value while recording: a constant, or loop `source`'s result (-1: the argument) as f32 or i32."""
+    """A recorded value: a constant, or the f32 or i32 result of loop number `source` (-1: the argument)."""
 
     source: int
     integer: bool = False
@@ -54,7 +54,7 @@ def _convert(x: Array, out: Array) -> None:
 
 
 def _truth(compare: np.ufunc) -> Callable[..., None]:
-    """The comparison with an i32 result: all ones if it holds, else 0."""
+    """Give the comparison an i32 result: all bits set if it holds, else 0."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         compare(x, y, out=out)

@@ -1,6 +1,6 @@
 """Single-element operations in torch only: arithmetic.md section 2.
 
-`operations` uses compiled ones where possible.
+`operations` has compiled versions where possible.
 
 Every function is total and leaves NaN canonical. Operands broadcast as in numpy and are stored as
 `DType.storage` says. Where u32 and i32 mean different things (order, right shift, casts) the function takes a

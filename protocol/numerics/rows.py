@@ -22,8 +22,7 @@ I64_MAX = 2**63 - 1
 def exponent(x: Tensor, axis: int = -1) -> Tensor:
     """i32 `e` with max|x| < 2^e along `axis` (kept with size 1): at least -95; 32767 for NaN or infinity.
 
-    The smallest and the largest element are NaN if any element is. Magnitudes of f32 order like their bit
-    patterns.
+    Computed from the bits of the smallest and the largest element, which are NaN if any element is.
     """
     _require_f32(x)
     low, high = torch.amin(x, dim=axis, keepdim=True), torch.amax(x, dim=axis, keepdim=True)
@@ -65,7 +64,7 @@ def round_scaled(acc: Tensor, exponents: Tensor | tuple[Tensor, Tensor], p: int)
 
 
 def whole_in_row(x: Tensor, e: Tensor, p: int) -> Tensor:
-    """rint(x * 2^(p-e)) as integral f32, by one product; `e` must be the `exponent` of a group with `x`.
+    """rint(x * 2^(p-e)) as integral f32, by one product; `e` is the `exponent` of a group that contains x.
 
     Unspecified where `e` is the sentinel; the caller multiplies by `row_scale`, which is NaN there.
     """

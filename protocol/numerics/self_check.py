@@ -63,7 +63,8 @@ MODE = (
     (0x3F800001, 0x3F800001, 0x3F800002),  # squares just above an f32 and just above a midpoint between two
     (0x3F800801, 0x3F800801, 0x3F801003),
 )
-"""Two factors and their product, wrong if subnormals are flushed or another rounding mode is set."""
+"""Cases: the bits of two factors and of their right product. A product differs if subnormals are flushed or
+another rounding mode is set."""
 
 
 def require_mode() -> None:

@@ -1,4 +1,4 @@
-"""Cached result shapes: torch takes tens of microseconds for each, and a small step needs hundreds."""
+"""Caches broadcast shapes: torch takes tens of microseconds per shape, and a small step needs hundreds."""
 
 from __future__ import annotations
 

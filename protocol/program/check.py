@@ -36,7 +36,7 @@ def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
 class _Checker:
     """One traversal of a program and its callees.
 
-    Each program is checked once, its counts before everything else.
+    Each program is checked once. Its counts are checked first.
     """
 
     def __init__(self, max_depth: int) -> None:
@@ -45,7 +45,7 @@ class _Checker:
         self._below: dict[bytes, int] = {}
 
     def count(self, program: Program) -> None:
-        """Check the counts that a program needs to have an id, once per object."""
+        """Check, once per object, the counts that must be valid before the program's id can be computed."""
         if id(program) not in self._counted:
             _check_counts(program)
             self._counted[id(program)] = program  # kept alive, so that no other object gets the same id()

@@ -47,8 +47,8 @@ operand element of a `dot`, which may be used only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace, so that three times the time
-    is enough for a segment and the trace of a step (`task.clock`).
+    `operations` is at least the cost of hashing one path of frames of a trace. Admission counts on a third of
+    a machine's rates, so there is time for the traces of a game's steps (`protocol.tasks.owed`).
 
     `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
     inputs. With temporaries, primitives and kernels need up to five times as much

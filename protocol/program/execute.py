@@ -59,7 +59,7 @@ NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
 
 VIEW = 4
-"""How many times its own size the storage of a value may be; a view of larger storage is copied.
+"""Maximum storage of a value, as a multiple of the value's size; a view of larger storage is copied.
 
 For example, the queries stay a view of a product of queries, keys and values. A single element of a large
 tensor is copied, because otherwise it would keep that tensor in memory.
@@ -93,7 +93,7 @@ class Evaluator(Protocol):
 class Interpreter:
     """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`.
 
-    With `fuse`, `run` uses the fusions if all of a program's are ready; it does not call `results` for their
+    With `fuse`, `run` uses a program's fusions if all of them are ready; it does not call `results` for their
     instructions.
     """
 
@@ -162,7 +162,7 @@ class Interpreter:
         return self._constants[key]
 
     def _plan(self, program: Program) -> Plan:
-        """The work of `run` in order: an instruction or a fusion, and the leaves to free after it."""
+        """The work of `run` in order: instructions or fusions, each with the leaves to free after it."""
         if self._fuse is None or self._device.type != "cpu":
             return list(enumerate(releases(program)))
         if program.id not in self._fused:
@@ -208,7 +208,7 @@ def _compact(value: Tensor) -> Tensor:
 def gather_operands(
     instruction: Instruction, values: Mapping[int, Tensor], inputs: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The tensors that an instruction reads: values by trace leaf, or for an `input` the frame's input."""
+    """The tensors that an instruction reads: its operands in `values`; for an `input`, the frame's input."""
     if instruction.op is Op.INPUT:
         return [inputs[decode_index(instruction.attributes)]]
     return [values[operand.leaf] for operand in instruction.operands]

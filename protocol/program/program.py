@@ -146,7 +146,7 @@ class Program:
     def _outputs(self) -> dict[int, int]:
         """Numbers of the `output` instructions by k.
 
-        Cached: searching for each of 65,535 would take an hour.
+        Cached: searching for each of 65,535 outputs would take an hour.
         """
         numbers = range(
             len(self.instructions) - 1, -1, -1

@@ -67,7 +67,7 @@ def literal(dtype: DType, value: Literal) -> bytes:
 
 
 class Recorder:
-    """Inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
+    """Records inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
     `build` returns the program. Errors name the number that the rejected instruction would have had.
     """

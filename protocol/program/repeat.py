@@ -16,7 +16,7 @@ from protocol.program.errors import RuleError
 from protocol.program.program import Program
 
 WIDTH = 16
-"""Calls in one frame: as many as the descendants that a trace node shows (encoding.md section 2)."""
+"""Maximum calls in one frame: as many as the descendants that a trace node shows (encoding.md section 2)."""
 
 
 def repeat(

@@ -45,7 +45,7 @@ def metrics(state: State) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class StepProgram:
-    """`state` names the state's tensors in the program's order; then come `datasets` and `constants` inputs."""
+    """A step program. `state` names its first inputs; then come `datasets` and `constants` further inputs."""
 
     program: Program
     state: tuple[str, ...]

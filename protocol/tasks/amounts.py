@@ -151,7 +151,7 @@ def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
     """The least stake with which no number of false segments pays, given the other amounts. It holds for every price
     up to the budget, and even if the cheater is its own challenger, retrainer or submitter. Raises NoRecommendation if
-    these seats never find a false segment.
+    the seats never find a false segment.
     """
     return _needed(setting, rules, amounts.verifiers, amounts.segments_per_verifier) + (
         amounts.restitution + max(amounts.reward, amounts.retrain_reward)

@@ -1,9 +1,9 @@
 """Open descending bids with a soft close: dispute.md section 2, "bid".
 
-Bidding ends at the earliest `extension` seconds after the last bid; the overtime is the sum of these extensions of its
-end. The least undercut is 2 % of the best bid and doubles with each whole extension in the overtime, up to 64 %.
-Amounts are token units, times are seconds. Pure. `contracts/src/libraries/Bids.sol` computes the same; both are tested
-with `tests/vectors/bids.json`.
+After each bid, bidding goes on for at least `extension` seconds. The overtime is the total time by which bids
+have postponed the end. The least undercut is 2 % of the best bid and doubles with each whole extension in the
+overtime, up to 64 %. Amounts are token units, times are seconds. Pure. `contracts/src/libraries/Bids.sol`
+computes the same; both are tested with `tests/vectors/bids.json`.
 """
 
 from __future__ import annotations

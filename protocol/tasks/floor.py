@@ -23,8 +23,9 @@ TASK_GAS: Final = 670_000
 that were outbid, are not counted.
 """
 GAME_GAS: Final = 390_000
-"""The solver's gas in a false game: the step tree and three traces at 80,000 each, and a split at 70,000. Deposits pay
-for answers to demands. Answers that an earlier game has requested are not sent again.
+"""The solver's gas for defending a right result in one game: the step tree and three traces at 80,000 each,
+and a split at 70,000. Deposits pay for answers to demands. Answers that an earlier game has requested are not
+sent again.
 """
 
 

@@ -53,7 +53,8 @@ def answers(name: str, terms: Terms) -> Engagement:
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Answers that a solver may still owe in a game in this phase, `depth` frames down, after `demands` demands."""
+    """Maximum number of answers that a solver may still owe in a game that is in this phase, `depth` frames
+    down, after `demands` demands."""
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
     below = TRACES - depth + SPLITS
@@ -61,7 +62,7 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
 
 
 def _step(terms: Terms) -> Work:
-    """The longest uninterruptible part: a step, and the hashing of its state."""
+    """The work of one step and of hashing its state: the longest part that is not interrupted."""
     return Work(terms.step_operations, terms.state_bytes)
 
 

@@ -216,8 +216,8 @@ class Terms:
 
     @property
     def least_fee(self) -> int:
-        """The least fee of a seat or look, either of which binds an account until the task is over: a look's fee, or a
-        seat's if there are no looks.
+        """The least fee for which an account is bound until the task is over: a look's fee, or without looks
+        a seat's fee.
         """
         return self.audit_fee if self.look_chance else self.seat_fee
 

@@ -21,18 +21,18 @@ YEAR: Final = 365 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Assumptions and goals. Shares and multiples are exact; multiples are of the budget unless stated otherwise."""
+    """Assumptions and goals. Shares and multiples are exact."""
 
     honest_share: Fraction
     """h: honest share of the verifiers' stake."""
     gain: Fraction
-    """G: value of a false result to its maker, as a multiple."""
+    """G: value of a false result to its maker, as a multiple of the budget."""
     verifiers: int
     """V: number of seats."""
     restitution: Fraction
-    """Restitution as a multiple, at most 1."""
+    """Restitution as a multiple of the budget, at most 1."""
     delay_penalty: Fraction
-    """Delay penalty as a multiple."""
+    """Delay penalty as a multiple of the budget."""
     replay: Fraction
     """The cost of replaying a segment, as a multiple of budget / K."""
     capital_rate: Fraction
@@ -44,7 +44,7 @@ class Gas:
     """Gas of the parties' duties."""
 
     game: int
-    """Gas of a seat that wins a game and claims its cost; this side pays more."""
+    """Gas of a seat that wins a game and claims its cost: more than the solver pays (`defence`)."""
     defence: int
     """Gas of the solver in that game."""
     seat: int

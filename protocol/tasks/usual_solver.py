@@ -19,7 +19,7 @@ from protocol.tasks.task import TOKEN
 SPEED: Final = 2e9
 """Scalar operations a second."""
 STAKE: Final = Decimal(1000)
-"""Tokens that it can lock."""
+"""Tokens that the usual solver can lock."""
 UPLINK_MBIT: Final = 100.0
 COST_PER_HOUR: Final = Decimal(1)
 """Tokens per hour of the machine, without its power."""

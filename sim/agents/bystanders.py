@@ -19,13 +19,14 @@ class Passing(NamedTuple):
 
     parameters: MarketParameters
     served: Flags
-    """The solver gives out its checkpoints."""
+    """Whether the solver gives out its checkpoints."""
     hit: Flags
-    """A replay of one segment, drawn by the bystander itself, would differ. Only agents that replay may use it."""
+    """Whether a replay of the one segment that the bystander has drawn for itself would differ. Only agents
+    that replay may use it."""
     wrong: Flags
-    """A replay of all segments would differ. Only agents that replay may use it."""
+    """Whether a replay of all segments would differ. Only agents that replay may use it."""
     uniform: Floats
-    """A uniform number of 0 to 1."""
+    """A uniform random number from 0 to 1."""
 
 
 class Look(NamedTuple):
@@ -45,7 +46,7 @@ class Bystander:
 
     name: ClassVar[str] = "whistleblower"
     late: ClassVar[bool] = False
-    """Acts only on stalled tasks."""
+    """Whether the bystander acts only on stalled tasks."""
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
@@ -69,13 +70,13 @@ class Griefer(Bystander):
     games: int = 1
 
     def look(self, view: Passing) -> Look:
-        """Replays nothing."""
+        """Open the games, without a replay."""
         acts = view.uniform < self.chance
         return Look(np.zeros(acts.shape, dtype=np.int64), np.where(acts, self.games, 0))
 
     @property
     def most_games(self) -> int:
-        """All games, because they are open at once."""
+        """A bond for each game, because all games are open at once."""
         return self.games
 
 
@@ -87,7 +88,7 @@ class Forgetful(Bystander):
     commitments: int = 1
 
     def look(self, view: Passing) -> Look:
-        """Replays nothing and plays no game."""
+        """Make the commitments, without a replay or a game."""
         acts = view.uniform < self.chance
         nothing = np.zeros(acts.shape, dtype=np.int64)
         return Look(nothing, nothing, np.where(acts, self.commitments, 0))

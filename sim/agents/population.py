@@ -86,17 +86,17 @@ class Population:
 
     @property
     def solver_count(self) -> int:
-        """All solvers."""
+        """Number of solvers."""
         return sum(group.size for group in self.solvers)
 
     @property
     def verifier_count(self) -> int:
-        """All verifiers."""
+        """Number of verifiers."""
         return sum(group.size for group in self.verifiers)
 
     @property
     def bystander_count(self) -> int:
-        """All bystanders."""
+        """Number of bystanders."""
         return sum(group.size for group in self.bystanders)
 
     @property

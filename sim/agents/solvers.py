@@ -42,11 +42,11 @@ class Work(NamedTuple):
     effort: Floats
     """Share of the training's cost that was spent."""
     submits: Flags
-    """Submits a complete tree before the deadline."""
+    """Whether the solver submits a complete tree before the deadline."""
     serves: Flags
-    """Gives out checkpoints and moves of a game."""
+    """Whether the solver gives out checkpoints and makes the moves of games."""
     knows: Flags
-    """The solver knows which segments are false, and gains if they are accepted."""
+    """Whether the solver knows which segments are false, and gains if they are accepted."""
 
     @classmethod
     def of_kinds(cls, works: Sequence[Work], kinds: Indices) -> Work:
@@ -149,13 +149,13 @@ class Withholder(Solver):
 
 @dataclass(frozen=True)
 class Crashing(Solver):
-    """Honest, but fails at the given rate in addition to the market's."""
+    """Honest, but misses its deadline with chance `rate`, in addition to the market's failures."""
 
     name: ClassVar[str] = "crashing"
     rate: float = 0.1
 
     def work(self, view: Won) -> Work:
-        """A missed deadline costs the full training: the device was occupied."""
+        """Honest work, or a missed deadline. That costs the full training: the device was occupied."""
         return self._work(view, 0, submits=view.uniform >= self.rate)
 
 
@@ -179,7 +179,8 @@ class Late(Solver):
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """Bid 0 at the given rate, otherwise nothing; the markup's share, 0 to 2, is the random number."""
+        """Bid 0 with chance `rate`, otherwise do not bid. The markup's share, 0 to 2, serves as random
+        number."""
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 

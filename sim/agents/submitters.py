@@ -24,7 +24,8 @@ class Actions(NamedTuple):
     asks: Floats
     """Its own bid under another name, in token units; infinite if it does not bid."""
     gone: Flags
-    """The bundle is taken down before the winner fetches it: nothing is trained and the deadline passes."""
+    """Whether the bundle is taken down before the winner fetches it, so that the deadline passes without a
+    result."""
     games: Indices
     """Number of challenges made without a replay."""
 
@@ -35,7 +36,7 @@ class Submitter:
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Challenges just before the challenger that would win, and takes the reward in its place."""
+    """Whether the submitter challenges just before a challenger that would win, and takes its reward."""
 
     def act(self, view: Posting) -> Actions:
         """Do nothing besides paying."""
@@ -98,7 +99,7 @@ class Challenging(Submitter):
 
     @property
     def most_games(self) -> int:
-        """All games, because they are open at once."""
+        """A bond for each game, because all games are open at once."""
         return self.games
 
 

@@ -20,13 +20,14 @@ class Seats(NamedTuple):
 
     parameters: MarketParameters
     served: Flags
-    """The solver gives out its checkpoints."""
+    """Whether the solver gives out its checkpoints."""
     hit: Flags
-    """A replay of the seat's segments would differ. Only agents that replay may use it."""
+    """Whether a replay of the seat's segments would differ. Only agents that replay may use it."""
     others: Flags
-    """Somebody has already attested this task: plain attestations are visible. Only for agents that watch."""
+    """Whether somebody has already attested this task (attestations are visible). Only for agents that
+    watch."""
     uniform: Floats
-    """A uniform number of 0 to 1."""
+    """A uniform random number from 0 to 1."""
     gas: Floats
     """Token units per gas, (rows,)."""
     work: Floats
@@ -60,20 +61,20 @@ class Verifier:
 
     name: ClassVar[str] = "honest"
     honest: ClassVar[bool] = True
-    """Counts towards the honest share h of the closed forms."""
+    """Whether the verifier counts towards the honest share h of the closed forms."""
     watches: ClassVar[bool] = False
-    """Decides after seeing what others attested."""
+    """Whether the verifier decides after seeing what others attested."""
     reveals: ClassVar[bool] = True
-    """Reveals its secret when a second look asks for it."""
+    """Whether the verifier reveals its secret when a second look asks for it."""
     accuses: ClassVar[bool] = False
-    """As a looker, also accuses accounts that have replayed and can answer."""
+    """Whether the verifier, as a looker, also accuses accounts that have replayed and can answer."""
 
     def check(self, seats: Seats) -> Check:
         """Replays whatever is served; challenges blindly if nothing is served."""
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
 
     def look(self, looks: Seats) -> Check:
-        """A second look at one segment of a seat: handled like a seat of one segment unless overridden."""
+        """Act as a looker at one segment of a seat: as in a seat of one segment unless overridden."""
         return self.check(looks)
 
 

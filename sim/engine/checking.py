@@ -218,7 +218,7 @@ class _Checking:
                 self._games.append(Games.of(accounts, opened, level.right, level.segments))
 
     def ended(self) -> Checks:
-        """The final state, after the last draw."""
+        """How the tasks were checked; call it after the last draw."""
         task, waiting = self._task, self._waiting()
         undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
         stalled = waiting & ~undrawable
@@ -272,11 +272,11 @@ class _Checking:
         return np.asarray(self._silence < 1 - (1 - self._checker.parameters.silence_rate) ** opened)
 
     def _named(self, games: Games) -> Segments:
-        """The segment of each game, (n, rows).
+        """The segment that each game names, (n, rows), or NO_SEGMENT.
 
-        NO_SEGMENT if nothing is served. Also if the result is false and the challenger has not found a false
-        segment, because the one it names could be false by luck. If the solver is silent, the challenger wins
-        anyway, so its segment is kept.
+        A game names none if nothing is served. It also names none if the result is false and the challenger
+        has not found a false segment: the one that it names could be false by luck. If the solver is silent,
+        the segment is kept, because the challenger wins in any case.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))

@@ -149,7 +149,7 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """Bond of a party's commitment `number`, (rows,), which follows `first` of its other commitments."""
+        """Bond of a party's commitment `number`, (rows,), counted from 0 after `first` other commitments."""
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:
             return np.full(len(self.books.every), bond)

@@ -85,9 +85,9 @@ class Level(NamedTuple):
     segments: Segments
     """The looks' segments."""
     opened: Flags
-    """Games against the solver."""
+    """Looks in which the looker opened a game against the solver."""
     right: Flags
-    """Games whose lookers have found a false segment."""
+    """Looks in which the looker found a false segment and opened a game."""
 
 
 class SecondLooks(NamedTuple):
@@ -169,7 +169,7 @@ def _judge(
     skipped: Flags,
     segments: Segments,
 ) -> Level:
-    """The accounts that attested each look, and the targets that lose a lock to their looker.
+    """Decide which accounts attested each look, and which targets lose a lock to their looker.
 
     A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong, the
     solver is convicted instead. Accusing a target that has replayed also requires a replay, because an
@@ -211,7 +211,8 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """A seat loses its lock only once, to the first look at its segments."""
+    """Keep only each seat's first lost lock: a seat has one lock, which goes to the first look that wins
+    it."""
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)
     return level._replace(accused=level.accused & first, hidden=level.hidden & first)

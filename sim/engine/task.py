@@ -24,19 +24,19 @@ class Task(NamedTuple):
 
     live: Flags
     drawn: Flags
-    """The beacon delivers a round in time. A live task that is not drawn stalls."""
+    """Whether the beacon delivers a round in time. A live task that is not drawn stalls."""
     solver: Indices
     """Ledger account of the solver."""
     price: Amounts
     work: Work
     own_games: Indices | None
-    """Challenges by the submitter itself."""
+    """Number of challenges by the submitter itself; None if it is honest."""
     prices: Prices
     """The round's prices."""
 
     @property
     def wrong(self) -> Flags:
-        """Submitted with false segments, or not served."""
+        """Whether a task was submitted with false segments, or is not served."""
         flags: Flags = self.live & ((self.work.false > 0) | ~self.work.serves)
         return flags
 
@@ -66,7 +66,7 @@ class Games(NamedTuple):
     opened: Amounts
     """Number of games that each party opens."""
     right: Flags
-    """The challenger's replay has found a false segment."""
+    """Whether the challenger's replay has found a false segment."""
     segments: Segments
     """The segment that each party names, if any: the first false one that it found, or an arbitrary one."""
     seats: Indices
@@ -137,7 +137,7 @@ class Checks(NamedTuple):
     escrow_draws: Amounts
     """Draws that the escrow pays."""
     stalled: Flags
-    """Not drawn, or not attested when the stall period was over."""
+    """Tasks that were not drawn, or not attested when the stall period was over."""
     second: SecondLooks | None
     """None if the terms have no looks."""
 
@@ -185,6 +185,6 @@ class Checks(NamedTuple):
 
     @property
     def full(self) -> Flags:
-        """Every seat is attested."""
+        """Whether every seat is attested, (rows,)."""
         flags: Flags = np.logical_and.reduce(self.attested, axis=0)
         return flags

@@ -90,7 +90,8 @@ def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
 
 @lru_cache(maxsize=64)
 def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
-    """The opening bid, and the prices of all bids from it down to 0, then one below all asks."""
+    """The opening bid, and the prices of all bids from it down to 0, followed by -1, which is below all
+    asks."""
     start = opening(budget)
     return start, np.array([*ladder(start, late=late), -1])
 

@@ -34,7 +34,7 @@ _REMAINDERS: Final = {
     "retrain_reward": 119_999_999_981,
 }
 STALL: Final = 1_000_000
-"""Seconds; long enough that all redraws of a replay end earlier."""
+"""The stall period in seconds, long enough that all redraws of a replay end earlier."""
 OPENING: Final = 20_000
 """Seconds to open a commitment: longer than two games, within a challenge window."""
 _PRICE: Final = 99_999_999_977
@@ -101,9 +101,9 @@ class Amounts:
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
-    """Deployment parameters: the market's own if it has them, otherwise a development chain's.
+    """Deployment parameters: a development chain's, except for the amounts that the market has.
 
-    Capital costs nothing there, so a bond only needs to be twice a game's cost.
+    The capital rate is 0, so a bond only needs to be twice a game's cost.
     """
     amounts = Amounts.of(parameters, exact=exact)
     return replace(

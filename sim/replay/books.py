@@ -60,7 +60,7 @@ class Books:
     # ------------------------------------------------------------------ locks
 
     def register(self, first: int, slots: Sequence[int]) -> None:
-        """Verifiers, from account `first` on, lock the stake of their slots."""
+        """Lock the stakes of verifiers' slots; their accounts are numbered from `first`."""
         units = np.array([count * self._amounts.stake_unit for count in slots], dtype=object)
         self.ledger.lock(slice(first, first + len(slots)), units[:, None])
 
@@ -69,7 +69,7 @@ class Books:
         self.register(first, [-count for count in slots])
 
     def lock(self, account: int, cause: str, amount: int) -> None:
-        """An account locks free tokens."""
+        """Lock free tokens of an account."""
         self._open[account, cause] += amount
 
     def release(self, account: int, cause: str, amount: int) -> None:
@@ -81,7 +81,7 @@ class Books:
         self._open[SUBMITTER, ESCROW] = self._amounts.draw_fee if owed else 0
 
     def withdraw(self, account: int, amount: int) -> None:
-        """Free tokens leave the vault."""
+        """Move free tokens of an account out of the vault."""
         self._withdrawn[account] += amount
 
     def free(self, account: int) -> int:
@@ -94,13 +94,14 @@ class Books:
     # ------------------------------------------------------------------ bookings of the engine
 
     def drawn(self) -> None:
-        """The escrow pays a draw."""
+        """Book a draw that the escrow pays."""
         booking.pay_draws(self.ledger, ROW, self._amounts.draw_fee, np.ones(1, dtype=object))
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
 
     def asked(self, silent: Sequence[int], *, again: bool = True) -> None:
-        """Silent accounts lose part of their stakes; the first of them pays the draw when it is executed. Nobody pays
-        if their looks are given up (not `again`).
+        """Book a request for a redraw: silent accounts lose part of their stakes, from which the first one
+        pays the draw when it is executed. Without `again`, their looks are given up and no draw
+        follows.
         """
         seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
@@ -111,47 +112,47 @@ class Books:
         self._purse = silent[0] if silent and again else None
 
     def redrawn(self) -> None:
-        """The requested draw is executed. The escrow pays for it unless a silent account has."""
+        """Book the execution of the requested draw. The escrow pays for it unless a silent account has."""
         if self._purse is None:
             self.drawn()
         self._purse = None
 
     def resumed(self, account: int) -> None:
-        """An account that was silent or lost its lock tops up its stake from its free balance."""
+        """Top up the stake of an account that was silent or lost its lock, from its free balance."""
         del self._short[account]
 
     def paid_look(self, account: int) -> None:
-        """The escrow pays a look when it is attested."""
+        """Pay the fee of an attested look from the escrow."""
         fee = self._amounts.audit_fee
         booking.pay_seats(self.ledger, ROW, *_seat(account), fee)
         self.release(SUBMITTER, ESCROW, fee)
 
     def caught(self, account: int, looker: int) -> None:
-        """The account loses its lock to the looker: it did not reveal, or could not answer."""
+        """Book a lock that an account loses to a looker: it did not reveal, or could not answer."""
         lock = self._amounts.seat_lock(self._terms)
         accounts, lost = _seat(account)
         booking.take_locks(self.ledger, ROW, accounts, _at(looker)[None], lost, lock)
         self._short[account] += lock
 
     def dropped(self, looker: int, solver: int, bond: int) -> None:
-        """A game that brought the solver's step tree ends at a game's cost; the rest of the bond returns."""
+        """Book a dropped game: the looker pays the solver a game's cost; the rest of its bond returns."""
         lookers, lost = _seat(looker)
         booking.pay_dropped(self.ledger, ROW, lookers, _at(solver)[None], lost, self._amounts.game_cost)
         self.release(looker, BOND, bond)
 
     def answered(self, looker: int, account: int) -> None:
-        """The accused account receives the accusation's bond: it has answered, or the solver was convicted."""
+        """Pay the accusation's bond to the accused account: it has answered, or the solver was convicted."""
         cost = self._amounts.game_cost
         lookers, lost = _seat(looker)
         booking.pay_answered(self.ledger, ROW, lookers, _at(account)[None], lost, cost)
         self.release(looker, BOND, cost)
 
     def expired(self, solver: int) -> None:
-        """The deadline passed."""
+        """Book a missed deadline: the solver loses the delay penalty."""
         booking.expire(self.ledger, ROW, _at(solver), self._amounts.delay_penalty)
 
     def convicted(self, solver: int, challenger: int, *, late: bool) -> None:
-        """Reward and restitution are paid out of the stake; `late`: the task had stalled."""
+        """Pay reward and restitution out of the stake; `late`: the task had stalled."""
         amounts = self._amounts
         reward = amounts.retrain_reward if late else amounts.reward
         booking.convict(
@@ -165,13 +166,13 @@ class Books:
         self.release(solver, STAKE, reward + amounts.restitution)
 
     def compensated(self, solver: int, account: int, *, look: bool) -> None:
-        """A seat that challenged receives a game's cost and its fee out of the stake; a look already has its fee."""
+        """Pay a challenging seat a game's cost and its fee out of the stake; a look gets only the cost."""
         cost, fee = self._amounts.game_cost, 0 if look else self._amounts.seat_fee(self._terms)
         booking.compensate(self.ledger, ROW, _at(solver), *_seat(account), cost=cost, fee=fee)
         self.release(solver, STAKE, cost + fee)
 
     def paid_fee(self, solver: int, account: int) -> None:
-        """An attested seat receives its fee out of the stake."""
+        """Pay an attested seat its fee out of the stake."""
         fee = self._amounts.seat_fee(self._terms)
         booking.pay_fees(self.ledger, ROW, _at(solver), *_seat(account), fee=fee)
         self.release(solver, STAKE, fee)
@@ -183,12 +184,12 @@ class Books:
         self.release(solver, STAKE, rest)
 
     def dismissed(self, solver: int, challenger: int, bond: int) -> None:
-        """A challenge of a right result ended: the bond is lost."""
+        """Book the lost bond of a challenge of a right result."""
         booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 
     def forfeited(self, challenger: int, bond: int) -> None:
-        """A commitment was not opened in time: the bond is burned."""
+        """Burn the bond of a commitment that was not opened in time."""
         booking.forfeit(self.ledger, ROW, _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 

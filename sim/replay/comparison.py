@@ -15,11 +15,12 @@ ESCROW: Final = "escrow"
 STAKE: Final = "stake"
 BOND: Final = "bond"
 LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
-"""Causes of locks. `FREE` tokens are in the vault and unlocked; `OUTSIDE` tokens are not in the vault."""
+"""Causes of locks. Other tokens are `FREE` (in the vault, unlocked) or `OUTSIDE` the vault."""
 BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
-"""The vault has two further lines: what it has burned, and the tokens that it holds, burned ones included."""
+"""The owner in two further lines: `BURNED`, the tokens that the vault has burned, and `HELD`, all tokens that
+it holds, burned ones included."""
 
 
 class Place(NamedTuple):

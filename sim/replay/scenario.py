@@ -29,19 +29,19 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """Games on a task are played newest first."""
+    """Whether a task's games are played newest first."""
     late: bool = False
-    """Each bid comes in the last possible second and so extends the bidding."""
+    """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
     """Segments that each seat must get in the first draw; the submission is timed to get them. Empty: any."""
     picked: tuple[tuple[int, ...], ...] = ()
     """Slots that the first draw of each level of looks must pick; the last attestation is timed for it."""
     cancelled: bool = False
-    """The submitter cancels a task without bids before bidding ends."""
+    """Whether the submitter cancels a task without bids before bidding ends."""
     moot: bool = False
-    """Answerable accusations are still open when games are played."""
+    """Whether answerable accusations are still open when games are played."""
     exact: bool = False
-    """Amounts are whole engine units, so that the engine's `Market` can play the same scenario."""
+    """Whether amounts are whole engine units, so that the engine's `Market` can play the same scenario."""
 
     @property
     def look_chance(self) -> int:

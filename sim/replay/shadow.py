@@ -42,13 +42,13 @@ class Challenge(NamedTuple):
     segment: int | None
     """Segment that the challenge names, or None."""
     right: bool
-    """The challenger's replay has found the segment false."""
+    """Whether the challenger's replay has found the segment false."""
     wins: bool
     late: bool
-    """Opened after the task has stalled."""
+    """Whether it is opened after the task has stalled."""
     opens: bool = True
     preempts: bool = False
-    """Made by an insider, just before the would-be winner."""
+    """Whether an insider makes it, just before the challenger that would have won."""
 
 
 class _Seated(Checker):
@@ -75,7 +75,8 @@ class _Seated(Checker):
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The chain's picks, if there are candidates; willing targets reveal at once."""
+        """The slots that the chain picks among the candidates. Targets that are willing to reveal do so at
+        once."""
         del left, luck
         picked = np.zeros_like(candidates)
         if candidates.any():
@@ -86,7 +87,7 @@ class _Seated(Checker):
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """The chain's lookers."""
+        """The lookers that the chain has drawn for the slots `asked`, (V q, 1)."""
         del bound, luck
         found = np.full(asked.shape, NOBODY, dtype=np.int64)
         for slot, account in self.looking.lookers(asked[:, 0].nonzero()[0].tolist()).items():

@@ -113,7 +113,7 @@ class Stage:
         self.devnet.skip(max(0, time - self.referee.now()) + 1)
 
     def same(self, what: str, expected: object, chain: object) -> None:
-        """Raises Disagreement if the chain decided differently from the engine."""
+        """Raise Disagreement if the chain decided differently from the engine."""
         if expected != chain:
             raise Disagreement(
                 f"engine and contracts disagree (scenario {self.scenario.name}), {what}: expected {expected}, "

@@ -15,7 +15,7 @@ from protocol.tasks.draws import picks, seed_of, segments_of
 from sim.replay.rounds import signature
 
 Wanted = Sequence[Sequence[int]]
-"""Segments of each seat."""
+"""The segments that each seat must get."""
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:

@@ -86,7 +86,7 @@ class Cheating:
 
 @dataclass(frozen=True)
 class Training:
-    """The task of a replay: K segments of `STEPS` steps. Another `factor` is another program."""
+    """The task of a replay: K segments of `STEPS` steps. A different `factor` gives a different program."""
 
     segments: int
     factor: int = HALF

@@ -79,7 +79,7 @@ def _whole(path: Path) -> pa.Table:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An open part. Raises ResultsError if it cannot be opened, or read while it is open."""
+    """Open a part for the block. Raises ResultsError if it cannot be opened, or not read inside the block."""
     try:
         with pq.ParquetFile(path) as file:
             yield file

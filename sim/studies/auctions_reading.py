@@ -116,7 +116,8 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Claims on both rules: the weakest able device does most tasks, the cheapest follows a birth chain."""
+    """Claims on the tasks done under both rules: by the weakest able device, as many as possible; by the
+    cheapest ask, as many as `expected_done`."""
     here = where(study, point, "load", "economy")
     claims = []
     for rule, form in (("weakest", "done_most"), ("cheapest", "done_form")):

@@ -44,7 +44,7 @@ class Check:
 
     @property
     def draws(self) -> int:
-        """Number of distinct draws behind the seed that has the fewest."""
+        """Number of distinct draws behind the claim, with the seed that has the fewest."""
         return min((claim.draws for claim in self.seeds), default=0)
 
     @property
@@ -114,7 +114,7 @@ class Verdict:
 
     @property
     def ordered(self) -> list[Check]:
-        """Failed claims first, then by relative tolerance, the widest first."""
+        """All claims: failed ones first, then weak ones, each by relative tolerance, the widest first."""
         return sorted(self.claims, key=lambda claim: (claim.holds, not claim.weak, -_finite(claim.relative)))
 
 

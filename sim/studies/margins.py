@@ -122,7 +122,7 @@ class Challenges(NamedTuple):
     pays: Mapping[int, float]
     """Reward, a game's cost and the seat's fee, in tokens by K."""
     least: float
-    """Least and most earnings, as multiples of the cost."""
+    """Least earnings over all K, as a multiple of the cost; `most` is the largest multiple."""
     most: float
 
 

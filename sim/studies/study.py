@@ -57,12 +57,12 @@ class Claim:
 
     @property
     def tolerance(self) -> float:
-        """4 standard errors: a right claim fails once in 16,000 times."""
+        """Tolerated difference: 4 standard errors, so a right claim fails once in 16,000 times."""
         return 4 * self.error + 1e-12
 
     @property
     def holds(self) -> bool:
-        """Within its tolerance."""
+        """Whether the measured number is within the tolerance of the expected one."""
         return abs(self.expected - self.measured) <= self.tolerance
 
 
@@ -96,8 +96,8 @@ class Study(ABC):
     """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
 
     common: ClassVar[bool] = False
-    """All points use the same random numbers, from one seed. For studies of differences between points,
-    without claims.
+    """Whether all points use the same random numbers, from one seed. For studies of differences between
+    points, which make no claims.
     """
 
     name: ClassVar[str]

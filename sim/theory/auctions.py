@@ -77,8 +77,8 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
     As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. It and the
     bidder with the second-lowest cost S then take turns, as long as their costs are no higher than the next
     price. Let G_k be the last price with S <= G_k. For an even k, L bid it and wins at G_k. For an odd k, S
-    did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k. If S > G_0, L wins at G_0 or,
-    from L > G_0 on, at L itself. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
+    did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k. If S > G_0, L wins at G_0, or
+    at L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
 
         P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
         P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)

@@ -116,10 +116,10 @@ def self_challenge(
 
     A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats`
     that spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`,
-    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back, one that is also its own
-    submitter (`own_task`) T too. Terms keep all that a conviction owes below three quarters of S, so it loses
-    ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are more than such terms
-    allow. The escrow returns to the party that paid it and is not a gain.
+    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own submitter
+    (`own_task`), it gets T back, too. Under valid terms, a conviction owes at most three quarters of S, so
+    the cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are
+    more than such terms allow. The escrow returns to the party that paid it and is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)

@@ -19,11 +19,11 @@ NEVER = float("inf")
 class Duty(NamedTuple):
     """The value of a seat to its verifier.
 
-    `audit_fee`: the seat's fee for an attestation. `cost`: of the replays. `reward`: paid to the first that
-    convicts; scale it by the chance of having priority, because a cheater that commits to its own segments
-    first takes it. `game_cost`: paid to every seat that challenged, no matter who convicted, minus the game's
-    gas (the bond returns). `held`: the chance q / K that a seat has the convicted segment; a seat that
-    attested this segment gets no fee.
+    `audit_fee`: the seat's fee for an attestation. `cost`: cost of the replays. `reward`: paid to the first
+    that convicts; scale it by the chance of having priority, because a cheater that commits to its own
+    segments first takes it. `game_cost`: paid to every seat that challenged, no matter who convicted, minus
+    the game's gas (the bond returns). `held`: the chance q / K that a seat has the convicted segment; a seat
+    that attested this segment gets no fee.
     """
 
     audit_fee: float

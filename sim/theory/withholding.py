@@ -32,7 +32,7 @@ class Withheld(NamedTuple):
     """Amounts that matter to a cheater that an honest seat would convict."""
 
     stake: float
-    """S."""
+    """S: stake of the solver."""
     burn: float
     """Part of the stake that burns if a jury finds data withheld; at least the claimant's payment."""
     reward: float

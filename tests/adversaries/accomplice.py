@@ -30,7 +30,7 @@ class Accomplice:
         self._patience = patience
 
     def __call__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-        """The honest move; a judgment waits for somebody else's commitment."""
+        """The honest next move. A judgment is held back until another challenger has committed to the task."""
         move = challenger.next_move(game, run, revealed, provider)
         if move is not None and move.function.startswith(JUDGMENT):
             self._wait(game.task)

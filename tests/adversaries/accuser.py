@@ -29,7 +29,7 @@ ACCUSERS: Mapping[str, Strategy] = {
     "honest-accuser": Strategy(),
     ACCOMPLICE: Strategy(),
 }
-"""The strategies by their names for `python -m tests.adversaries`."""
+"""The strategies, by their command-line names for `python -m tests.adversaries`."""
 
 
 def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:

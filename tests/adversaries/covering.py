@@ -16,7 +16,7 @@ INFINITY = 0x7F80_0000
 
 
 def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
-    """All moves that the solver owes, as its node sends them."""
+    """All moves that the solver owes at once, as its node sends them; splits are covered up."""
     if game.demand is not None:
         return defender.moves(game, run)
     move = covers_up(game, run)
@@ -24,7 +24,7 @@ def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
 
 
 def covers_up(game: GameView, run: Run) -> Move | None:
-    """The honest defence's next move, except for the words of a split."""
+    """The honest defence's next move, except that a split's block results fold to the false element."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return defender.next_move(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)
@@ -35,7 +35,7 @@ def covers_up(game: GameView, run: Run) -> Move | None:
 
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
-    """Words that fold to `claimed`, with as many true ones as the fold allows."""
+    """Block results that fold to `claimed`. For sums and argmax, only the first one differs from `words`."""
     if op in (
         Op.DOT,
         Op.SUM,

@@ -1,7 +1,7 @@
-"""The wrong numbers that adversaries compute in the digits task: executors that are otherwise honest.
+"""Executors for the digits task that are honest except for chosen wrong numbers.
 
 Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elements are chosen for the digits
-task: 8 segments of 50 steps, counted from 1. Those of the GPT task are in `transformer`.
+task: 8 segments of 50 steps, counted from 1. `transformer` has the executors for the GPT task.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ END = 2**32  # no task has as many steps
 def perturbed(
     work: Work, path: Path, number: int, element: int, change: Callable[[int], int], first: int, last: int
 ) -> Executor:
-    """Honest except for one element of one instruction in the steps `first` to `last`."""
+    """An executor that falsifies one element of one instruction in steps `first` to `last`."""
     wrong = Perturbation(path, number, element, change, first, last)
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
 
 
 def moves_one_weight(work: Work) -> Executor:
-    """One weight is off by one unit in the last place in one step, in the optimiser's last subtraction."""
+    """An executor that moves one weight by one ulp in the optimiser's last subtraction of one step."""
     path, number = producer_of_output(work.program.program, 0)
     return perturbed(work, path, number, WEIGHT, one_ulp, ONE_ULP_STEP, ONE_ULP_STEP)
 
 
 def doubles_the_rate(work: Work) -> Executor:
-    """The learning rate that the optimiser reads is doubled from some step on."""
+    """An executor that doubles the learning rate that the optimiser reads, from some step on."""
     program = work.program.program
     optimiser = producer_of_output(program, 0)[0][0]
     rate = len(program.instructions[optimiser].operands) - 1
@@ -56,11 +56,13 @@ def doubles_the_rate(work: Work) -> Executor:
 
 
 def skips_a_segment(work: Work) -> Executor:
-    """Skips a segment and submits the old checkpoint as the new one."""
+    """An executor that skips a segment, so that the old checkpoint is submitted as the new one."""
     return SkippingExecutor(work.program, work.fixed, work.kernels, *SKIPPED)
 
 
 def falsifies_a_product(work: Work) -> Executor:
-    """One wrong sum in the second layer's matrix product, whose rows are longer than a chunk."""
+    """An executor with one wrong sum in the second layer's matrix product, whose rows are longer than a
+    chunk.
+    """
     path, number = find(work.program.program, Op.DOT, "linear", which=1)
     return perturbed(work, path, number, LOGIT, shifted, WRONG_DOT_STEP, WRONG_DOT_STEP)

@@ -14,10 +14,12 @@ from protocol.program.step import State
 
 @dataclass(frozen=True)
 class Machine:
-    """Faults by task. `log` is a file that gets one byte at the beginning of each step."""
+    """A machine with faults for chosen tasks. `log` is a file that gets one byte at the beginning of each
+    step.
+    """
 
     seconds: Mapping[int, float] = field(default_factory=dict)
-    """Seconds by which each step of a task is late."""
+    """Seconds that each step takes longer, by task."""
     failing: Collection[int] = ()
     """Tasks whose every step fails."""
     unloadable: Collection[int] = ()
@@ -25,7 +27,7 @@ class Machine:
     log: Path | None = None
 
     def on_it(self, factory: ExecutorFactory) -> ExecutorFactory:
-        """A factory whose executors run on this machine."""
+        """A factory whose executors have this machine's faults."""
 
         def make(work: Work) -> Executor:
             if work.task in self.unloadable:
@@ -36,7 +38,7 @@ class Machine:
 
 
 class OnMachine:
-    """A `protocol.execution.replay.Executor` that runs one task's steps on a machine."""
+    """A `protocol.execution.replay.Executor` that runs one task's steps with the faults of a `Machine`."""
 
     def __init__(self, machine: Machine, task: int, executor: Executor) -> None:
         self._executor = executor
@@ -45,7 +47,7 @@ class OnMachine:
         self._log = machine.log
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step, late. Raises ZeroDivisionError if the task's steps fail."""
+        """The state after the step, returned late. Raises ZeroDivisionError if the task's steps fail."""
         if self._log is not None:
             with self._log.open("ab", buffering=0) as log:
                 log.write(b".")

@@ -1,4 +1,4 @@
-"""An executor that is honest except for chosen values: cheats whose games end at one number.
+"""Executors that are honest except for chosen values, for cheats whose games end at one number.
 
 A perturbation names an instruction by its call path, an element of its result, and a change of the element's
 bits. Everything else is computed honestly from the changed value, in fast and in traced execution, so the
@@ -48,7 +48,9 @@ class Perturbation:
 
 
 class PerturbingInterpreter(Interpreter):
-    """Evaluates honestly, then changes the chosen elements. A call that contains one runs its body."""
+    """An interpreter that evaluates honestly, then changes the chosen elements. A call with a perturbation
+    inside runs its body.
+    """
 
     def __init__(self, kernels: Mapping[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
         super().__init__(kernels)
@@ -107,7 +109,9 @@ class PerturbedExecutor:
 
 
 class SkippingExecutor:
-    """Returns the old state as the new one in the steps `first` to `last`, with an honest trace."""
+    """An executor that returns the old state as the new one in steps `first` to `last`. Its traces are
+    honest.
+    """
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ from tests.adversaries.withholding import WITHHOLDER, serves_its_accomplice
 
 
 def starts_elsewhere(work: Work, initial: State) -> State:
-    """One bit of the first weight is flipped before training begins."""
+    """The initial state with one bit of the first weight flipped."""
     name, type_ = work.program.state[0], work.program.state_types[0]
     data = bytearray(to_bytes(initial[name], type_.dtype))
     data[0] ^= 1
@@ -63,4 +63,4 @@ CHEATS: Mapping[str, Strategy] = {
     "softmax": Strategy(executor=doubles_a_denominator, defence=all_covered_up),
     WITHHOLDER: Strategy(app=serves_its_accomplice),
 }
-"""The strategies by their names for `python -m tests.adversaries`."""
+"""The strategies, by their command-line names for `python -m tests.adversaries`."""

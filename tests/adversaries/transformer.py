@@ -1,4 +1,4 @@
-"""The wrong numbers that adversaries compute in the GPT task: 5 segments of 20 steps, counted from 1."""
+"""Executors for the GPT task with chosen wrong numbers. It has 5 segments of 20 steps, counted from 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DENOMINATOR_ELEMENT = (3 * 2 + 1) * 32 + 30  # window 3, head 1, query 30 of [8,
 
 
 def moves_second_moment(work: Work) -> Executor:
-    """One element of Adam's second moment is off by one unit in the last place in one step."""
+    """An executor that moves one element of Adam's second moment by one ulp in one step."""
     program = work.program
     path, number = producer_of_output(program.program, program.state.index(SECOND_MOMENT))
     step = SECOND_MOMENT_STEP
@@ -25,13 +25,13 @@ def moves_second_moment(work: Work) -> Executor:
 
 
 def keeps_what_is_dropped(work: Work) -> Executor:
-    """One element of the first dropout mask is inverted: kept instead of dropped, or the other way round."""
+    """An executor that inverts one element of the first dropout mask: kept becomes dropped, or the reverse."""
     path, number = find(work.program.program, Op.LT, "keep_mask")
     return perturbed(work, path, number, MASK_ELEMENT, _other, MASK_STEP, MASK_STEP)
 
 
 def doubles_a_denominator(work: Work) -> Executor:
-    """One row of attention is divided by twice the sum of its exponentials."""
+    """An executor that doubles the denominator of one row of attention, the sum of its exponentials."""
     path, number = find(work.program.program, Op.ROUND_SCALED, "softmax")
     return perturbed(work, path, number, DENOMINATOR_ELEMENT, doubled, DENOMINATOR_STEP, DENOMINATOR_STEP)
 

@@ -16,7 +16,7 @@ BUSY = (BundleError, Unserved, OSError)
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Try until `done`: it is called again after False or an error in `BUSY`."""
+    """Call `done` until it succeeds: it is called again if it returns False or raises an error in `BUSY`."""
     end = monotonic() + PATIENCE
     while True:
         try:

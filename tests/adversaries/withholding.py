@@ -30,7 +30,7 @@ PREFIX: Final = "for-the-accomplice"
 
 
 def serves_its_accomplice(catalog: Catalog) -> App:
-    """The solver's service, whose tasks are found only under the prefix."""
+    """The solver's service with the tasks moved below the accomplice's prefix."""
     served = application(catalog)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
@@ -47,7 +47,7 @@ def serves_its_accomplice(catalog: Catalog) -> App:
 def from_the_withholder(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A provider that uses the accomplice's prefix."""
+    """A provider that asks the solver under the accomplice's prefix."""
     return over_http(None if address is None else address / PREFIX, task, program, terms, reach)
 
 

@@ -23,7 +23,7 @@ from tests.chain.solver_stage import SOLVER, Stage
 
 
 class Scene(Stage):
-    """`cheat` submits roots that nobody has computed; `submitter` is a verifier that colludes with it."""
+    """A stage with two colluding accounts: `cheat` submits random roots, and `submitter` is a verifier."""
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
         super().__init__(devnet, folder, relay)

@@ -24,14 +24,14 @@ NODES = 16
 
 
 def honest_run(segments: int, segment_steps: int) -> Replay:
-    """A run of the tiny task with these segments, which is what an honest solver has committed."""
+    """An honest run of the tiny task with these segments: the run that an honest solver has committed to."""
     program = tiny.step_program()
     executor = HonestExecutor(program, tiny.fixed(), Interpreter())
     return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)
 
 
 class FalseGames:
-    """Everything that a challenger may demand in games on one task that has no difference to find."""
+    """Opens games on one honestly computed task, and makes a challenger's demands in them."""
 
     def __init__(self, client: Client, task: int, run: Replay) -> None:
         self.client = client
@@ -71,7 +71,7 @@ class FalseGames:
         return self.client.game.claim(steps_key(self.task, segment)).posted_at > 0
 
     def expanded_at(self, segment: int) -> int:
-        """When the solver posted the segment's step tree."""
+        """The chain time, in seconds, at which the solver posted the segment's step tree; 0 if it has not."""
         return self.client.game.claim(steps_key(self.task, segment)).posted_at
 
     def solver_spent(self, game: int) -> int:
@@ -83,9 +83,10 @@ class FalseGames:
         return self.client.game.game(game).demand_open == 0
 
     def until_convicted_or(self, games: list[int], done: str, segments: list[int] | None = None) -> bool:
-        """Wait until every game is answered (`is_answered`) or expanded, calling every timeout that is due.
+        """Wait until every game passes the check `done`, calling every timeout that is due.
 
-        Returns False as soon as a timeout convicts the solver.
+        `done` is `is_answered` or `is_expanded`; with `segments` it is called with these instead of the
+        games. Returns False as soon as a timeout convicts the solver.
         """
         due = list(zip(games, segments or games, strict=True))
         give_up = monotonic() + 240

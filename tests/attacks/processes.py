@@ -73,18 +73,18 @@ class Process:
 
     @property
     def ended(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """The process's exit code; None while it runs."""
         return self._process.poll()
 
     def join(self, seconds: float = PATIENCE) -> int:
-        """Wait until it ends; returns its exit code."""
+        """Wait until the process ends; returns its exit code."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs: {self}") from None
 
     def until(self, event: str, seconds: float = PATIENCE, **fields: object) -> dict[str, Any]:
-        """Wait for a line of its log with this event and these fields; returns the first one."""
+        """Wait for a log line with this event and these fields; returns the first one."""
         wanted = {"event": event, **fields}
         deadline = monotonic() + seconds
         while True:
@@ -96,7 +96,7 @@ class Process:
             sleep(0.02)
 
     def close(self) -> None:
-        """Ask it to end, and kill it if it does not."""
+        """Ask the process to end, and kill it if it does not within `GRACE` seconds."""
         self._process.terminate()
         try:
             self._process.wait(GRACE)

@@ -51,10 +51,11 @@ NOTHING: Final = Purses()
 
 DRAW_FEE: Final = TOKEN // 10
 SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 10 * TOKEN + DRAW_FEE, 70 * TOKEN)
-"""The arena's stake of 100: 10 go to the challenger as reward, 20 to the submitter as restitution, and what
-no seat claims is burned. Escrow and bond return. The submitter pays for the draw, which the challenger
-executes.
+"""Changes of the balances when the solver is slashed. Of the arena's stake of 100 tokens, 10 go to the
+challenger as reward, 20 to the submitter as restitution, and the rest, which no seat claims, is burned.
+Escrow and bond return. The submitter pays for the draw, which the challenger executes.
 """
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
-"""The bond of a challenger who was wrong: half goes to the solver, half is burned."""
+"""Changes of the balances when the challenger was wrong: half of its bond goes to the solver, half is burned.
+"""

@@ -172,6 +172,6 @@ def emptied(client: Client, keep: int) -> int:
 
 
 def other_data() -> Subject:
-    """The same task with the rows of its dataset moved by one."""
+    """The same task with the rows of its dataset rotated by one."""
     task = subject()
     return replace(task, fixed=tuple(x.roll(1, 0) if x.dim() else x for x in task.fixed))

@@ -24,7 +24,7 @@ from tests.chain.rounds import ANYTHING
 pytestmark = pytest.mark.chain
 
 LONG_CLOCK = 2_000
-"""The least seconds of a sacrificed task's game: longer than the challenge window of the other tasks."""
+"""The clock of a sacrificed task's game, in seconds: longer than the challenge window of the other tasks."""
 
 
 @pytest.fixture
@@ -34,12 +34,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
-"""With eight accounts, all four or five seats are filled, except once in 10^9 times."""
+"""Accounts of the verifier. Eight accounts leave none of the four or five seats empty, except once in 10^9
+draws.
+"""
 
 
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The only verifier in the draw, with several accounts for several seats."""
+    """The verifier under test, alone in the draw, with several accounts for several seats."""
     for account in ACCOUNTS:
         scene.client(account).close()  # gives it tokens
     further = [part for account in ACCOUNTS for part in ("--further-account", account)]
@@ -49,7 +51,7 @@ def drawn_alone(scene: Scene) -> Iterator[Party]:
 
 
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
-    """Row 3: both workers waited for the baits' bundles, and no game was opened on the task."""
+    """Row 3: before the fix, both workers waited for the baits' bundles, and no game was opened on the task."""
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
         # A task with a shorter period comes first, so the baits would always come first.
@@ -67,7 +69,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
 
 
 def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
-    """Row 1: each replay raised idna.IDNAError, and no game was opened."""
+    """Row 1: before the fix, each replay raised idna.IDNAError, and no game was opened."""
     with drawn_alone(scene) as verifier:
         scene.cheat.market.announce("https://xn--a/")
         task = scene.post()
@@ -76,7 +78,7 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
-    """One worker gets a task that needs too much memory and one without a bundle; it accuses the third."""
+    """One worker gets a task that needs too much memory and one without a bundle. It still accuses the third."""
 
     def failed(kind: str) -> bool:
         return metric(verifier, "assay_verifier_failures_total", kind=kind) > 0
@@ -95,7 +97,9 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
-    """Row 4: the fifth task was found different but never accused, as the other four occupied all games."""
+    """Row 4: before the fix, the verifier found the fifth task different but never accused it, because the
+    other four occupied all games.
+    """
     with ExitStack() as parties:
         accomplices = [parties.enter_context(scene.client(account)) for account in ACCOUNTS]
         for accomplice in accomplices:

@@ -31,8 +31,8 @@ def accused(
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
     """A solver that has submitted a task, and an account with bonds for games on it.
 
-    Yields a function that counts the steps the solver has run, of all tasks, and the account's moves. `late`
-    is a flag of `tests.adversaries`.
+    Yields a function that counts the steps that the solver has run in all tasks, and the account's
+    `FalseGames`. `late` is the value of the flag `--late` of `tests.adversaries`.
     """
     log = scene.home.root / "steps"
     flags = ("--late", late, "--step-log", str(log))
@@ -48,7 +48,7 @@ def accused(
 
 @contextmanager
 def behind(scene: Stage, proxy: RpcProxy) -> Iterator[None]:
-    """Parties made inside the context use the proxy."""
+    """Let parties that are made inside the context reach the chain through the proxy."""
     direct, scene.url = scene.url, proxy.url
     yield
     scene.url = direct
@@ -71,7 +71,9 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes 120 s, the answer is due in 30 s. The solver was slashed."""
+    """Row 5: a segment of the second task takes 120 s, but the answer is due in 30 s. Before the fix, the
+    solver was slashed.
+    """
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
@@ -116,7 +118,9 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 
 def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
-    """Row 6: six games with 96 nodes in all, due in 40 s. The solver was slashed with reveals missing."""
+    """Row 6: six games demand 96 nodes in all, due in 40 s. Before the fix, the solver was slashed with
+    reveals missing.
+    """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """The stage without the submitter in the draw, so that the verifier under test is alone in it."""
     scene.submitter.audit.resign()
     return scene
 
@@ -94,8 +94,8 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
-    """Row 8: three of ten reads come from a node two blocks behind, throughout the task. The verifier ended
-    with exit code 2, because it believed that somebody else had used a nonce.
+    """Row 8: three of ten reads come from a node two blocks behind, throughout the task. Before the fix, the
+    verifier ended with exit code 2, because it believed that somebody else had used a nonce.
     """
     proxy.faults.stale_share = 0.3
     with (

@@ -62,8 +62,8 @@ def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) ->
 
 
 def test_accusing_oneself_saves_no_more_than_the_reward(ring: Arena) -> None:
-    """A solver that is caught anyway challenges itself: it still loses what burns and what is restored, and
-    the reward is at most an eighth of the stake.
+    """A solver that is caught anyway challenges itself. It still loses the burned part of its stake and the
+    restitution; the reward that it saves is at most an eighth of the stake.
     """
     challenger, ring.challenger = ring.challenger, ring.solver
     try:

@@ -19,7 +19,7 @@ from protocol.tasks.bundles.limits import WORKSPACE
 ONE = TensorType(DType.F32, (1,))
 LARGE = TensorType(DType.F32, (1 << 20,))
 LIMIT = 1 << 48
-"""The most operations of a step that `bundles.Limits` allows."""
+"""Maximum operations of a step that `bundles.Limits` allows."""
 
 
 def tower(levels: int, width: int) -> Program:
@@ -66,7 +66,7 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """A game counts a step's operations three times, which includes a replay and a trace."""
+    """Admission multiplies a step's operations by three, which must cover a replay and a trace."""
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
     assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes

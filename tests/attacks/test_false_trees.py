@@ -31,7 +31,7 @@ RANDOM = sha256(b"no tree at all").digest()
 
 
 class Altered:
-    """A run that differs from `run` in one place. Its checkpoints are those of `run`."""
+    """A run that differs from `run` in one place, but has its checkpoints."""
 
     def __init__(
         self, run: Run, tensor: bytes | None = None, state: bytes | None = None, shift: int = 0
@@ -43,14 +43,14 @@ class Altered:
         return self._run.segment_roots()
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """The roots, with `tensor` as the first one in the middle of the segment."""
+        """The tensor roots; in the state in the middle of the segment, `tensor` replaces the first one."""
         roots = list(self._run.tensor_roots(segment, step))
         if self._tensor is not None and step == 1:
             roots[0] = self._tensor
         return roots
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """The roots, with `state` or the root of the altered tensors in the middle of the segment."""
+        """The state roots; `state`, or the root of the altered tensors, replaces the one in the middle."""
         first, middle, last = self._run.step_roots(segment)
         if self._tensor is not None:
             middle = state_root(self.tensor_roots(segment, 1))
@@ -61,7 +61,7 @@ class Altered:
         return self._run.constant_roots()
 
     def frame(self, segment: int, step: int) -> Frame:
-        """The frame of a step `shift` later."""
+        """The frame of the step that comes `shift` steps later."""
         return self._run.frame(segment, step + self._shift)
 
 
@@ -73,7 +73,9 @@ def slashed(fight: tuple[Ended, TaskStatus, Purses], verdict: Verdict) -> list[s
 
 
 def test_honest_states_in_a_false_step_tree(ring: Arena) -> None:
-    """Both ends are right, but the state between them has another tensor, to which no step leads."""
+    """The segment's first and last states are right. The state between them has another tensor, to which no
+    step leads.
+    """
     run = Altered(honest(), tensor=RANDOM)
     moves = slashed(fights(ring, run, segment=SEGMENT), Verdict.SOLVER_FALSE)
     assert moves[-1] == "judgeOutput"
@@ -86,7 +88,7 @@ def test_a_step_tree_over_no_state_at_all(ring: Arena) -> None:
 
 
 def test_the_trace_of_another_step(ring: Arena) -> None:
-    """A right step tree, with the honest trace of another step, which starts from another state."""
+    """The step tree is right, but the trace is that of the next step, which starts from another state."""
     moves = slashed(fights(ring, Altered(one_ulp_off(), shift=1)), Verdict.SOLVER_FALSE)
     assert moves[-1] == "judgeInput"
 
@@ -106,7 +108,7 @@ class ValuesWithheld(Serving):
     """Serves everything except values."""
 
     def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> bytes:
-        """Nothing."""
+        """No bytes."""
         return b""
 
 
@@ -118,7 +120,7 @@ class ValuesWithheld(Serving):
 def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int
 ) -> None:
-    """`least` is the least number of demands that the way down needs."""
+    """`least` is the minimum number of demands that it takes to reach the wrong value."""
     moves = slashed(fights(ring, one_ulp_off(), provider=served(), defence=covers_up), Verdict.SOLVER_FALSE)
     demands = moves.count("demand")
     assert demands >= least

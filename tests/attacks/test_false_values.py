@@ -68,7 +68,7 @@ def product() -> Place:
 
 
 def judged_at(ring: Arena, place: Place, run: Replay, defence: Defence = covers_up) -> list[str]:
-    """Play a game and check that this element is judged false; returns the moves."""
+    """Play a game and check that the element at `place` is judged false; returns the moves."""
     ended, status, paid = fights(ring, run, defence=defence)
     assert (ended.verdict, status) == (Verdict.SOLVER_FALSE, TaskStatus.SLASHED)
     assert (ended.view.path, ended.judged["n"]) == (place.path, place.number)
@@ -82,7 +82,7 @@ def judged_at(ring: Arena, place: Place, run: Replay, defence: Defence = covers_
 def wrong(
     place: Place, change: Callable[[int], int], first: int = WRONG_STEP, last: int = WRONG_STEP
 ) -> Replay:
-    """A run with this element changed in these steps."""
+    """A run in which the element at `place` is changed in steps `first` to `last`."""
     return perturbed(Perturbation(place.path, place.number, place.element, change, first, last))
 
 
@@ -100,7 +100,7 @@ def test_a_planted_nan_or_infinity(ring: Arena, bits: int) -> None:
 
 
 def test_random_words_that_are_not_the_steps(ring: Arena) -> None:
-    """The same generator draws batches and dropout masks."""
+    """One random word is wrong. The generator draws both batches and dropout masks."""
     place = Place(*find(subject().program.program, Op.PHILOX), 3)
     judged_at(ring, place, wrong(place, lambda bits: bits ^ 0x8000_0000))
 
@@ -130,7 +130,9 @@ def wrong_twice(view: GameView, run: Run) -> Move | None:
 
 @pytest.mark.parametrize("skipped", [(3, 4), (6, 6)], ids=["a whole segment", "the last step"])
 def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None:
-    """The old checkpoint again, or one step too few: the submitted state is not the output of the trace."""
+    """The run repeats a checkpoint or makes one step too few: the submitted state is not the output of the
+    trace.
+    """
     task = subject()
     ended, status, paid = fights(ring, replay(task, SkippingExecutor(task.program, task.fixed, {}, *skipped)))
     assert (ended.verdict, status, paid) == (Verdict.SOLVER_FALSE, TaskStatus.SLASHED, SLASHED)
@@ -138,7 +140,9 @@ def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None
 
 
 def test_rows_in_another_order(ring: Arena) -> None:
-    """The run uses another order of rows. The false input is judged as an edge, without any computation."""
+    """The run uses the dataset's rows in another order. The false input is judged as an edge, without any
+    computation.
+    """
     other = other_data()
     ended, status, paid = fights(
         ring, replay(other, HonestExecutor(other.program, other.fixed, Interpreter({})))

@@ -81,7 +81,7 @@ NATIVE = [
     if kernel.available(torch.device("cpu"))
 ]
 SMALL = 2.0**-70
-"""Its square is subnormal: 2^9 times the least subnormal."""
+"""A number whose square is subnormal: 2^9 times the least subnormal."""
 UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
 """FE_UPWARD in fenv.h, by architecture."""
 
@@ -90,7 +90,7 @@ PRODUCT = torch.full((256, 3), SMALL)
 PRODUCT[:, 1:] = 2.0**-75  # 2^-140 + 2^-149: the sum of 2^-140 and twice 2^-150
 LINE = torch.linspace(-1.5, 1.5, 1 << 17)
 BELOW = LINE - 89.0
-"""The exponential of a number below -87.3 is subnormal."""
+"""Inputs of the exponential: all are below -87.3, so the results are subnormal."""
 
 
 CONVOLUTIONS = [
@@ -102,7 +102,9 @@ ATTENTION = Plan(
     changes=((Kind.TIMES, 0.375), (Kind.FILL_TRUE, -math.inf)),
     back=((Kind.FILL_TRUE, 0.0), (Kind.TIMES, 0.375)),
 )
-"""Its numbers are f32: Python would round others in the caller's mode before the library gets them."""
+"""A call of attention. Its numbers are exact in f32; Python would round others in the caller's mode before
+the library gets them.
+"""
 WHOLE, TWICE = 1 << 22, 1
 
 
@@ -228,7 +230,9 @@ print(all(torch.equal(a, b) for a, b in zip(right, own_results(), strict=True)))
 
 
 def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
-    """Only the pool's second thread flushes: torch is refused, the library's bits are right."""
+    """Only the pool's second thread flushes subnormals: the checks refuse torch, and the compiled library's
+    bits are right.
+    """
     out, _ = in_a_process(WORKER)
     first, *rest = out.splitlines()
     if first != "True True":

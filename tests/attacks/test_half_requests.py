@@ -108,7 +108,7 @@ def test_others_are_answered_while_half_requests_are_reopened(port: int, address
 
 
 def replies(clients: list[socket.socket]) -> Counter[bytes]:
-    """Counts of the status lines that clients read; empty if the server ended the connection without one."""
+    """How often clients read each status line; an empty line if the server ended the connection without one."""
     found = Counter[bytes]()
     for client in clients:
         try:
@@ -119,7 +119,7 @@ def replies(clients: list[socket.socket]) -> Counter[bytes]:
 
 
 def opened(port: int, stack: ExitStack, host: str, count: int, begin: bytes) -> list[socket.socket]:
-    """Open connections from an address, each of which sends `begin`."""
+    """Open `count` connections from an address, each of which sends `begin`; returns them."""
     clients = []
     for _ in range(count):
         clients.append(stack.enter_context(socket.create_connection((HOST, port), PATIENCE, (host, 0))))

@@ -24,11 +24,13 @@ from tests.chain.solver_stage import Stage, mined_at_once, over
 pytestmark = pytest.mark.chain
 
 UNOPENABLE = ["https://xn--a/", "http://[v1.a]:8701", "https://a..b/" + "%zz", "http://127.0.0.1:1/\x1b[2J"]
-"""An invalid A-label, an IPvFuture address, an empty label and a broken escape, a terminal escape."""
+"""Addresses with an invalid A-label, an IPvFuture address, an empty label and a broken escape, a terminal
+escape.
+"""
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
-    """Row 1: every replay of the verifier failed, and no game was opened."""
+    """Row 1: before the fix, every replay of the verifier failed, and no game was opened."""
     scene.submitter.audit.resign()
     with ExitStack() as parties:
         with mined_at_once(scene):
@@ -48,7 +50,7 @@ def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage)
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
-    """Row 2: `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
+    """Row 2: before the fix, `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
     with mined_at_once(scene):
         for address in UNOPENABLE:
             scene.post(bundle=address)

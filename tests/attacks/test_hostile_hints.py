@@ -1,4 +1,4 @@
-"""Programs of library functions with unintended operands and attributes, any of which a stranger may post.
+"""Calls of library functions with unintended operands and attributes; a stranger may post any of them.
 
 Bodies broadcast and accept several types; kernels read memory with the sizes they expect. So a kernel is used
 only for the documented forms, where its result equals the body's bit for bit. Otherwise the body runs.
@@ -58,7 +58,9 @@ def _neighbours(type_: TensorType) -> Iterator[TensorType]:
 
 
 def build(case: Case) -> Program | None:
-    """The program of a call, or None if the body allows none or it is not cheap to run."""
+    """The program of a call; None if the function refuses the operands, or if the program is not cheap to
+    run.
+    """
     try:
         program = CATALOGUE[case.function].program(case.operands, case.attributes)
         program.id  # noqa: B018  (a dimension of 1.0 is found out here)
@@ -83,7 +85,7 @@ def test_no_kernel_differs_from_its_body_on_what_it_was_not_made_for(case: Case)
 
 
 def _apart(x: Tensor) -> Tensor:
-    """The same values, not contiguous in memory, as in a view."""
+    """The same values in memory that is not contiguous, as in a view."""
     return torch.stack([x, x], dim=-1)[..., 0]
 
 

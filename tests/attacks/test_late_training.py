@@ -19,7 +19,7 @@ pytestmark = pytest.mark.chain
 
 STEP_SECONDS = 0.05
 STEPS = 20_000
-"""Steps in two segments, each of which takes 500 s."""
+"""Steps of the task: two segments, each of which takes 500 s."""
 
 
 def test_it_is_warned_of_stops_with_the_task_and_says_what_was_lost(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_what_was_revealed_of_one_tree_is_not_taken_for_the_other() -> None:
 
 
 def test_equal_sizes_are_compared_with_their_own_values() -> None:
-    """A callee's trace with its caller's root; both trees have five values."""
+    """The root of a step tree is also posted as the root of a trace; both trees have five leaves."""
     revealed = Revealed()
     own = [*CLAIMED_STEPS[:3], *roots("callee", 2)]
     assert revealed.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.chain
 
 
 def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
-    """The node drops what this solver sends, and the submitter assigns the task to its bid."""
+    """The node drops the solver's transactions. Meanwhile the submitter assigns another task to the solver's
+    bid.
+    """
     with stage(tmp_path, mixed=False) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url
         solver = Solver(scene, once=False)

@@ -58,7 +58,9 @@ def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena
 
 
 def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
-    """The false checkpoint stays and can be challenged; a solver that cannot continue from it is late."""
+    """The committed false checkpoint stays and can be challenged. A solver that cannot continue from it is
+    late.
+    """
     before = Purses.of(ring)
     task = assigned(ring, 2)
     false, true = roots_of(one_ulp_off()), roots_of(honest())
@@ -83,7 +85,9 @@ def test_unchanged_progress_is_none(ring: Arena) -> None:
 
 
 def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
-    """Before submission no stake is locked. Nothing can be shown under a root that is junk."""
+    """Before submission no stake is locked and nothing can be challenged. After it, nothing can be opened
+    under a root of junk.
+    """
     before = Purses.of(ring)
     task = assigned(ring, 4)
     run = claiming([*roots_of(honest())[:1], JUNK, *roots_of(honest())[2:]])
@@ -97,7 +101,7 @@ def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
 
 
 def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena) -> None:
-    """The lock holds the stake until the slash takes it."""
+    """The solver withdraws everything that is free. The locked stake stays until the slash takes it."""
     solver = ring.solver
     had: list[int] = []
 

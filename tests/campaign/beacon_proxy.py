@@ -1,8 +1,7 @@
-"""A proxy in front of a beacon relay that can be silent or lie while parties run. Paths and answers are
-drand's.
+"""A proxy in front of a beacon relay that can be silent or lie while parties run.
 
-Nodes do not trust a relay (`protocol.beacon.relays`). It can only withhold a round from nodes without another
-relay.
+Paths and answers are drand's. Nodes do not trust a relay (`protocol.beacon.relays`): it can only withhold a
+round, and only from nodes without another relay.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|lat
 TIMEOUT: Final = 20.0
 """Time limit in seconds for the relay behind the proxy."""
 FUTURE: Final = 1_000
-"""How many rounds ahead a future round is."""
+"""Number of rounds by which the lie "a future round" is ahead of the newest round."""
 
 
 class BeaconProxy:
@@ -70,7 +69,7 @@ class BeaconProxy:
         return self._get(path)
 
     def _false(self, base: str, asked: str) -> dict[str, Any] | None:
-        """A lie about a round; None as long as there is no round to lie about."""
+        """A false answer about a round; None as long as there is no round to lie about."""
         newest = self._round(base + "latest")
         if newest is None:
             return None

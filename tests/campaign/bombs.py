@@ -37,8 +37,8 @@ def _gzip() -> Iterator[bytes]:
 
 
 def _deflate() -> Iterator[bytes]:
-    """HTTP's "deflate" is the zlib format (RFC 1950). Its checksum of zeros has their count in the upper half
-    and 1 in the lower half.
+    """A bomb in HTTP's "deflate", which is the zlib format (RFC 1950). The checksum of zeros has their count
+    in the upper half and 1 in the lower half.
     """
     yield b"\x78\x9c"
     yield from _deflated(-zlib.MAX_WBITS)
@@ -46,7 +46,9 @@ def _deflate() -> Iterator[bytes]:
 
 
 def _deflated(bits: int) -> Iterator[bytes]:
-    """A full flush resets the compressor, so that every piece of zeros packs to the same bytes."""
+    """`UNPACKED` zeros, deflated. A full flush resets the compressor, so that every piece packs to the same
+    bytes.
+    """
     packer = zlib.compressobj(9, zlib.DEFLATED, bits)
     piece = packer.compress(bytes(PIECE)) + packer.flush(zlib.Z_FULL_FLUSH)
     for _ in range(UNPACKED // PIECE):
@@ -55,7 +57,7 @@ def _deflated(bits: int) -> Iterator[bytes]:
 
 
 def _zstd() -> Iterator[bytes]:
-    """An RLE block is a byte and its repeat count."""
+    """A bomb in zstd, made of RLE blocks: each is a byte and its repeat count."""
     yield ZSTD_HEADER
     block = (BLOCK << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
     for _ in range(UNPACKED // BLOCK // 256 - 1):

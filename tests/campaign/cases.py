@@ -31,7 +31,9 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""Weights of what a case covers, for choosing the covering set. It need not cover all of the last kind."""
+"""How much each kind of pair that a case covers counts when the covering set is chosen. The set need not
+cover all pairs of the last kind.
+"""
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
 _ASKS: Final = _SENDS | {Needs.PEERS}
@@ -190,7 +192,7 @@ def impossible() -> Iterator[tuple[Case, str]]:
 
 
 def pairs(case: Case) -> Iterator[tuple[str, ...]]:
-    """What a case covers."""
+    """The pairs that a case covers, each with its kind, a key of `WEIGHTS`."""
     kind, part = type(fault_of(case.fault)).__name__, next(p for p, s in PARTS.items() if case.stage in s)
     fault = "re-org" if isinstance(fault_of(case.fault), Reorganisation) else case.fault
     yield "fault", fault
@@ -201,8 +203,8 @@ def pairs(case: Case) -> Iterator[tuple[str, ...]]:
 
 @cache
 def covering() -> tuple[Case, ...]:
-    """At most `COVERING` cases, chosen greedily: each covers most of what is left. Among equals, the place
-    with the fewest cases so far wins.
+    """At most `COVERING` cases, chosen greedily: each has the largest weight of pairs not yet covered. Among
+    equals, the place with the fewest cases so far wins.
     """
     left = {pair for case in cases() for pair in pairs(case)}
     chosen: list[Case] = []
@@ -221,5 +223,5 @@ def covering() -> tuple[Case, ...]:
 
 
 def uncovered() -> set[tuple[str, ...]]:
-    """What the covering set leaves out."""
+    """The pairs that some case covers, but no case of the covering set."""
     return {p for case in cases() for p in pairs(case)} - {p for case in covering() for p in pairs(case)}

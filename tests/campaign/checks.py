@@ -27,7 +27,7 @@ class Books:
 
     @classmethod
     def of(cls, world: World) -> Self:
-        """The present state of the contracts."""
+        """The tokens at the contracts' present state."""
         token, vault = world.submitter.token, world.submitter.vault
         accounts = [address(index) for index in range(DEVELOPMENT_ACCOUNTS)]
         locks: list[Lock] = [vault.lock_of(number) for number in range(1, vault.locks() + 1)]
@@ -48,7 +48,7 @@ class Books:
 
 
 def wrongs(world: World, before: Books) -> Iterator[str]:
-    """Descriptions of all that is wrong in the end."""
+    """Descriptions of everything that is wrong at the end of a case."""
     after = Books.of(world)
     if after.vault != after.free + after.locked + after.burned:
         yield f"the vault holds {after.vault}, its books say {after.free} + {after.locked} + {after.burned}"

@@ -42,14 +42,14 @@ class ClockJump(Fault):
         world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
 
     def apply(self, world: World) -> None:
-        """Jump."""
+        """Set the clock ahead or back."""
         self._lines = len(party_of(world).lines())
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
-        """Whether a line of its log has the wrong time. The log of a typed command has no times: then,
-        whether it has read the new offset. That is the file's access time, which a mount with `noatime` does
-        not keep.
+        """Whether a line of the party's log has the wrong time. The log of a typed command has no times;
+        then, whether the command has read the new offset, by the file's access time. (A mount with `noatime`
+        does not keep it.)
         """
         lines, now = party_of(world).lines(), datetime.now(UTC)
         if not any("timestamp" in line for line in lines):
@@ -66,7 +66,7 @@ class ClockJump(Fault):
 
 
 def preloading() -> dict[str, str]:
-    """The environment variables of a process with another clock."""
+    """The environment variables that preload libfaketime into a process."""
     _, found = get_reload_information()
     return dict(found)
 

@@ -33,7 +33,7 @@ class Disk(Protocol):
         """The arguments to run a command that sees the disk. The started process becomes that command."""
 
     def close(self) -> None:
-        """Release it."""
+        """Release the disk."""
 
 
 class OrdinaryDisk:

@@ -11,7 +11,7 @@ from tests.campaign.world import Hooks, World
 
 
 class Needs(StrEnum):
-    """What a party must have or do at a stage for a fault to affect it."""
+    """Something that a party must have or do at a stage so that a fault can affect it."""
 
     PROCESS = "a process"
     DATABASE = "a database"
@@ -31,7 +31,7 @@ class Fault(ABC):
     name: str
     needs: Needs
     operator = "nothing"
-    """What an operator must do, in the words of the table."""
+    """The action that an operator must take, in the words of the table."""
     least = 0.0
     most = 15.0
     ends_when_felt = False
@@ -41,15 +41,15 @@ class Fault(ABC):
         return
 
     def before(self, world: World) -> None:
-        """Called at each stage before the fault's own."""
+        """Prepare at each stage that comes before the fault's own stage."""
         return
 
     @abstractmethod
     def apply(self, world: World) -> None:
-        """Begin. The chain stands still, but the fault may move it on."""
+        """Begin the fault. The chain stands still, but the fault may move it on."""
 
     def lift(self, world: World) -> None:
-        """End."""
+        """End the fault."""
         return
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Fault(ABC):
 
     @property
     def remedy(self) -> str:
-        """What the party told its operator to do before it could work again; empty if nothing."""
+        """The action that the party asked its operator for before it could work again; empty if none."""
         return ""
 
 
@@ -74,7 +74,7 @@ class Strike:
         self.began = False
 
     def begin(self) -> None:
-        """The fault's stage is reached: apply it."""
+        """Apply the fault, because its stage is reached."""
         self.began = True
         self._fault.apply(self._world)
         self._since = monotonic()
@@ -82,12 +82,12 @@ class Strike:
         self._tick()
 
     def stage(self) -> None:
-        """A later stage is reached: end the fault, if it ends with the stage."""
+        """Note that a later stage is reached; ends the fault, if it lasts only until then."""
         if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
             self.end()
 
     def end(self) -> None:
-        """End the fault as soon as it has lasted its least time."""
+        """End the fault as soon as it has lasted its minimum time."""
         if self._since is not None:
             left = self._since + self._fault.least - monotonic()
             if left > 0:
@@ -95,7 +95,7 @@ class Strike:
             self._lift()
 
     def _allowance(self) -> float:
-        """Extra patience: as long as the fault may last; none for a fault that stays."""
+        """Extra seconds of patience: as long as the fault may last; none for a fault that stays."""
         return 0.0 if self._fault.most == inf else self._fault.most
 
     def _tick(self) -> None:

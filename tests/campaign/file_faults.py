@@ -89,7 +89,7 @@ class FileFault(Fault):
 
     @property
     def remedy(self) -> str:
-        """What the party has said when it refused the file."""
+        """The remedy that the party named when it refused the file."""
         return self._said
 
     def before(self, world: World) -> None:
@@ -124,7 +124,7 @@ class FileFault(Fault):
             party.start()
 
     def felt(self, world: World) -> bool:
-        """Whether there was such a file."""
+        """Whether any file was harmed."""
         return self._harmed > 0
 
     def _mend(self, party: Party) -> None:
@@ -160,7 +160,7 @@ def damage(path: Path) -> None:
 
 
 def _beside(path: Path) -> tuple[Path, Path]:
-    """SQLite's write-ahead log and its index."""
+    """The paths of the database's write-ahead log and of its index."""
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
 
 

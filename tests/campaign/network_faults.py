@@ -15,12 +15,12 @@ BROADCAST = "eth_sendRawTransaction"
 
 
 class RpcFault(Fault):
-    """The party's chain node answers as a preset of the proxy says."""
+    """The party's chain node fails as one of the proxy's presets says."""
 
     least = 3.0
 
     def __init__(self, name: str, preset: str, blocks: bool = False) -> None:
-        """`blocks`: the party makes no progress until the fault is over."""
+        """`blocks` says that the party makes no progress until the fault is over."""
         self.name = name
         self.needs = Needs.SENDS if preset == "lost-broadcasts" else Needs.CHAIN
         self.ends_when_felt = blocks
@@ -28,12 +28,12 @@ class RpcFault(Fault):
         self._on = ExitStack()
 
     def apply(self, world: World) -> None:
-        """Be faulty from the next request on."""
+        """Make the node faulty from the next request on."""
         self._before = self._asked(world)
         self._on.enter_context(PRESETS[self._preset](world.rpc))
 
     def lift(self, world: World) -> None:
-        """Answer truthfully again."""
+        """Make the node answer truthfully again."""
         self._after = self._asked(world)
         self._on.close()
 
@@ -80,12 +80,12 @@ class BeaconFault(Fault):
         self._mode: beacon_proxy.Mode = mode
 
     def apply(self, world: World) -> None:
-        """Be faulty from the next request on."""
+        """Make the relay faulty from the next request on."""
         self._before = len(world.beacon.asked)
         world.beacon.mode = self._mode
 
     def lift(self, world: World) -> None:
-        """Be honest again."""
+        """Make the relay honest again."""
         world.beacon.mode = "honest"
         world.beacon.hang_up()
 
@@ -105,20 +105,20 @@ class PeerFault(Fault):
         self._mode: peer_proxy.Mode = mode
 
     def apply(self, world: World) -> None:
-        """Be faulty from the next request on."""
+        """Make all other parties faulty from the next request on."""
         self._before = self._asked(world)
         for peer in world.peers:
             peer.mode = self._mode
 
     def lift(self, world: World) -> None:
-        """Be honest again."""
+        """Make all other parties honest again."""
         self._after = self._asked(world)
         for peer in world.peers:
             peer.mode = "honest"
             peer.hang_up()
 
     def felt(self, world: World) -> bool:
-        """Whether one of them was asked."""
+        """Whether any other party was asked."""
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:

@@ -45,7 +45,9 @@ def page(text: str, results: Sequence[Result]) -> str:
 
 
 def lines(results: Mapping[str, Result]) -> Iterator[str]:
-    """Totals, a row for each fault, the cases that needed a hand or went wrong, and the impossible cases."""
+    """Totals, a row for each fault, the cases that needed an operator or went wrong, and the impossible
+    cases.
+    """
     played = [case for case in cases() if str(case) in results]
     commits = sorted({results[str(case)].commit[:8] for case in played})
     wrong = [case for case in played if results[str(case)].wrong]
@@ -101,7 +103,7 @@ def _cell(group: Sequence[Case], results: Mapping[str, Result]) -> str:
 
 
 def _asked(hand: Sequence[Case], results: Mapping[str, Result]) -> list[str]:
-    """A line for each remedy asked for, with its cases."""
+    """A line for each remedy that a party asked for, with the cases in which it did."""
     asked: dict[str, list[str]] = {}
     for case in hand:
         match = REMEDY.search(results[str(case)].said)

@@ -30,7 +30,7 @@ from tests.unit.solver import killing
 RESTART_SECONDS: Final = 0.5
 """Delay between an exit and the restart, like a supervisor's."""
 LINKED: Final = "LD_PRELOAD"
-"""Has no effect on a forked process, which is linked already."""
+"""The variable that preloads a library. It has no effect on a forked process, which is linked already."""
 SHOWN: Final = 12
 """Lines of the log that a failure shows."""
 
@@ -62,9 +62,9 @@ class Party:
         self.disk = disk
         self.starts = 0
         self.ended: int | None = None
-        """0 once the command has ended well, which needs no restart; otherwise None."""
+        """0 once the command has ended well, so that it needs no restart; otherwise None."""
         self.needed_hand = ""
-        """Its last line when the person had to type it again; otherwise empty."""
+        """The command's last log line when the person had to type it again; otherwise empty."""
         self._typed = typed
         self._command = list(command)
         self._dawdle = dawdle
@@ -88,12 +88,14 @@ class Party:
 
     @property
     def last_words(self) -> str:
-        """The last line of its log."""
+        """The last line of the command's log."""
         lines = self._log.read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 
     def lines(self) -> list[dict[str, Any]]:
-        """All that it has logged so far, over all starts; a line that is not JSON becomes an `event`."""
+        """All lines that the command has logged so far, over all starts; a line that is not JSON becomes an
+        `event`.
+        """
         with self._log.open("rb") as log:
             log.seek(self._read)
             data = log.read()
@@ -103,12 +105,12 @@ class Party:
         return self._lines
 
     def said(self, event: str, since: int = 0, **fields: object) -> bool:
-        """Whether it has logged this event with these fields, from its line number `since` on."""
+        """Whether the command has logged this event with these fields, from log line `since` on."""
         wanted = {"event": event, **fields}
         return any(wanted.items() <= line.items() for line in self.lines()[since:])
 
     def mind(self) -> None:
-        """Restart it if its supervisor would. Raises NeedsHand."""
+        """Restart the command if its supervisor would. Raises NeedsHand."""
         code = self._process.poll()
         if code is None or self.ended is not None:
             return
@@ -124,7 +126,7 @@ class Party:
             raise NeedsHand(self, code)
 
     def kill(self) -> None:
-        """Kill it, as a power cut does."""
+        """Kill the process, as a power cut does."""
         self._process.kill()
         self._process.wait()
 
@@ -135,25 +137,27 @@ class Party:
         self._process = self._start()
 
     def pause(self) -> None:
-        """Suspend it until `resume` has been called as often as `pause`."""
+        """Suspend the process until `resume` has been called as often as `pause`."""
         self._pauses += 1
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Undo one `pause`; it runs on when all are undone. A process started since then is not affected."""
+        """Undo one `pause`; the process runs on when all are undone. A process started since then is not
+        affected.
+        """
         self._pauses = max(0, self._pauses - 1)
         if not self._pauses:
             self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """Kill it if it runs."""
+        """Kill the process if it runs."""
         if self.is_running:
             self._process.send_signal(signal.SIGCONT)
             self._process.kill()
         self._process.wait()
 
     def report(self) -> str:
-        """Its command, its state and the end of its log, for a failure's message."""
+        """The command, its state and the end of its log, for a failure's message."""
         state = "runs" if self.is_running else f"has ended with {self._process.poll()}"
         last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
         return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])

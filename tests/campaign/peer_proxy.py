@@ -28,8 +28,9 @@ FORMS: Final[dict[Mode, tuple[str, ...]]] = {
     "bomb": ENCODINGS,
     "half-open": ("question", "body", "reset"),
 }
-"""The forms of each fault: an announced length of a pebibyte, or endless chunks; the target of the redirect;
-the encoding of the bomb; silence after the request or after half of the body, or a reset after that half.
+"""The forms of the faults that have several: for a huge body, an announced length of a pebibyte or endless
+chunks; the target of a redirect; the encoding of a bomb; for a half-open connection, silence after the
+request or after half of the body, or a reset after that half.
 """
 PASSING: Final[tuple[Mode, ...]] = ("honest", "trickling", "two-faced", "half-open")
 """Modes in which the party behind the proxy is asked."""

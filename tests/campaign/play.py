@@ -35,8 +35,10 @@ class Outcome:
 
 
 def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
-    """Play a case in a new folder, which is deleted if nothing is wrong. If the party is done with the stage
-    before the fault begins, it never feels it; then the case is played again, up to `TRIES` times in all.
+    """Play a case in a new folder, which is deleted if nothing is wrong.
+
+    If the party finishes the stage before the fault begins, it never feels the fault; then the case is played
+    again, up to `TRIES` times in all.
     """
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)

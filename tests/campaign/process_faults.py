@@ -25,13 +25,13 @@ class Killed(Fault):
     most = 0.0
 
     def apply(self, world: World) -> None:
-        """Kill it and start it again."""
+        """Kill the party and start it again."""
         party = party_of(world)
         party.kill()
         party.start()
 
     def felt(self, world: World) -> bool:
-        """Whether it was started again."""
+        """Whether the party was started again."""
         return party_of(world).starts > 1
 
 
@@ -46,18 +46,18 @@ class Stopped(Fault):
         self._silent = False
 
     def apply(self, world: World) -> None:
-        """Suspend it."""
+        """Suspend the party."""
         party_of(world).pause()
         self._lines = len(party_of(world).lines())
 
     def lift(self, world: World) -> None:
-        """Resume it."""
+        """Resume the party."""
         party = party_of(world)
         self._silent = len(party.lines()) <= self._lines + 1  # a line may have been on its way
         party.resume()
 
     def felt(self, world: World) -> bool:
-        """Whether it logged nothing while it was stopped."""
+        """Whether the party logged nothing while it was stopped."""
         return self._silent
 
 
@@ -73,17 +73,17 @@ class Slowed(Fault):
         self._turns = 0
 
     def apply(self, world: World) -> None:
-        """Start to slow it."""
+        """Start to slow the party."""
         self._slowing = Thread(target=self._slow, args=(party_of(world),))
         self._slowing.start()
 
     def lift(self, world: World) -> None:
-        """Stop slowing it."""
+        """Stop slowing the party."""
         self._ended.set()
         self._slowing.join()
 
     def felt(self, world: World) -> bool:
-        """Whether it was stopped repeatedly."""
+        """Whether the party was stopped repeatedly."""
         return self._turns > 1
 
     def _slow(self, party: Party) -> None:

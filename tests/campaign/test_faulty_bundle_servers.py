@@ -128,8 +128,8 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
 def test_what_a_hostile_server_sends_is_no_question_of_room(
     materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
 ) -> None:
-    """A seat makes a claim about a bundle that it refused. When free space was below the size limit, a flood
-    used to be taken for a full disk, and the seat stayed silent.
+    """A seat makes a claim about a bundle that it refused. Before the fix, a flood was taken for a full disk
+    if free space was below the size limit, and the seat stayed silent.
     """
     room.append(1 << 30)
     make(proxy, mode, form)

@@ -54,7 +54,7 @@ class Handed:
     """An address that serves the result."""
 
     def fetch(self, solver: str, seat: str) -> Result:
-        """Fetch the result after both have announced these addresses."""
+        """Fetch the result after the solver and the seat have announced these addresses."""
         self.solver.market.announce(solver)
         self.scene.submitter.market.announce(seat)
         limits = Limits(
@@ -110,7 +110,7 @@ def proxy(handed: Handed) -> Iterator[PeerProxy]:
 
 
 def is_right(result: Result) -> bool:
-    """Whether it is the state after the last step."""
+    """Whether the result is the state after the task's last step."""
     state = tiny.initial()
     executor = HonestExecutor(tiny.step_program(), tiny.fixed(), Interpreter())
     for number in range(1, tiny.SEGMENTS * tiny.STEPS + 1):

@@ -1,7 +1,7 @@
-"""Solvers with every fault: no false answer is believed, none exceeds its time limit, and others are asked.
+"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, others are asked.
 
 The client is the verifier's: `verifier.solver_client`, and on top of it `verifier.replaying` with
-`verifier.states`. `tests/unit/verifier/test_solver_client.py` covers all else that a solver may send.
+`verifier.states`. `tests/unit/verifier/test_solver_client.py` covers everything else that a solver may send.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """Except for a two-faced one, whose wrong bytes have the right length: they fail the comparison with the
-    chain.
+    """Each fault gives no answer in time. A two-faced solver gives one of the right length, but its bytes
+    differ from the chain's commitment.
     """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)
@@ -137,7 +137,7 @@ def test_of_a_faulty_solver_nothing_is_kept_and_the_next_source_is_asked(
 def test_a_solver_that_is_faulty_after_its_roots_is_not_believed(
     tmp_path: Path, proxy: PeerProxy, solver: str, mode: Mode, form: str
 ) -> None:
-    """It serves the roots that it committed, but then no checkpoint, or a wrong one."""
+    """The solver serves the roots that it committed, but then no checkpoint, or a wrong one."""
     proxy.spare = 1
     make(proxy, mode, form)
     if mode == "two-faced":

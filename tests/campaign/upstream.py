@@ -19,7 +19,7 @@ class Upstream:
     def __init__(self, url: str) -> None:
         self.url = url
         self.questions: list[tuple[str, str, dict[str, str]]] = []
-        """Method, target and headers, in order."""
+        """Method, target and headers of each request, in order."""
 
 
 class _Handler(Handler):

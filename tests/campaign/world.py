@@ -52,7 +52,9 @@ TERMS: Final[dict[str, int | str]] = {
     "stake": 500 * TOKEN,
     "seat_lock": 8 * TOKEN,
 }
-"""Periods are in seconds. They are much longer than a fault lasts; to end one, the chain's clock is moved."""
+"""Terms of the posted tasks. Periods are in seconds and much longer than a fault lasts; to end one, the
+chain's clock is moved.
+"""
 PATIENCE: Final = 240.0
 """Seconds that a party has for its next action: twenty times what it needs, since many may share the
 processor.
@@ -102,14 +104,15 @@ class World(Stage):
         self.beacon = stack.enter_context(BeaconProxy(relay))
         self.peers: list[PeerProxy] = []
         self.awaited: list[Callable[[], bool]] = []
-        """For each party, whether it is ready."""
+        """For each started party, a function that says whether it is ready."""
         self._outsiders = [self.submitter]
-        """Clients in this process that no node tends, so that `reach` does."""
+        """Clients in this process that belong to no node, so `reach` tends their transactions."""
         self._follower = Follower(devnet.connection, self.submitter.contracts, self.deployment.block)
         self._events: list[Event] = []
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
-        """The least that an account must have gained in the end, in token units; 0 for all others."""
+        """The least that each account must have gained in the end, in token units; 0 for accounts not listed.
+        """
         self._mined = 0.0
         self.published = folder / "published"
         self.published.mkdir()

@@ -28,7 +28,7 @@ Site = tuple[Path, int]
 
 
 class FalseState:
-    """A perturbed trace, and a state with one wrong number, so that the step can always be challenged.
+    """An executor with a perturbed trace. One number of its state is wrong, so the step can be challenged.
 
     Some wrong values never reach the state: a NaN branch is not taken, or rounding drops the digit.
     """

@@ -1,4 +1,4 @@
-"""The development chain's beacon without a server: rounds signed in this process, and what uses them."""
+"""The development chain's beacon without a server: rounds signed in this process, and helpers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def signature(number: int) -> bytes:
 
 
 def word(number: int) -> bytes:
-    """The word of a round."""
+    """The random word of a round, derived from its signature."""
     return bn254.word(signature(number))
 
 

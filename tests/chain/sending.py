@@ -15,7 +15,7 @@ NOWHERE = "0x" + "77" * 20
 
 
 class Interrupted(Exception):
-    """The process dies at this point."""
+    """Simulates the death of the process at this point."""
 
 
 def transfer(value: int = 1) -> Call:

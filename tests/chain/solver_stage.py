@@ -42,8 +42,8 @@ PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
 
 
 class Stage:
-    """`submitter` is also the verifier: it posts tasks and attests the seats it is drawn for. `relay` is the
-    address of the beacon.
+    """The contracts on a chain, and a submitter that is also the verifier: it posts tasks and attests the
+    seats it is drawn for. `relay` is the address of the beacon.
     """
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS) -> None:

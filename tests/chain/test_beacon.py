@@ -137,7 +137,7 @@ class Command:
         return next(word.rstrip(",;") for word in line.split() if word.startswith("http://"))
 
     def end(self) -> int:
-        """Ask it to stop; returns its exit code."""
+        """Ask the command to stop; returns its exit code."""
         self._process.send_signal(signal.SIGINT)
         return self._process.wait(60)
 

@@ -25,7 +25,7 @@ from tests.chain.trees import fund, terms
 pytestmark = pytest.mark.chain
 EXTENSION = 60
 FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
-"""Settings of a solver whose only cost is the risk of delay: r / (1 - r) times the penalty of 5 tokens."""
+"""Settings of a solver whose only cost is a risk r of delay: r / (1 - r) times the penalty of 5 tokens."""
 
 
 def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:

@@ -35,7 +35,7 @@ LONG = 10_000
 
 
 class Interrupted(Exception):
-    """The process dies at this point."""
+    """Simulates the death of the process at this point."""
 
 
 class Challenger:

@@ -167,7 +167,7 @@ def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits:
 def test_a_constructor_s_own_error_is_told_though_the_proxy_hides_it(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the bounds here differed from the market's, the simulated constructor would still show it."""
+    """If the Python bounds differed from the market's, the simulated constructor would show the error."""
     monkeypatch.setattr("protocol.chain.deployable.require_within_bounds", lambda _: None)
     monkeypatch.setattr("protocol.chain.deployment.broken_bound", lambda _: None)
     sent = chain.connection.transaction_count(DEPLOYER)

@@ -214,7 +214,7 @@ def no_contract(_chain: Devnet, deployed: Deployment) -> Deployment:
 
 
 def another_board(chain: Devnet, deployed: Deployment) -> Deployment:
-    """A deployer who initialises the vault with its own contracts could take every stake."""
+    """A deployment whose vault belongs to another board, as if its deployer wanted to take every stake."""
     thief = ELSEWHERE[2:].rjust(64, "0")
     slot = next(
         number

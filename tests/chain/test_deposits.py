@@ -34,7 +34,7 @@ SEGMENTS = 4
 
 @cache
 def subject() -> Subject:
-    """One step per segment, because only checkpoints are demanded here."""
+    """The digits task with one step per segment, because the games demand only checkpoints."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS)
     return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, 1)

@@ -65,7 +65,7 @@ def chain() -> Iterator[Arena]:
 
 
 def place() -> tuple[int, int]:
-    """The call of `norm` in the step, and the product in `norm`."""
+    """Instruction numbers: the call of `norm` in the step, and the product in `norm`."""
     step, inner = subject().program.program, norm()
     call = next(step.calls())
     dot = next(n for n, instruction in enumerate(inner.instructions) if instruction.op is Op.DOT)

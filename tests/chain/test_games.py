@@ -46,7 +46,7 @@ def made() -> Corruptions:
 
 
 def subject() -> Subject:
-    """What is trained."""
+    """The shortened digits task."""
     return made().subject
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.chain
 
 
 class CutShort(Exception):
-    """The command dies at this point."""
+    """Simulates the death of the command at this point."""
 
 
 def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:

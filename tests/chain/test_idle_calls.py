@@ -207,7 +207,7 @@ def become_idle(chain: Devnet, node: Node, stop: Paced) -> None:
 
 
 def scrape(node: Node) -> None:
-    """Ask the node for what Prometheus and a supervisor ask."""
+    """Send the requests of Prometheus and of a supervisor."""
     for path in ("/metrics", "/readyz", "/healthz"):
         answer = httpx.get(node.monitoring_url + path, timeout=60)
         assert answer.status_code == 200, answer.text

@@ -117,7 +117,7 @@ def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_n
 def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    """Also if the node `forgets` states of blocks, like pruned nodes, and sometimes anvil after a revert."""
+    """This also holds if the node `forgets` old states, like pruned nodes, or anvil after a revert."""
     if forgets:
         count = Connection.transaction_count
 

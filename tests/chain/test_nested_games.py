@@ -18,9 +18,11 @@ pytestmark = pytest.mark.chain
 
 X = TensorType(DType.F32, (3, 200))
 ELEMENT = 517
-"""In the last of the value's three chunks."""
+"""An element in the last of the value's three chunks."""
 ENTRY, LEVEL = 6, 2
-"""Transactions if data is served: commit, challenge, steps, step, trace, judgment; per call: call, trace."""
+"""Transactions of a game with served data: commit, challenge, steps, step, trace, judgment; and per call:
+call, trace.
+"""
 LEVEL_GAS = 200_000
 
 
@@ -35,7 +37,7 @@ def level(depth: int) -> Program:
 
 @cache
 def made(depth: int) -> Corruptions:
-    """Steps whose innermost primitive is `depth` calls below the top frame."""
+    """Corruptions of a step whose innermost primitive is `depth` calls below the top frame."""
     b = Builder("top")
     x, shift = b.input(X), b.input(X)
     b.output(b.minimum(b.call(level(depth - 1), x)[0], shift))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.chain
 
 ROWS, LENGTH, PLACES = 2, 384, 7
 RUNS = 17
-"""One composite of 16 runs, and one more run."""
+"""Runs of the repeated body: one composite of 16 runs, and one more run."""
 X = TensorType(DType.I64, (ROWS, LENGTH))
 TOTALS = TensorType(DType.I64, (ROWS, PLACES))
 INDEX = TensorType(DType.I32, (LENGTH,))
@@ -37,7 +37,7 @@ def running() -> Program:
 
 @cache
 def made() -> Corruptions:
-    """Each step replaces x by its prefix sums 17 times and adds the result to the totals by index."""
+    """Corruptions of a step that takes prefix sums of x 17 times and adds them to the totals by index."""
     b = Builder("sums")
     x, totals, index = b.input(X), b.input(TOTALS), b.input(INDEX)
     (summed,) = repeat(b, running(), RUNS, [x])

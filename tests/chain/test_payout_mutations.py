@@ -31,7 +31,7 @@ abi.DATA = Path(sys.argv.pop(1))
 from sim.cli import main
 main()
 """
-"""`sim` with contracts from the folder given as its first argument."""
+"""A program that runs `sim` with contracts from the folder given as its first argument."""
 
 PROFILE: Final = "unoptimised"
 COMPILED: Final = f"""

@@ -284,7 +284,7 @@ def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
 
 
 def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> None:
-    """Two looks, six silent accounts, two per draw: two of them pay for a redraw, the last two for none."""
+    """Two looks, six silent accounts, two per draw. In each of the first two draws, one pays a redraw."""
     ended, amounts = played(replayed, "given_up")
     fee = 2 * amounts.audit_fee
     assert verifiers(ended) == [-fee - amounts.draw_fee] * 6 + [fee]

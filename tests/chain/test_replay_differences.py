@@ -76,7 +76,7 @@ def test_a_bond_that_does_not_double(replayed: Replayed, monkeypatch: pytest.Mon
 def test_other_claims_of_seats(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str, attested: bool
 ) -> None:
-    """In the engine every attested seat is owed a fee, or none is."""
+    """The engine wrongly owes a fee to every attested seat, or to none."""
     monkeypatch.setattr(
         "sim.replay.shadow.fees_owed",
         lambda seats, spoke, *_segments: seats & ~spoke if attested else np.zeros_like(seats),
@@ -122,7 +122,7 @@ FORGOTTEN = {
     "pay_dropped": "stamped",
     "pay_answered": "slandered",
 }
-"""A scenario in which each booking happens."""
+"""For each booking, a scenario in which it happens."""
 
 
 def test_every_booking_has_a_scenario() -> None:
@@ -145,11 +145,11 @@ MOVEMENTS = [
         len(re.findall(r"ledger\.(?:take|give|burn)\(", inspect.getsource(getattr(booking, name))))
     )
 ]
-"""Every line of a booking that moves tokens."""
+"""Every movement of tokens in a booking: the booking, its scenario and the number of the movement."""
 
 
 NOBODY = object()
-"""The account of a burn, which has none."""
+"""A placeholder for the account of a burn, which has none."""
 
 
 class Wrong:
@@ -323,7 +323,7 @@ def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_lock_that_two_looks_take(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The contracts refuse the second one."""
+    """The engine lets two looks take one lock; the contracts refuse the second look."""
     monkeypatch.setattr("sim.engine.looking._once", lambda level, _each: level)
     with pytest.raises(Reverted, match="NotAttested"):
         replayed(scenario("unopened"), lambda _event: None)

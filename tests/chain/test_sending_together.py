@@ -59,7 +59,7 @@ def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
 
 
 def test_sixteen_ask_the_node_for_little_and_share_a_block(chain: Devnet, proxy: RpcProxy) -> None:
-    """At commit 7ebdc6a each transaction asked for nonce, block, fees and balance itself, in six requests."""
+    """Transactions share their requests for nonce, block, fees and balance, instead of sending six each."""
     connection = Connection(proxy.url)
     with Sender(connection, development_account(4, chain.chain_id), QUICK) as sender:
         sender.send(transfer(), "first")  # from now on the chain is known

@@ -99,7 +99,7 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """Until then it can be challenged: the solver follows a game to its end and gets half of the bond."""
+    """Until then the task can be challenged: the solver follows a game to its end for half of the bond."""
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")
     try:

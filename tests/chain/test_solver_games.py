@@ -58,7 +58,7 @@ def run_of(strategy: Strategy) -> Run:
 
 @pytest.fixture
 def _draws_when_booked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delay the solver's draws, as its last transactions, until it has booked the task's end."""
+    """Delay the solver's draws until it has booked the task's end, so that they are its last transactions."""
     booked, begin = Event(), Sends.begin
 
     def ordered(sends: Sends, task: int, what: str, send: Callable[[], object]) -> None:
@@ -86,7 +86,7 @@ class Challenge:
     refused: list[str] = field(default_factory=list)
 
     def play(self, seconds: float = 120) -> tuple[int, Verdict]:
-        """Open a blind game and play until it is over; NONE if the EVM agrees with the solver."""
+        """Play a blind game to its end; returns its number and verdict, NONE if the EVM finds no error."""
         game = self.open()
         first = self.client.deployment.block
         reader = GameReader(self.client.game, game, tiny.step_program().program, first)
@@ -123,7 +123,8 @@ class Challenge:
 def moot_game(scene: Stage, stranger: Client) -> int:
     """A stranger's game against itself that becomes moot while a demand is open; returns its number.
 
-    The other game's claim was requested first, so when that game ends, this one's answer is not due yet.
+    The claim of the stranger's other game was requested first, so that game ends before the answer to the
+    demand is due.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)

@@ -41,7 +41,7 @@ class Running:
 
     @property
     def log(self) -> str:
-        """Its log so far."""
+        """The process's log so far."""
         return self._log.read_text()
 
     def end(self, seconds: float = 90) -> int:
@@ -53,7 +53,7 @@ class Running:
 def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
     """Run `solver run --once` as an operator would; it is killed at the end without a chance to clean up.
 
-    `before` is called first, in its process.
+    `before` is called first, in the solver's process.
     """
     flags = ["--log-json", "--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
     with TemporaryDirectory() as folder:

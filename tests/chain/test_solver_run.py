@@ -79,7 +79,7 @@ HELD = ("assay_node_stake_at_risk_tokens", "assay_node_tokens")
 
 
 def scraped(solver: Solver) -> dict[str, float]:
-    """Metrics for Prometheus, summed by name. The node must be ready, its data port without metrics."""
+    """Metrics for Prometheus, summed by name. Checks that the node is ready and its data port has none."""
     url, samples = solver.node.monitoring_url, dict[str, float]()
     ready = httpx.get(f"{url}/readyz")
     assert ready.status_code == 200, ready.text
@@ -186,7 +186,7 @@ def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due
     go = threading.Event()
 
     class Noted(HonestExecutor):
-        """Says whose step it was; the first task's second step waits until the second task is trained."""
+        """Records whose step it was; the first task's second step waits until the second task is trained."""
 
         task = 0
 

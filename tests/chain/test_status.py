@@ -90,7 +90,7 @@ def test_a_task_is_watched_until_it_is_over(
     ]
 
     class Waiting(Stop):
-        """Makes something happen between two looks."""
+        """Runs the next of `steps` instead of waiting between two looks."""
 
         def on_signals(self) -> None:
             pass

@@ -86,7 +86,7 @@ class Party:
             self._process.wait()
 
     def forget_market(self, home: Home) -> None:
-        """Rename its folder to the name in releases that knew one deployment per chain."""
+        """Rename the party's folder as in releases that knew one deployment per chain."""
         (folder,) = (path for path in (home.root / self._party).iterdir() if path.is_dir())
         folder.rename(folder.with_name(folder.name.rpartition("-")[0]))
 
@@ -99,7 +99,7 @@ def second() -> Iterator[None]:
 
 @pytest.fixture
 def alone(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 
@@ -179,7 +179,7 @@ def attested(scene: Stage, task: int) -> bool:
 
 
 def upgraded(scene: Stage, parties: tuple[Party, Party]) -> Later:
-    """Kill both, deploy the later contracts, and restart both with a release for both versions."""
+    """Kill both parties, deploy the later contracts, and restart both with a release for both versions."""
     for party in parties:
         party.end(signal.SIGKILL)
         party.forget_market(scene.home)

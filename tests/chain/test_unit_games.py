@@ -32,7 +32,7 @@ def made() -> Corruptions:
 
 
 def sites() -> list[Site]:
-    """A product in each unit, the sum over units and its division."""
+    """Sites of a product in each unit, of the sum over units and of its division."""
     calls = units(made().program(()))
     assert len(calls) == UNITS
     inside = [site for site in made().sites if site[0] and site[0][0] in calls]

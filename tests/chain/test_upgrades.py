@@ -64,7 +64,7 @@ class Upgraded(Process):
 
 @pytest.fixture
 def alone(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 

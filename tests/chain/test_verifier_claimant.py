@@ -47,7 +47,7 @@ pytestmark = pytest.mark.chain
 NOWHERE = "http://127.0.0.1:1"
 """A relay that does not exist."""
 WITHHELD, CUT_OFF = 2, 1
-"""The state that the solver serves to nobody, and the one that only the claimant cannot fetch from it."""
+"""Numbers of states: the solver serves the first to nobody, and the second to all but the claimant."""
 
 
 def claims(case: Case) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def claims(case: Case) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 
@@ -74,7 +74,7 @@ class Claimant:
         self._process.kill()
 
     def kill_before_receipt(self, time: int, event: str) -> None:
-        """After `time`, kill it once it has sent the transaction of this event, before that is mined."""
+        """After `time`, kill the claimant when its transaction of this event is sent but not mined."""
         scene, contract = self.case.scene, self.case.scene.submitter.juries.address
         ask = scene.devnet.connection.request
 
@@ -97,7 +97,7 @@ class Claimant:
 
 
 def test_a_claim_survives_kills_in_each_phase(scene: Stage, tmp_path: Path) -> None:
-    """Two jurors claim to have what nobody serves, one votes no; after an objection the jury is undecided."""
+    """Two jurors claim to have the unserved state, one votes no; after an objection the jury is undecided."""
     with ExitStack() as stack:
         case = drawn(scene, stack, WITHHOLDING)
         board = scene.submitter.audit
@@ -142,7 +142,7 @@ def serves_all_but_one(catalog: Catalog) -> App:
 
 
 def half_cut_off(scene: Stage) -> Strategy:
-    """The strategy of a verifier that can fetch the state `CUT_OFF` only from others than the solver."""
+    """The strategy of a verifier that cannot fetch the state `CUT_OFF` from the solver, only from others."""
     reached, solvers = cut_off(scene).provider, over_http
 
     def provider(

@@ -36,7 +36,7 @@ WHOLE = TERMS.game_cost + TERMS.seat_fee
 
 
 class Scene:
-    """A task whose only seat is the node's. Nothing is replayed; tests put challenges into its database."""
+    """A task whose only seat is the node's. Nothing is replayed; tests put challenges in the database."""
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path) -> None:
         self.chain = chain
@@ -60,7 +60,7 @@ class Scene:
 
     @property
     def row(self) -> Challenge:
-        """The challenge of the seat."""
+        """The seat's challenge, as the node's database has it."""
         (found,) = self.database.challenges(self.task)
         return found
 

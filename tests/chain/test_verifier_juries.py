@@ -50,7 +50,7 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 
@@ -68,7 +68,7 @@ class Case:
         return str(development_account(int(name[4:]), 31337).address)
 
     def claimed(self) -> None:
-        """Let the seat's half of the time pass, until it has claimed."""
+        """Let half of the seat's time pass, and wait until it has claimed."""
         self.scene.skip_to(self.scene.submitter.audit.seat(self.task, 0).until - PERIOD // 2)
         wait(lambda: bool(happened(self.scene, "Claimed", self.task)))
 
@@ -81,7 +81,7 @@ class Case:
         return material.replayer.is_here(Committed(view.root, view.size), claimed.arguments["item"] + 1)
 
     def seated(self) -> int:
-        """Let the time of the jury's draw come, and wait for it; the last second for votes."""
+        """Advance the chain to the jury's draw and wait for it; returns the last second for votes."""
         board = self.scene.submitter.audit
         asked = board.jury(self.task)
         assert asked is not None
@@ -92,18 +92,18 @@ class Case:
         return drawn.until
 
     def votes(self) -> tuple[int, int]:
-        """How many yes and no there are."""
+        """The numbers of votes for yes and for no."""
         jury = self.scene.submitter.audit.jury(self.task)
         return (0, 0) if jury is None else (jury.yes.bit_count(), jury.no.bit_count())
 
     def judged(self) -> dict[str, object]:
-        """Wait for the verdict."""
+        """Wait for the verdict; returns the arguments of its event."""
         wait(lambda: bool(self.verdicts()))
         (told,) = self.verdicts()
         return told
 
     def verdicts(self) -> list[dict[str, object]]:
-        """A game's judgment has the same name."""
+        """Arguments of the task's `Judged` events. Games have events of this name too."""
         return [dict(one.arguments) for one in happened(self.scene, "Judged", self.task)]
 
 
@@ -172,7 +172,7 @@ def test_data_that_nobody_can_fetch_end_the_task_unpaid(scene: Stage) -> None:
 
 
 def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
-    """The strategy of a verifier whose network does not reach the solver, or nobody."""
+    """The strategy of a verifier whose network does not reach the solver or, if `wholly`, anybody."""
     solver = parsed(scene.submitter.market.endpoint_of(str(development_account(1, 31337).address)))
     assert solver is not None
 
@@ -253,7 +253,7 @@ def test_a_juror_that_has_not_what_it_says_loses_its_lock(scene: Stage) -> None:
 
 @pytest.mark.parametrize("item", [2, constants_item(tiny.SEGMENTS)])
 def test_honest_jurors_open_what_is_objected_to(scene: Stage, item: int) -> None:
-    """The contract accepts what Python opens of a state and of the constants."""
+    """The contract accepts the openings that Python makes of a state and of the constants."""
     with ExitStack() as stack:
         case = drawn(scene, stack, SolverStrategy())
         jury = Watcher(scene, account=case.others[0], beside=case.others[1:])

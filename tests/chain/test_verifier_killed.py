@@ -27,7 +27,7 @@ KILLED_AFTER = ("Committed", "Challenged", "StepSelected")
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 

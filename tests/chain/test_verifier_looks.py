@@ -37,13 +37,13 @@ ALWAYS = 10_000
 MOVE_TIME = 200
 ACCOUNTS = ("dev:2", "dev:5")
 LEVEL = 1
-"""A stake of 20 tokens, as much as the lock."""
+"""The level of a registration: a stake of 20 tokens, as much as the lock."""
 SALT = bytes(32)
 
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """The verifier under test is the only one in the draw."""
+    """A stage on which the verifier under test is the only one in the draw."""
     scene.submitter.audit.resign()
     return scene
 
@@ -67,7 +67,7 @@ class Pair:
 
 @pytest.fixture
 def pair(scene: Stage) -> Iterator[Pair]:
-    """The beacon chooses which of the two accounts has the seat."""
+    """A pair of accounts, one of which has the seat; the beacon chooses which."""
     for account in ACCOUNTS:
         client = scene.client(account)
         client.fund(100_000 * TOKEN)

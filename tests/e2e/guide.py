@@ -42,7 +42,7 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """Its lines, without empty lines and comments."""
+        """The block's lines, without empty lines and comments."""
         return [line for line in self.text.splitlines() if line.strip() and not line.startswith("#")]
 
 

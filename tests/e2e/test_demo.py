@@ -1,4 +1,4 @@
-"""The demo's stories with the real processes: it runs once, and the tests check its report.
+"""The demo's stories with the real processes: the demo runs once, and the tests check its report.
 
 The parties communicate only through the chain and HTTP. The report is computed from events and receipts.
 """

@@ -36,7 +36,7 @@ ROWS = [
 
 
 def dies_at(count: int, done: bool) -> None:
-    """In a lane's process: SIGKILL at the rename that follows `count` others, before or after it (`done`)."""
+    """Make a lane's process kill itself at the rename after `count` others, before or after it (`done`)."""
     replace, left = os.replace, iter(range(count))
 
     def replacing(old: str, new: str) -> None:
@@ -114,7 +114,7 @@ def test_a_message_that_is_withheld_from_half_of_the_lanes_reaches_them(
 
 
 def garbage() -> None:
-    """In a lane's process: it sends messages with exponents that are not allowed, and accepts them itself."""
+    """Make a lane's process send messages with exponents that are not allowed, and accept them itself."""
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, torch.Tensor]:

@@ -57,8 +57,8 @@ def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 def elementwise(
     method: str, choices: Sequence[Sequence[DType]], *hows: Sequence[str], after: Sequence[int] = ()
 ) -> Generator:
-    """Operands of a random one of these combinations of types; `hows` are possible fills of all but the
-    first.
+    """A generator of instructions on operands of a random one of these combinations of types; `hows` are
+    possible fills of all operands but the first.
     """
 
     def generate(r: Random) -> Sample:
@@ -73,12 +73,12 @@ def elementwise(
 
 
 def pairs(*dtypes: DType) -> list[tuple[DType, DType]]:
-    """For each type, two operands of it."""
+    """Two equal operand types for each of these types."""
     return [(dtype, dtype) for dtype in dtypes]
 
 
 def rows(method: str, dtype: DType, *hows: str) -> Generator:
-    """A reduction of one operand."""
+    """A generator of reductions of one operand."""
 
     def generate(r: Random) -> Sample:
         length = r.choice(ROW_LENGTHS) * 4 // dtype.itemsize or 1
@@ -91,7 +91,7 @@ def rows(method: str, dtype: DType, *hows: str) -> Generator:
 
 
 def constant(r: Random) -> Sample:
-    """Any literal."""
+    """A constant with a random literal."""
     dtype = r.choice(list(DType))
     literal = to_bytes(fill(TensorType(dtype, ()), "bits", r), dtype)
     return sample("constant", [], lambda b: b.constant(dtype, shape(r), literal))

@@ -141,7 +141,7 @@ def _attention(kind: Kind, p: Attention, given: Backward, results: tuple[Tensor,
 
 
 def _placed(data: int | None, offsets: int | None, heads: int, reach: int, size: int) -> list[Buffer]:
-    """The memory up to the last element and no further, and the offsets into it."""
+    """The memory up to the last element that is used, and the offsets into it; twice None if there is none."""
     if not data or not offsets:
         return [None, None]
     starts = struct.unpack(f"<{heads}q", ctypes.string_at(offsets, 8 * heads))

@@ -53,8 +53,9 @@ TERMS = (
 LONG = (450, 509, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097, 8191, 8192, 8193, 9001)
 STRIPS = (120, 121, 127, 128, 129, 131, 132, 240, 251, 256, 257)
 SPILL = (5787, 5788, 5789, 5792, 4092, 4093, 4094, 3342, 8191, 8192)
-"""Sizes of terms. Over one, two or three chunks their sums of squares are just below or above the limit for a
-run of i32 sums."""
+"""Numbers of terms in a sum. Over one, two or three chunks their sums of squares are just below or above the
+limit for a run of i32 sums.
+"""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,9 @@ def _placed(r: Random, x: Tensor) -> Tensor:
 
 
 def _exponents(r: Random, x: Tensor) -> Tensor:
-    """i32 [..., rows, 1], or one for all rows: never less than the rows' own, and a sentinel stays one."""
+    """Random exponents that are at least each row's: i32 [..., rows, 1], or one for all rows. A sentinel is
+    kept.
+    """
     each = [plain.exponent(row) for row in patterns(x)]
     if r.random() < 0.5:
         e = torch.tensor(each, dtype=torch.int32).reshape(*x.shape[:-1], 1)
@@ -174,7 +177,7 @@ def _generator(r: Random) -> torch.Generator:
 
 
 def patterns(x: Tensor) -> list[list[int]]:
-    """Bit patterns of every row."""
+    """The f32 bit patterns of each row."""
     words = x.contiguous().view(torch.int32).reshape(-1, x.shape[-1]).to(torch.int64) & 0xFFFFFFFF
     found: list[list[int]] = words.tolist()
     return found

@@ -8,7 +8,7 @@ import string
 from protocol.errors import AssayError
 
 LINE = 2_000
-"""Most characters of an error message, which goes to a log and a database."""
+"""Maximum number of characters in an error message, which goes to a log and a database."""
 SIGNS = "\0\t\n\r !\"#$%&'()*+,-./0:;<=>?@A[\\]^_`a{|}~\x7f\x80é①。．\u200d\u2028\ud800\U0001f600"
 
 
@@ -42,7 +42,7 @@ def flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def kind(error: AssayError, about: object) -> str:
-    """The name of an error, whose message must be short and printable."""
+    """The name of an error's class. Requires that its message is short and printable."""
     assert len(str(error)) <= LINE, about
     assert str(error).isprintable(), about
     return type(error).__name__

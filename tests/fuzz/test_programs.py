@@ -83,7 +83,7 @@ def frames(run: Trace) -> list[Trace]:
 
 
 def require_edges(run: Trace) -> None:
-    """A call's operands are its callee's inputs, and the callee's outputs its results."""
+    """Require that a call's operands are its callee's inputs, and the callee's outputs the call's results."""
     for n in run.program.calls():
         call, below = run.program.instructions[n], run.callee(n)
         for instruction in below.program.instructions:
@@ -102,7 +102,9 @@ def primitives(claim: Claim) -> Iterator[tuple[int, Instruction]]:
 
 
 def require_right(claim: Claim, r: Random, chain: Evm) -> None:
-    """Every element of every primitive's value is judged right, one of each value also by the EVM."""
+    """Require that every element of every primitive's value is judged right; the EVM judges one of each
+    value.
+    """
     for n, instruction in primitives(claim):
         for_evm = r.randrange(instruction.result.elements)
         for element in range(instruction.result.elements):
@@ -139,7 +141,7 @@ def bare(chunks: list[ChunkOpening]) -> list[Chunk]:
 
 
 def require_wrong(claim: Claim, r: Random) -> None:
-    """One changed element of every primitive's value is judged wrong, and one next to it right."""
+    """Require that one changed element of every primitive's value is judged wrong, and one next to it right."""
     for n, instruction in primitives(claim):
         size, element = instruction.result.dtype.itemsize, r.randrange(instruction.result.elements)
         data = bytearray(claim.values[instruction.first])

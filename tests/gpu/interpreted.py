@@ -55,12 +55,14 @@ def functions() -> dict[str, str]:
 
 
 def by_library(name: str, *operands: torch.Tensor, **attributes: Attribute) -> torch.Tensor:
-    """The only result of a library function on the CPU."""
+    """The first result of a library function, computed on the CPU."""
     return CATALOGUE[name].kernel(attributes)(operands)[0]
 
 
 def rows() -> list[bool]:
-    """Whether functions of rows, within a block and beyond one, have the plain functions' bits."""
+    """Whether functions of rows have the plain functions' bits, for rows that fit into a block and longer
+    ones.
+    """
     f = CudaFused()
     wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9
     wide[1, 7] = -math.inf
@@ -75,7 +77,9 @@ def rows() -> list[bool]:
 
 
 def lanes(block: int) -> dict[str, bool]:
-    """Whether each call of `lane_calls` has the plain functions' bits; none may read anything back."""
+    """Whether each call of `lane_calls` has the plain functions' bits, by the call's name. No call may copy a
+    value back to the CPU.
+    """
     found = {}
     for call in calls(block):
         run = CATALOGUE[call.function].kernel(call.attributes)
@@ -91,12 +95,12 @@ def lanes(block: int) -> dict[str, bool]:
 
 
 def bits(x: torch.Tensor) -> bytes:
-    """A tensor's bytes, unchanged."""
+    """A tensor's bytes, not made canonical."""
     return x.contiguous().numpy().tobytes()
 
 
 def products(px: int, py: int) -> list[str | None]:
-    """What is wrong with products of px by py bits, for each of `CASES`; None if nothing."""
+    """For each of `CASES`, what is wrong with the product of px by py bits; None if nothing is."""
     kernel = TritonInt8(lambda *_: (16, 16), 128)
     return [failure_of_class(kernel, CPU, ShapeClass(call, px, py)) for call in CASES]
 
@@ -113,8 +117,8 @@ def batches() -> list[bool]:
 
 
 def roots() -> list[bool]:
-    """Whether tensor roots are right: with a partial last chunk and a NaN that is not canonical, of bytes, of
-    bools.
+    """Whether tensor roots are right: of f32 with a partial last chunk and a non-canonical NaN, of bytes, and
+    of bools.
     """
     x = torch.arange(600, dtype=torch.float32)
     x[3] = torch.tensor(-1, dtype=torch.int32).view(torch.float32)

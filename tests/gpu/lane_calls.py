@@ -16,7 +16,9 @@ MOST = 4
 """Exponent at which numbers are cut, unless a call says otherwise."""
 CUT, SMALL, WRAPPING = (MOST - 1, MOST, MOST + 1), (-95, -142, -160, -400), (-(2**31), 6 - 2**31, 7 - 2**31)
 EXPONENTS = (0, *CUT, *SMALL, *WRAPPING, 32767, 2**31 - 1)
-"""Ordinary, around the cut, of subnormals and of zeros, around where subtracting 7 wraps, and large."""
+"""Exponents: an ordinary one, those around the cut, of subnormals and of zeros, around where subtracting 7
+wraps, and large ones.
+"""
 COUNTS = (1.0, 0.0, 0.5, -3.0, 1e38, math.inf, math.nan)
 
 
@@ -48,7 +50,9 @@ def calls(block: int) -> Iterator[Call]:
 
 
 def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Base, local and feedback: at least one group of each kind, and more groups than a program handles."""
+    """Operands of `lane_emit` (base, local, feedback): at least one group of each kind, and more groups than
+    a program handles.
+    """
     g = torch.Generator().manual_seed(block)
     shape = (SHARED, block)
     normal = torch.randn((10, *shape), generator=g)
@@ -82,7 +86,9 @@ def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
 def _absorbing(
     name: str, block: int, *, lane: int, counts: tuple[float, ...] | list[float], most: int = MOST
 ) -> Call:
-    """At least one group for each exponent that a message may have: more groups than a program handles."""
+    """A call of `lane_absorb` with at least one group for each exponent that a message may have: more groups
+    than a program handles.
+    """
     g = torch.Generator().manual_seed(len(counts))
     groups = 5 * len(EXPONENTS) if block == 1 else len(EXPONENTS)
     blocks = groups * SHARED

@@ -23,16 +23,20 @@ from tests.unit.capture.steps import drawn, torch_step
 STEPS = 3
 """Steps compared with torch."""
 APART = 0.01
-"""Largest difference of two losses, relative to the loss or to `FLOOR`, whichever is larger."""
+"""Difference of a loss from torch's that needs no further check, relative to the loss or to `FLOOR`,
+whichever is larger.
+"""
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
 """Prefixes of operations that draw random numbers; only the preflight can compare their steps with torch."""
 NUDGE = 2.0**-13
 """Relative rounding error of a contraction's operands."""
 RUNS = 4
-"""Runs of torch from nudged weights, for a model whose losses differ by more than `APART`."""
+"""Runs of torch from nudged weights. They are made for a model whose losses differ by more than `APART`."""
 TIMES = 2.0
-"""Limit for such a model, as a multiple of the largest difference of those runs."""
+"""Largest allowed difference of the losses above `APART`, as a multiple of the largest difference of the
+nudged runs.
+"""
 
 
 class Differs(AssertionError):
@@ -131,7 +135,7 @@ def follow(
 def _losses(
     training: Training, model: torch.nn.Module, batches: Sequence[Mapping[str, Tensor]]
 ) -> list[float]:
-    """The losses of torch's steps."""
+    """The losses of torch's training steps on these batches."""
     optimiser, found = training.optimiser(model), []
     scheduler = training.scheduler(optimiser) if training.scheduler else None
     for batch in batches:
@@ -142,7 +146,7 @@ def _losses(
 
 
 def _distance(ours: Sequence[float], right: Sequence[float]) -> float:
-    """The largest difference, relative to the loss or to `FLOOR`."""
+    """The largest difference of two runs' losses, relative to the right loss or to `FLOOR`."""
     return max(abs(x - y) / max(abs(y), FLOOR) for x, y in zip(ours, right, strict=True))
 
 

@@ -42,7 +42,7 @@ class Entry:
     name: str
     make: Callable[[], Training]
     quick: bool = False
-    """Part of `make test`: such an entry needs only libraries in the lock file."""
+    """Whether `make test` runs it: it then needs only libraries in the lock file."""
 
     def __str__(self) -> str:
         return f"{self.family}: {self.name}"

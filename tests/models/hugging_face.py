@@ -68,13 +68,13 @@ def words(length: int = LENGTH, low: int = 3, high: int = VOCABULARY) -> dict[st
 
 
 def next_words(length: int = LENGTH) -> dict[str, Tensor]:
-    """The labels are the words themselves; padding is ignored."""
+    """Sentences whose labels are the words themselves, for next-word prediction; padding is ignored."""
     data = words(length)
     return {**data, "labels": data["input_ids"].masked_fill(data["attention_mask"] == 0, -100)}
 
 
 def hidden_words(length: int = LENGTH) -> dict[str, Tensor]:
-    """Some words are replaced by token 3; only they have labels."""
+    """Sentences in which some words are replaced by token 3; only these have labels."""
     data = words(length, low=4)
     chosen = (integers(0, 4, ROWS, length, seed=4) == 0) & (data["attention_mask"] == 1)
     labels = data["input_ids"].masked_fill(~chosen, -100)
@@ -82,19 +82,19 @@ def hidden_words(length: int = LENGTH) -> dict[str, Tensor]:
 
 
 def classes(length: int = LENGTH, number: int = 3) -> dict[str, Tensor]:
-    """A class for every sentence."""
+    """Sentences with a class each."""
     return {**words(length), "labels": integers(0, number, ROWS)}
 
 
 def word_classes(length: int = LENGTH, number: int = 3) -> dict[str, Tensor]:
-    """A class for every word."""
+    """Sentences with a class for every word."""
     data = words(length)
     labels = integers(0, number, ROWS, length, seed=5).masked_fill(data["attention_mask"] == 0, -100)
     return {**data, "labels": labels}
 
 
 def spans(length: int = LENGTH) -> dict[str, Tensor]:
-    """The first and last word of every answer."""
+    """Texts with the positions of an answer's first and last word."""
     half = length // 2
     return {
         **words(length),

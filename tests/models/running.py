@@ -23,7 +23,7 @@ FILE: Final = ROOT / "build" / "models.jsonl"
 SECONDS: Final = 300.0
 """Time limit for one entry, including library imports; generous, for busy machines."""
 LONGEST: Final = 600
-"""Maximum number of characters kept of a failure."""
+"""Maximum length of a stored failure, in characters."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def run(played: Mapping[str, str], jobs: int, commit: str, file: Path = FILE) ->
 
 
 def kept(file: Path = FILE, commit: str | None = None) -> dict[str, Result]:
-    """Each entry's last result in `file`, from `commit` or from any commit."""
+    """Each entry's last result in `file`; only results from `commit`, if given."""
     found = {}
     for line in file.read_text().splitlines() if file.is_file() else []:
         result = read(json.loads(line))

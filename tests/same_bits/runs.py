@@ -34,7 +34,7 @@ PRODUCTS = ("", "float64")
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and for how many steps it is trained in the full matrix and in the quick one."""
+    """A model, and the numbers of steps for which the full matrix and the quick one train it."""
 
     name: str
     build: Callable[[int], CapturedStep]
@@ -42,7 +42,7 @@ class Model:
     quick_steps: int
 
     def write(self, folder: Path) -> Path:
-        """Capture it for `steps` steps and write its bundle to `folder`; returns `folder`."""
+        """Capture the model for `steps` steps and write its bundle to `folder`; returns `folder`."""
         # Imported here because it needs pydantic, which the tests on CUDA do without.
         from protocol.tasks.bundles import Bundle, write_bundle
 
@@ -63,8 +63,8 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Machine:
-    """A choice of all settings that select instructions. If the processor lacks some, it falls back to older
-    ones.
+    """A choice of all settings that select instructions. If the processor lacks an instruction set, an older
+    one is used.
     """
 
     threads: str = "2"
@@ -92,7 +92,7 @@ OTHER_KERNELS = tuple(
     for kernel in KERNELS
     if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
-"""For each kernel that this machine runs, even the one that it would choose: its products, no compiled
+"""For each kernel that this machine runs, including its default: a machine with its products and no compiled
 functions.
 """
 WITH_FUNCTIONS = tuple(
@@ -112,12 +112,14 @@ FEW = (
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
     *WITH_FUNCTIONS[1:2],
 )
-"""Every value of every setting at least once, and the second best of all compiled kernels. float64 is in the
-run that they are compared with."""
+"""Machines with every value of every setting at least once, and with the second best of all compiled kernels.
+The value "float64" is in the runs that these are compared with.
+"""
 
 
 def all_machines() -> list[Machine]:
-    """Every combination of values of any three settings; every other kernel; more threads.
+    """Machines that have every combination of the values of any three settings, every other kernel, or more
+    threads.
 
     Values are numbered, and the combinations with an even sum are taken: half of all. Each setting has values
     with even and with odd numbers, so for any values of three settings the fourth has one that makes the sum

@@ -17,7 +17,7 @@ from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machin
 PLAIN = Machine("1", "default", "SSE41", "float64")
 """The settings that others are compared with: the oldest instructions, one thread, none of our kernels."""
 BODY_STEPS = 2
-"""Steps that are run primitive by primitive; each takes as long as dozens of fused ones."""
+"""Number of steps in runs primitive by primitive, where a step takes as long as dozens of fused ones."""
 
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
 
@@ -31,7 +31,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @cache
 def plain(runs: tuple[tuple[Path, int], ...]) -> list[Result]:
-    """The runs that others are compared with."""
+    """The results under `PLAIN`, which others are compared with."""
     return train_all(runs, PLAIN)
 
 

@@ -25,11 +25,13 @@ from tests.unit.solver import tiny
 pytestmark = [pytest.mark.heavy, pytest.mark.chain]
 
 asked: list[str] = []
-"""Paths that were requested from the solver's own server."""
+"""Paths of requests to the solver's own server."""
 
 
 def nobody(_catalog: Catalog) -> App:
-    """A server as behind NAT: it runs, but a request to it fails the test."""
+    """A solver's server that others cannot reach, as behind NAT: it records each request, and the test fails
+    if there was one.
+    """
 
     async def application(scope: Message, _receive: Receive, _send: Send) -> None:
         if scope["type"] == "http":
@@ -93,7 +95,7 @@ def test_a_solver_without_an_open_port_is_replayed_attested_and_paid(
 def test_a_cheat_that_publishes_is_convicted_without_its_server(
     storage: StorageServer, tmp_path: Path
 ) -> None:
-    """The bucket does not have what is inside a segment: the game demands it."""
+    """The bucket has no data from inside a segment, so the challenger demands it on the chain."""
     asked.clear()
     url = storage.make_bucket("cheat")
     with stage(tmp_path) as scene:

@@ -29,7 +29,9 @@ def environment_of(folder: Path, *names: str, extra: Iterable[Path] = ()) -> Pat
 
 
 def closure(names: Iterable[str]) -> dict[str, Distribution]:
-    """The distributions and their dependencies, by name, without extras and what markers exclude here."""
+    """The distributions and their dependencies, by name. Extras are left out, and dependencies whose markers
+    do not hold here.
+    """
     found: dict[str, Distribution] = {}
     waiting = list(names)
     while waiting:

@@ -50,7 +50,9 @@ def stage_of(module: str) -> int:
 
 
 def inside(path: Path) -> set[str]:
-    """The modules of `protocol.capture` that a file imports; for a name in a module, the module."""
+    """The modules of `protocol.capture` that a file imports. For a name imported from a module, this is the
+    module.
+    """
     names = {name for name in imported(path) if within(name, PACKAGE)}
     return {name if name in MODULES else name.rsplit(".", 1)[0] for name in names} - {name_of(path)}
 

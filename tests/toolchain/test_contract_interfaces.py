@@ -64,7 +64,9 @@ def test_everything_in_the_abi_has_natspec() -> None:
 
 
 def test_each_error_has_one_form() -> None:
-    """Errors of the same name have the same arguments: Python uses their names, an operator their order."""
+    """Errors of the same name have the same arguments, because Python reads them by name and an operator by
+    position.
+    """
     forms: dict[str, set[str]] = {}
     for source in SOURCES:
         for _, abi, _ in compiled(source):

@@ -86,7 +86,7 @@ def by_name() -> set[str]:
 
 
 def allowed(path: Path) -> set[str]:
-    """What a file of the wheel may import."""
+    """The distributions that a file of the wheel may import."""
     place = path.relative_to(REPOSITORY).as_posix()
     extras = [names for start, names in EXTRAS_OF.items() if place == start or place.startswith(start + "/")]
     return BASE.union(*(EXTRAS[extra] for names in extras for extra in names))

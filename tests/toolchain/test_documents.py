@@ -29,11 +29,13 @@ WRAPPED = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/
 WRAPPED += [name for name in PAGES if name.startswith(("docs/decisions/", "docs/guide/"))]
 GENERATED = {"docs/guide/coverage.md"}
 KERNELS = (None, "float64", "int16-baseline,fused-baseline")
-"""All kernels of the machine; float64 products and nothing compiled; the code compiled for old processors."""
+"""Values of `ASSAY_KERNELS`: all kernels of the machine (unset); float64 products and nothing compiled; the
+code compiled for old processors.
+"""
 
 
 def text_of(page: str, tables: bool) -> Iterator[str]:
-    """Lines outside code blocks, with or without those of tables."""
+    """Lines of a page outside code blocks; table rows are left out unless `tables`."""
     code = False
     for line in page.splitlines():
         if line.lstrip().startswith("```"):

@@ -11,10 +11,9 @@ import pytest
 from tests.toolchain.project import REPOSITORY
 
 TOLERANCE = 0.02
-"""As in contracts/test/harness/Snapshot.sol, so that the forge tests and these accept the same differences.
-"""
+"""Relative difference that is accepted: the same as in contracts/test/harness/Snapshot.sol."""
 ROUNDING = 500
-"""Figures in documents are in thousands."""
+"""Rounding error of figures in documents, in gas: they are in thousands."""
 QUOTED: Mapping[str, Mapping[str, str]] = {
     "docs/performance.md": {
         "draw": "settlement ([all](../contracts/README.md)) | #k; …k; …k gas",

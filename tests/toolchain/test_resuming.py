@@ -79,7 +79,7 @@ SHOWN = ("same_bits", "conftest.py")
 
 
 def test_make_resumes_a_suite_that_was_begun(tmp_path: Path) -> None:
-    """The list exists: pytest could take it for a path to collect."""
+    """The list of passed tests exists already. pytest must not take its name for a path to collect."""
     passed = tmp_path / "passed.list"
     passed.write_text("no commit\n")
     # Without the variables of the make that runs this test.

@@ -32,7 +32,7 @@ def inclusion(clock: Clock) -> Inclusion:
 
 
 def mined(inclusion: Inclusion, clock: Clock, nonce: int, seconds: float) -> None:
-    """Mine a transaction whose receipt is polled all the time."""
+    """Mine a transaction after `seconds`; its receipt is polled until then."""
     inclusion.begin(nonce)
     clock.now += seconds
     inclusion.waits(nonce)

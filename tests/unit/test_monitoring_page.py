@@ -50,7 +50,7 @@ def expressions() -> list[str]:
 
 
 def rules() -> dict[str, str]:
-    """Each alert's expression."""
+    """Maps each alert to its expression."""
     blocks = RULES.split("- alert: ")[1:]
     return {block.split("\n", 1)[0]: block[block.index("expr:") : block.index("labels:")] for block in blocks}
 

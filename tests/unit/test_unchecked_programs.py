@@ -34,7 +34,7 @@ from tests.unit.solver import tiny
 from verifier.material import Materials
 
 NEVER: Any = None
-"""Stands for the database and the executor, which a refusal does not use."""
+"""A placeholder for the database and the executor, which a refusal does not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 
 
@@ -57,7 +57,7 @@ def bundle(step: StepProgram) -> Bundle:
 
 @pytest.fixture
 def posted(tmp_path: Path) -> Terms:
-    """Terms of an honest bundle. Its server then replaces the program, and updates the hashes."""
+    """Terms of a bundle with the unchecked program. All its hashes are right."""
     made, folder = bundle(tiny.step_program()), tmp_path / "served"
     write_bundle(made, folder)
     broken = unchecked().program

@@ -10,7 +10,7 @@ from tests.vectors.conformance import sections
 from tests.vectors.readings import FILES
 
 MOST = 5
-"""Most differences that are printed of a section."""
+"""Maximum number of differences that are printed for a section."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from tests.vectors.readings import FILES, Case
 
 SHOWN = 120
-"""Most characters of an answer that a difference shows."""
+"""Maximum number of characters of an answer that a difference shows."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Section:
 
 
 def replay(implementation: object, files: Collection[str] = tuple(FILES)) -> list[Section]:
-    """Replay all sections of the files in order. An exception of the implementation is an answer that
-    differs.
+    """Replay all sections of the files in order. If the implementation raises, its answer counts as
+    different.
     """
     return list(sections(implementation, files))
 
@@ -86,7 +86,7 @@ def _compare(implementation: object, section: Section, case: Case) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with tuples for lists: both are the same answer."""
+    """The value with tuples in place of lists, so that both count as the same answer."""
     if type(value) in (list, tuple):
         return tuple(map(_plain, value))
     return value

@@ -20,7 +20,7 @@ BUDGETS = (0, 1, 2, 3, 100, 10**6, 10**20, 2**94 - 1)
 
 
 def undercut(best: int, overtime: int, extension: int) -> int:
-    """The due share of `best`, rounded up to whole units; at least one."""
+    """The least undercut of the bid `best`: a share of it, rounded up to whole units; at least one."""
     share, whole = Fraction(1, 50), extension
     while whole <= overtime and share < Fraction(64, 100):
         share, whole = 2 * share, whole + extension
@@ -28,7 +28,7 @@ def undercut(best: int, overtime: int, extension: int) -> int:
 
 
 def undercuts() -> list[dict[str, int]]:
-    """The edges of every level, then arbitrary numbers."""
+    """Least undercuts at the edges of every level of overtime, then for arbitrary numbers."""
     rows = [
         (best, k * extension + off, extension)
         for best in BESTS
@@ -53,7 +53,9 @@ def undercuts() -> list[dict[str, int]]:
 
 
 def biddings() -> list[dict[str, int]]:
-    """The number of bids if the first asks for the budget and each comes in the last second that it may."""
+    """For each budget, the number of bids if the first asks for the budget and all others come as late as
+    allowed.
+    """
     rows = []
     for budget in BUDGETS:
         best, bids = budget, 1

@@ -41,7 +41,7 @@ FORMATS: Final = {
 
 
 def dump(file: Path) -> str:
-    """A database as SQL, with the two numbers of its header."""
+    """A database as SQL, with `user_version` and `application_id` from its header."""
     with closing(sqlite3.connect(file)) as database:
         return "\n".join([*_lines(database), ""])
 

@@ -35,7 +35,7 @@ RAGGED = (
     (1_000 * 1_024, 59),
     (999 * 1_024 + 8, 5),
 )
-"""Bytes of a tensor and number of a state, in addition to whole chunks of each count above."""
+"""Bytes and state number of further tensors: partial last chunks, many chunks, other states."""
 THINNINGS = (1, 4, 64)
 STATE = (4, 5_000, 9 * 1_024, 1_025)
 """Bytes of the tensors of one state."""
@@ -75,7 +75,7 @@ def opened(hashes: Hashes, index: int) -> tuple[bytes, list[bytes], int]:
 
 
 def numbers(count: int) -> list[tuple[int, int]]:
-    """The turns and the depth of each leaf of a tree."""
+    """The turns and the depth of each leaf of a tree with `count` leaves."""
     if count == 1:
         return [(0, 0)]
     k = 1
@@ -95,12 +95,12 @@ def leaves(salt: bytes, thinning: int, step: int, data: bytes) -> list[bytes]:
 
 
 def above(roots: Hashes) -> list[bytes]:
-    """Leaf hashes of the roots of other trees."""
+    """Leaf hashes of a tree whose leaves are the roots of other trees."""
     return [sha256(b"\0" + root).digest() for root in roots]
 
 
 def root_of(hashes: Hashes) -> bytes:
-    """Root over leaf hashes."""
+    """Root of the tree over these leaf hashes."""
     return opened(hashes, 0)[0]
 
 
@@ -110,7 +110,7 @@ def some(name: str) -> bytes:
 
 
 def tensors(seed: int) -> list[bytes]:
-    """The tensors of one state: those of trees.json from byte `seed` on."""
+    """The tensors of one state, filled as those of trees.json, but starting at byte `seed`."""
     return [tensor_data(seed + nbytes)[seed:] for nbytes in STATE]
 
 
@@ -138,7 +138,7 @@ def seats() -> list[tuple[Any, ...]]:
 
 
 def tensor_rows(salt: bytes) -> list[tuple[Any, ...]]:
-    """Roots of tensors."""
+    """Rows of tensor roots: bytes of the tensor, thinning, state number, root."""
     sizes = [(1_024 * count, count % 4) for count in COUNTS]
     return [
         (nbytes, thinning, step, root_of(leaves(salt, thinning, step, tensor_data(nbytes))))
@@ -148,7 +148,7 @@ def tensor_rows(salt: bytes) -> list[tuple[Any, ...]]:
 
 
 def openings(salt: bytes) -> list[tuple[Any, ...]]:
-    """Chunks of a seat's digest, with their paths through all four trees."""
+    """Openings of a seat's digest: chunks with their paths through all trees up to the digest's root."""
     found = []
     for thinning in (1, 4):
         states = [[tensors(10 * s + j) for j in range(STEPS + 1)] for s in range(SEGMENTS)]
@@ -181,13 +181,13 @@ def openings(salt: bytes) -> list[tuple[Any, ...]]:
 
 
 def reveals(salt: bytes) -> list[tuple[Any, ...]]:
-    """Reveals, each with the word that is kept of it."""
+    """Reveals, each with the word that the contract keeps of it."""
     pairs = [(salt, some("segment 0")), (some("salt"), bytes(32))]
     return [(*pair, keccak(b"".join(pair))) for pair in pairs]
 
 
 def accusations(salt: bytes) -> list[tuple[Any, ...]]:
-    """Accusations, each with the word that is kept of it."""
+    """Accusations, each with the word that the contract keeps of it."""
     places = [(0, 0, 0, 0), (1, 2, 3, 4), (65_536, 65_534, 2**32 - 1, 32)]
     found = []
     for number, place in enumerate(places):

@@ -66,7 +66,9 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
 
 
 def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int:
-    """The candidates that are picked; both are bits of a number."""
+    """The candidates that a draw picks, at most `room`. Bit i of `candidates` and of the result is candidate
+    i.
+    """
     picked = 0
     for bit in range(32):
         if candidates >> bit & 1 and picked.bit_count() < room:
@@ -75,7 +77,7 @@ def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int
 
 
 def picked() -> dict[str, Any]:
-    """Columns of draws of looks, with the candidates that each picks."""
+    """Draws of looks as columns, with the candidates that each draw picks."""
     rows = [(sha256(f"looks {i}".encode()).digest(), *PICKS[i % len(PICKS)]) for i in range(3 * len(PICKS))]
     columns = {
         name: [row[i] for row in rows] for i, name in enumerate(("candidates", "look_chance", "room"), 1)
@@ -85,8 +87,8 @@ def picked() -> dict[str, Any]:
 
 
 def document() -> dict[str, Any]:
-    """Columns: the seed, the shape, the numbers of the seed's stream and of its seats; and the picks of
-    looks.
+    """The whole file: draws of seats as columns (seed, shape, numbers drawn from the task's seed and from
+    each seat's), and draws of looks.
     """
     seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]

@@ -33,7 +33,7 @@ def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
 
 
 def chance_rows() -> list[dict[str, int]]:
-    """Chances at the least, a middle and the greatest number of false segments."""
+    """Chances for 1, about half and all of the segments false."""
     return [
         audit._asdict()
         | {

@@ -26,7 +26,7 @@ DEFAULT_SEED = 2026
 
 
 def pairs(dtype: DType, words: Words, count: int) -> tuple[Value, Value]:
-    """All pairs of edge patterns, then random pairs."""
+    """Operands of a binary operation: all pairs of edge patterns, then random pairs."""
     xs, ys = zip(*product(edges.OF[dtype], edges.OF[dtype]), strict=True)
     return (
         vector(dtype, [*xs, *words.vector(dtype, count)]),
@@ -35,7 +35,7 @@ def pairs(dtype: DType, words: Words, count: int) -> tuple[Value, Value]:
 
 
 def f32_cases(words: Words, count: int) -> Iterator[Case]:
-    """arithmetic.md section 2 on f32."""
+    """Cases of arithmetic.md section 2 on f32."""
     binary = (
         ("add", 0x201),
         ("sub", 0x202),
@@ -59,7 +59,7 @@ def f32_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def integer_cases(words: Words, count: int) -> Iterator[Case]:
-    """arithmetic.md section 2 on i32, u32, i64 and bool."""
+    """Cases of arithmetic.md section 2 on i32, u32, i64 and bool."""
     for dtype in (I32, U32, I64):
 
         def typed(
@@ -86,7 +86,7 @@ def integer_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def conversion_cases(words: Words, count: int) -> Iterator[Case]:
-    """`select`, `cast`, `bits`."""
+    """Cases of `select`, `cast` and `bits`."""
     for dtype in DType:
         xs, ys = pairs(dtype, words, count // 4)
         condition = vector(BOOL, words.vector(BOOL, len(xs.elements)))
@@ -102,7 +102,7 @@ def conversion_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def row_cases(words: Words, count: int) -> Iterator[Case]:
-    """arithmetic.md sections 3 and 4: exponents, fixed point, rounding."""
+    """Cases of arithmetic.md sections 3 and 4: exponents, fixed point, rounding."""
     for operand in f32_rows(words, count):
         yield reduced("exponent", 0x601, rows.exponent, I32, operand)
         yield reduced("max", 0x703, rows.max_f32, F32, operand)
@@ -161,7 +161,7 @@ def reduced(
 
 
 def reduction_cases(words: Words, count: int) -> Iterator[Case]:
-    """`dot`, integer `sum` and `philox`."""
+    """Cases of `dot`, integer `sum` and `philox`."""
     for m, n, k in ((4, 4, 8), (2, 3, 256), (1, 2, 512)):
         x = Value(I32, (m, k), tuple(words.vector(I32, m * k)))
         y = Value(I32, (n, k), tuple(words.vector(I32, n * k)))
@@ -180,8 +180,8 @@ def reduction_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def partial_sum_cases(words: Words, _: int) -> Iterator[Case]:
-    """`prefix_sum`, and `scatter_sum` with some indices outside; rows of a part of a block, one, two and
-    three.
+    """Cases of `prefix_sum`, and of `scatter_sum` with some indices outside. Rows have a part of a block,
+    one, two and three blocks.
     """
     for m, k in ((6, 8), (2, 128), (1, 256), (1, 384)):
         x = Value(I64, (m, k), tuple(words.vector(I64, m * k)))
@@ -195,13 +195,13 @@ def partial_sum_cases(words: Words, _: int) -> Iterator[Case]:
 
 
 def philox_case(key: tuple[int, int], step: int, stream: int, length: int) -> Case:
-    """The first `length` words under a key, step and stream."""
+    """A case with the first `length` Philox words of a key, step and stream."""
     result = vector(U32, [philox.word(key, step, stream, i) for i in range(length)])
     return Case("philox", 0x901, stream.to_bytes(4, "big"), (vector(U32, key), vector(U32, [step])), result)
 
 
 def movement_cases(words: Words, _: int) -> Iterator[Case]:
-    """`gather` with indices outside the table, and operands that broadcast."""
+    """Cases of `gather` with indices outside the table, and of operands that broadcast."""
     for dtype, width in ((F32, 8), (U8, 3), (I64, 1)):
         table = Value(dtype, (5, width), tuple(words.vector(dtype, 5 * width)))
         canonical = floats.canonical if dtype is F32 else int
@@ -241,7 +241,7 @@ def movement_cases(words: Words, _: int) -> Iterator[Case]:
 
 
 def function_cases(words: Words, count: int) -> Iterator[Case]:
-    """Composed functions: the elementary ones, and the fused contraction and sum."""
+    """Cases of composed functions: the elementary ones, and the fused contraction and sum."""
     o = IntegerOperations()
     x = vector(F32, [*edges.F32, *edges.EXP, *words.vector(F32, 2 * count)])
     yield mapped("exp", 0, lambda v: elementary.exp(o, v), F32, x)
@@ -268,7 +268,9 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """i64 to f32 at and next to the halfway points: as a cast, and by `round_scaled` to a normal f32."""
+    """Cases of i64 to f32 at and next to the halfway points: as a cast, and by `round_scaled` to a normal
+    f32.
+    """
     for length in edges.JAMMED:
         whole = vector(I64, edges.ties(length))
         e = vector(I32, [k % 7 for k in range(len(whole.elements))])

@@ -23,7 +23,7 @@ TENSOR_SIZES = (1, 4, 1023, 1024, 1025, 2048, 3000, 16384, 16388, 17000)
 
 
 def leaf_data(index: int) -> bytes:
-    """Data of leaf `index`: 32 bytes, as in all trees above those of tensors."""
+    """Data of leaf `index`: 32 bytes, like the leaves of all trees except those of tensors."""
     return sha256(b"leaf" + index.to_bytes(4, "big")).digest()
 
 
@@ -80,7 +80,9 @@ def build() -> dict[str, Any]:
 
 
 def _refused_paths(paths: list[Any]) -> list[Any]:
-    """Every kind of damage to some good paths, except the few cases that still verify (see README.md)."""
+    """Some good paths with every kind of damage, except the few damaged ones that still verify (see
+    README.md).
+    """
     cases = []
     for n, lo, size, node, path, root in paths[3::11]:
         flipped = [bytes([path[0][0] ^ 1]) + path[0][1:], *path[1:]] if path else [node]
@@ -138,7 +140,7 @@ def _consistency_holds(m: int, n: int, old: bytes, new: bytes, proof: list[bytes
 
 
 def _distinct(rows: list[Any]) -> list[Any]:
-    """The first row of each node size, by size: the shape depends on nothing else."""
+    """One row for each node size, the first, sorted by size: the shape depends on nothing else."""
     return sorted({row[0]: row for row in reversed(rows)}.values())
 
 

@@ -57,7 +57,7 @@ class Numbers(Protocol):
         """Canonical bytes of an operation's result. Operands are (type, data); `result` is the type."""
 
     def elementary(self, name: str, bits: int) -> int:
-        """Bits of an elementary function of the f32 with these bits."""
+        """Bits of an elementary function's result, from the bits of its f32 argument."""
 
 
 class Programs(Protocol):
@@ -131,7 +131,7 @@ class Digests(Protocol):
         """A seat's salt."""
 
     def salt_hash(self, salt: bytes) -> bytes:
-        """The hash of its salt, which a seat shows when it attests."""
+        """The hash of a seat's salt, which the seat shows when it attests."""
 
     def informing_commitment(
         self, chain: int, looks: bytes, task: int, seat: int, informer: bytes, salt: bytes
@@ -184,7 +184,9 @@ class Market(Protocol):
         """The least undercut of a bid."""
 
     def late_bids(self, budget: int) -> int:
-        """The number of bids if the first asks for the budget and each is as high and late as it may be."""
+        """The number of bids if the first asks for the budget and each later bid is as high and as late as
+        allowed.
+        """
 
     def missed(self, segments: int, each: int, false: int) -> int:
         """The chance that a seat has no false segment, in 10^-18, rounded up."""

@@ -55,7 +55,7 @@ ELEMENTARY = (
     *(0x46FFFFFF, 0x47000000, 0x47000001, 0xC7000000, 0xC7000001),  # sin and cos: around 2^15
     *(0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x80000000),
 )
-"""Inputs around which the other elementary functions change branch."""
+"""Inputs around which elementary functions other than exp and log change branch."""
 I32 = (
     *(0, 1, -1, 2, 31, 32, 33, -31),
     *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),
@@ -90,7 +90,8 @@ ROUNDING_TRAPS = tuple(
 """Integers at and next to the halfway points of f32: rounding twice (through f64, say) goes wrong here."""
 
 JAMMED = range(54, 64)
-"""Lengths in bits of integers that float64 cannot hold, so that `jam` changes them (arithmetic.md section 8).
+"""Lengths in bits of integers that float64 cannot hold exactly, so that `jam` changes them (arithmetic.md
+section 8).
 """
 
 

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """One call: `method` with `arguments` gives `expected`. None means that it is refused."""
+    """One call: `method` with `arguments` gives `expected`, which is None if the call is refused."""
 
     row: int
     method: str
@@ -127,7 +127,7 @@ class Not:
 
 
 def _refused_paths(table: list[Row]) -> Iterator[Case]:
-    """A path that is refused, or leads to another root than the row's."""
+    """Paths that are refused, or lead to another root than the row's."""
     for k, row in enumerate(table):
         given = (row["tree_size"], row["lo"], row["size"], row["node"], cut(row["path"]))
         yield Case(k, "root_from_path", given, Not(row["root"]))
@@ -223,7 +223,9 @@ def programs() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _included(k: int, data: bytes, size: int, row: Row, root: bytes) -> Iterator[Case]:
-    """`data` is leaf `number` of a tree of `size` leaves. Its leaf hash is the root of a tree of one leaf."""
+    """Two cases: `data` is leaf `number` of a tree of `size` leaves, and its leaf hash is the root of a tree
+    of one leaf.
+    """
     leaf = sha256(b"\0" + data).digest()
     yield Case(k, "node", ([data],), leaf)
     yield Case(k, "root_from_path", (size, row["number"], 1, leaf, cut(row["path"])), root)
@@ -339,7 +341,7 @@ STATE = (4, 5_000, 9_216, 1_025)
 
 
 def _state(first: int) -> list[bytes]:
-    """The tensors of a state: those of trees.json from byte `first` on."""
+    """The tensors of a state, filled as those of trees.json, but starting at byte `first`."""
     return [tensor_data(first + nbytes)[first:] for nbytes in STATE]
 
 
@@ -475,6 +477,6 @@ FILES: dict[str, Callable[[], Iterator[tuple[str, Iterator[Case]]]]] = {
     "walks.json": walks,
     "beacon.json": beacon,
 }
-"""Not gas.json, which measures the contracts, nor databases/, files of our nodes: no implementation needs
-them.
+"""The function that reads each vector file. Two are not read, because no implementation needs them: gas.json
+measures the contracts, and databases/ has files of our nodes.
 """

@@ -37,30 +37,30 @@ def _are_bits(value: Any) -> bool:
 
 
 def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
-    """The operation `node` takes an index that torch refuses. `origin` names the data that it comes from."""
+    """The refusal for an index of the operation `node` that torch refuses. `origin` names its source."""
     what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
 def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
-    """It cannot be shown that torch allows every index that the operation `node` takes."""
+    """The refusal for an operation `node` if some of its indices may be ones that torch refuses."""
     what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
 
 
 def too_wide(node: Node, value: int, origin: str) -> Problem:
-    """The operation `node` produces an int64 that does not fit a program's i32."""
+    """The refusal for an operation `node` that produces an int64 that does not fit a program's i32."""
     what = f"{origin} gives {node.target} the result {value}, an int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 
 
 def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
-    """It cannot be shown that every integer that the operation `node` produces fits an i32."""
+    """The refusal for an operation `node` if some of the integers that it produces may not fit an i32."""
     what = f"{origin} may give {node.target} results from {low} to {high}, int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 
 
 def refused_by_torch(node: Node, first: int, last: int, error: Exception) -> Problem:
-    """torch raises an error on a batch of the dataset."""
+    """The refusal for the dataset's rows `first` to `last` if torch raises an error on them."""
     what = f"torch refuses rows {first} to {last} of the dataset: {node.target}: {error}"
     return Problem(what, "correct these rows, or what is computed of them", source_of(node))

@@ -12,7 +12,7 @@ from protocol.capture.analysis.transfers import bounds_of
 
 Buffers = dict[Node, Interval]
 ROUNDS = 3
-"""The number of steps that are tried in search of bounds that no longer grow."""
+"""The number of steps over which the bounds are widened, to see whether they stop growing."""
 
 
 def bounds_over_steps(
@@ -21,9 +21,9 @@ def bounds_over_steps(
     """Bounds of the `counters` that hold before every one of `steps` steps.
 
     `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
-    writes into them; `known` has the bounds of all other placeholders. The bounds may stop growing, or grow
-    in every step by at most as much as in the first, which is checked at the steps 0, 1, 2, 4, 8, ….
-    Otherwise all counters get the bounds of i32.
+    writes into them; `known` has the bounds of all other placeholders. There are three cases: the bounds stop
+    growing after a few steps; in every step they grow at most as much as in the first step, which is checked
+    at the steps 0, 1, 2, 4, 8, …; otherwise all counters get the bounds of i32.
     """
     if not counters:
         return {}

@@ -18,19 +18,22 @@ ALONG_AN_AXIS = {
     *(aten.gather.default, aten.index_select.default, aten.index_add.default),
     *(aten.scatter.src, aten.scatter.value, aten.scatter_add.default),
 }
-"""Arguments: a tensor, an axis and indices. torch allows no negative indices here."""
+"""Operations on a tensor, an axis and indices along it. torch allows no negative indices here."""
 FROM_EITHER_END = {
     *(aten.index.Tensor, aten._unsafe_index.Tensor),
     *(aten.index_put.default, aten._unsafe_index_put.default),
 }
-"""Arguments: a tensor and a list of indices for its first axes. Negative indices count from the end."""
+"""Operations on a tensor and a list of indices for its first axes. Negative indices count from the end."""
 OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
-"""Arguments: log-probabilities and labels. Classes are along the second axis, or the only axis."""
+"""Operations on log-probabilities and labels. Classes are along the second axis, or the only axis."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """An index operand of an operation: its `node`, the `allowed` indices, and one more that is `ignored`."""
+    """An index operand of an operation: its `node`, and the `allowed` indices.
+
+    The index `ignored`, such as the label that a loss ignores, is also accepted.
+    """
 
     operation: str
     node: Node

@@ -40,7 +40,7 @@ UNKNOWN = Interval(-(2**63), 2**63 - 1)
 """The interval of an int64 of which nothing is known, such as a trained float converted to an integer."""
 BIT = Interval(0, 1)
 FULL = Interval(-(2**31), 2**31 - 1)
-"""All of i32."""
+"""The interval of all i32 values."""
 
 
 def hull(intervals: Iterable[Interval]) -> Interval:

@@ -38,19 +38,21 @@ from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
 OF_NO_NUMBER = torch.iinfo(torch.int64).min
-"""The int64 that infinity and NaN convert to. C++ leaves it undefined; models later drop such elements."""
+"""The int64 that infinity and NaN are expected to convert to; C++ leaves the result undefined. It is not
+refused, because models later drop such elements.
+"""
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p, aten.rand.default}
 
 
 class Origin(IntFlag):
-    """What a value depends on, apart from constants."""
+    """The kinds of data that a value depends on, apart from constants."""
 
     NOTHING = 0
     DATASET = 1
     COUNTERS = 2
     """Integer buffers that the step writes."""
     TRAINED = 4
-    """Parameters, float buffers that the step writes, random numbers; also values already refused."""
+    """Parameters, float buffers that the step writes, and random numbers. Refused values count as these."""
 
 
 def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
@@ -63,7 +65,7 @@ def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int
 
 
 class _Ranges:
-    """One walk over the graph. `bounds` maps each node to the bounds of its integers; UNKNOWN for floats."""
+    """Checks one graph. `bounds` maps each node to the bounds of its integers, or to UNKNOWN for floats."""
 
     def __init__(self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
         self.graph = traced.graph
@@ -138,7 +140,7 @@ class _Ranges:
             raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
-        """Whether the index's elements only come from tensors and numbers whose values are all allowed."""
+        """Whether all tensors and numbers that the index's elements come from hold only allowed values."""
         return x.drawn is not None and not any(
             bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
             for each in x.drawn

@@ -117,7 +117,7 @@ class Roles:
 
 
 def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
-    """The table with some rows replaced, by role name. Raises `CaptureError` for unknown roles and invalid bits."""
+    """`BITS` with rows replaced, by role name. Raises `CaptureError` for unknown roles or invalid bits."""
     require_bits(overrides, list(Role))
     return {**BITS, **{Role(name): (value[0], value[1]) for name, value in overrides.items()}}
 

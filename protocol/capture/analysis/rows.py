@@ -28,7 +28,7 @@ from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
 AT_ONCE = 1 << 20
-"""The limit on the elements of a tensor when several batches are computed together."""
+"""The largest number of elements of a tensor when several batches are computed together."""
 PROBES = 8
 """The number of rows that are tried at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}

@@ -318,7 +318,7 @@ def _not(_: Node, x: Interval) -> Interval:
     *(aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Tensor),
 )
 def _shifted_up(_: Node, x: Interval, count: Any) -> Interval:
-    """A shift by less than 0 or more than 63 places leaves 0."""
+    """Bounds of a left shift. Shifting by less than 0 or more than 63 places gives 0."""
     places = as_interval(count)
     shifted = product(x, Interval(1 << min(max(places.low, 0), 63), 1 << min(max(places.high, 0), 63)))
     return shifted if places.inside(Interval(0, 63)) else hull([shifted, Interval.of(0)])

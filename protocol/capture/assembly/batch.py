@@ -15,7 +15,7 @@ from protocol.program.library.sampling import draw_batch, draw_from_epoch
 
 @dataclass(frozen=True)
 class Drawing:
-    """How many rows a step uses, in how many equal parts, and whether a row may repeat within an epoch."""
+    """How a step draws its batch: number of rows, number of equal parts, and with or without replacement."""
 
     batch_size: int
     micro_batches: int = 1

@@ -35,7 +35,7 @@ def require_continued(types: Mapping[str, TensorType], resume: State) -> None:
 
 @contextmanager
 def within_limits() -> Iterator[None]:
-    """Raise `CaptureError` if `protocol.program.check` refuses the step program."""
+    """Raise `CaptureError` if `protocol.program.check` refuses the step program built in the `with` block."""
     try:
         yield
     except CheckError as error:

@@ -35,7 +35,9 @@ class Accumulated(NamedTuple):
 
 
 SMALL = 1 << 16
-"""A size in bytes. Copying a smaller tensor takes less time than a separate instruction."""
+"""Minimum bytes of a tensor that a call passes individually. Smaller ones are concatenated, since copying
+them takes less time than a separate instruction.
+"""
 MOST_BYTES = 1_600
 """The limit, in bytes, of the encoded types of the tensors that a call passes individually. It applies to
 operands and to results separately. Together with the batch and the concatenated rest, they must fit an
@@ -117,8 +119,9 @@ def _sums(
 
 
 class CallLayout:
-    """How a call passes tensors of the given types: the largest individually, as far as `MOST_BYTES` allows.
+    """The layout in which a call passes tensors of the given types.
 
+    Tensors of at least `SMALL` bytes are passed individually, largest first, as far as `MOST_BYTES` allows.
     All others are concatenated into one vector per element type.
     """
 

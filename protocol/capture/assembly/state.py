@@ -53,7 +53,7 @@ def metrics_of(parts: Sequence[Part]) -> list[str]:
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
-    """The written buffers that the state of an earlier task has with the same shape."""
+    """The tensors in `resume`, an earlier task's state, for written buffers; only those of the same shape."""
     given = {name: (resume or {}).get(name) for name in traced.written}
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
 

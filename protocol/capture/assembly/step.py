@@ -88,8 +88,8 @@ def assemble(
 
 
 class _Written:
-    """Writes one part into the program, and replaces the values that it changes in `known`, by name. The loss
-    and the objective's metrics are replaced later, by `measure`.
+    """Writes one part into the program. `known` maps names to the current values; those that the part changes
+    are replaced. `measure` later replaces the loss and the objective's metrics.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class _Written:
         self._replace(b, known, updated | dict(zip(traced.written, values[last:], strict=True)))
 
     def measure(self, b: Builder, known: dict[str, Value]) -> None:
-        """Replace the loss and the objective's metrics."""
+        """Write the loss and the objective's metrics to `known`."""
         self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
 
     def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
-        """Replace values, but only in steps in which the part acts."""
+        """Write the values `after` to `known`. They do not change in steps in which the part does not act."""
         for name, value in after.items():
             known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
 

@@ -1,5 +1,6 @@
-"""Finds writes whose places are all distinct, because these can be computed as sums onto zeros. They occur in
-the gradient of a sort, and in code with constant indices, such as those of a triangle.
+"""Finds writes whose places are all distinct, because such writes can be computed as sums onto zeros.
+
+Such writes occur in the gradient of a sort, and in code with constant indices, such as those of a triangle.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
 DISTINCT = "distinct"
 """Key of a node's `meta`: whether the indices of a node in `PUTS` are known to be distinct."""
 MOST_INDICES = 1 << 20
-"""The largest number of indices that are checked."""
+"""The largest number of elements of an index tensor that is computed and checked."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 

@@ -24,7 +24,8 @@ PARTS = {
 
 def zeros_where_written(graph: Graph) -> None:
     """Replace empty tensors by zeros if all elements are written before they are first used in a computation.
-    Lowering refuses any others.
+
+    Empty tensors that all their users overwrite completely are kept. Lowering refuses all others.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):

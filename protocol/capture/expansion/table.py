@@ -18,9 +18,9 @@ ExpansionT = TypeVar("ExpansionT", bound=Expansion)
 EXPANSIONS: dict[OpOverload, Expansion] = {}
 """The expansion of each overload: a function with the same arguments and results."""
 OF_LIBRARIES: dict[str, Expansion] = {}
-"""The same for overloads of other libraries, which need not be installed; the keys are names."""
+"""Like `EXPANSIONS`, but keyed by overload name, so that the overload's library need not be installed."""
 BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
-"""For overloads that also have a rule: selects the nodes that the rule does not take, which are expanded."""
+"""For overloads that also have a rule: whether a node must be expanded because the rule cannot take it."""
 
 
 def expansion_of(overload: OpOverload) -> Expansion | None:

@@ -120,21 +120,21 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
 
 
 def other_names(number: int, item: Collection[str], first: Collection[str]) -> Problem:
-    """An item of the dataset has other names than the first item."""
+    """The refusal for a dataset item whose names differ from the first item's."""
     has, had = (", ".join(names) or "nothing" for names in (item, first))
     what = f"item {number} of the dataset has {has}, the first one {had}"
     return Problem(what, "give all items the same names, in the same number")
 
 
 def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) -> Problem:
-    """A value of an item has another shape than the value of the same name in the first item."""
+    """The refusal for a dataset item in which `name` has another shape than in the first item."""
     shapes = f"shape {tuple(shape)}, in the first item {tuple(first)}"
     remedy = "pad all rows to one length, and add a mask that says which elements count"
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
 
 
 def item_raises(number: int, error: Exception) -> Problem:
-    """The dataset raises an error for an item number below its length."""
+    """The refusal for a dataset that raises an error for an item number below its length."""
     what = f"item {number} of the dataset raises {type(error).__name__}: {error}"
     remedy = (
         "let dataset[k] give item k for each k below len(dataset); pass a table's columns by name, as arrays"
@@ -143,13 +143,13 @@ def item_raises(number: int, error: Exception) -> Problem:
 
 
 def no_item(number: int, item: Any) -> Problem:
-    """An item has no names for its values."""
+    """The refusal for a dataset item that is neither a dict nor a tuple or list."""
     what = f"item {number} of the dataset is of type {type(item).__name__}"
     return Problem(what, "let items be dicts or tuples of tensors")
 
 
 def no_number(number: int, name: str, value: Any) -> Problem:
-    """An item holds something other than numbers."""
+    """The refusal for a dataset item whose value under `name` is not numeric."""
     what = f"item {number} of the dataset has {name!r} of type {type(value).__name__}, which is not a number"
     return Problem(what, "leave it out, or turn it into numbers")
 
@@ -228,7 +228,7 @@ def _takes_two(function: Any) -> bool:
 
 
 def _not_plain(t: Any) -> list[tuple[str, str]]:
-    """A description and a remedy for any value but a dense tensor with elements in memory; else empty."""
+    """A description and a remedy if `t` is not a dense tensor with elements in memory; otherwise empty."""
     if not isinstance(t, Tensor):
         return [(_kind(t), "pass torch.tensor(...) or torch.from_numpy(...) of it")]
     if t.is_nested:

@@ -47,7 +47,7 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """Arrays become tensors, and types that programs lack are widened if possible; the rest is unchanged."""
+    """`x` as a tensor of a type that programs have, if it is an array or tensor and can be converted."""
     if isinstance(x, np.ndarray):
         try:
             with warnings.catch_warnings():
@@ -70,7 +70,7 @@ def _kept(x: Any, t: Tensor) -> Tensor:
 
 
 def _is_map_style(dataset: Any) -> bool:
-    """Whether the dataset has numbered items, like a `Dataset` of torch, and is no sequence or tensor."""
+    """Whether the dataset has numbered items, like torch's `Dataset`, and is no container or tensor."""
     kind = type(dataset)
     return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
         hasattr(kind, "__getitem__") and hasattr(kind, "__len__")

@@ -59,7 +59,7 @@ from protocol.capture.inputs.python_values import (
 MOST_OBJECTS = 200_000
 """The largest number of objects that are examined; any others are not compared."""
 MOST_ELEMENTS = 4_096
-"""The number of a container's elements that get names; numbers and texts after these are compared together."""
+"""The number of a container's elements that get names. Numbers and texts after these become one value."""
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
 sets attributes.
@@ -253,7 +253,8 @@ class PythonState:
     def _of_module(
         self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
     ) -> list[tuple[str, Any]]:
-        """A module's globals that have one of `names`. If a global is a module, its globals in turn.
+        """The globals of a module, its `table`, that have one of `names`. A global that is itself a module is
+        replaced by those of its globals that have one of `names`.
 
         In an installed module, many values may be unrelated to the step. So only its numbers, its texts and
         the lengths of its containers are examined, including those that one of the named functions uses.

@@ -48,13 +48,13 @@ def wrong_type(dtype: DType) -> Unsupported:
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
-    """A node has no rule, its rule refuses it, or the program refuses what its rule wrote."""
+    """The refusal for a node that has no rule, or for which its rule or the program raised `error`."""
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
     return Problem(f"{node.target}: {error}", remedy, source_of(node))
 
 
 def made_inside(user: torch.fx.Node) -> Problem:
-    """The node `user` takes a tensor literal of a type that no program has."""
+    """The refusal for a tensor literal of a type that no program has. The node `user` takes the literal."""
     return Problem("a tensor made inside the step", CONSTANT, source_of(user))
 
 

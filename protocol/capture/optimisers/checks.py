@@ -56,20 +56,20 @@ def require_optimizer(optimizer: Any) -> None:
 
 
 def outside_state(optimizer: Optimizer, what: str) -> Problem:
-    """A step changes something that the optimiser keeps outside the state of each parameter."""
+    """The refusal for an optimiser whose step changes `what`, which is not in the state of a parameter."""
     remedy = "keep it in the state of each parameter, as a tensor or a number"
     return Problem(f"{type(optimizer).__name__} changes {what} in a step", remedy)
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
-    """The optimiser's step raises an error on dense gradients, when called without a closure."""
+    """The refusal for an optimiser whose step, without a closure, raises an error on dense gradients."""
     remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
     what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
 
 
 def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
-    """A line of the optimiser reads the number in a tensor, a rate or a count of steps."""
+    """The refusal for an optimiser that reads the value of a tensor, rate or step count at line `source`."""
     what = f"{type(optimizer).__name__} decides something by what a tensor, its rate or its count of steps is"
     return Problem(
         what, "compute with tensors: torch.where for `if`, a power of one half for math.sqrt", source
@@ -77,7 +77,10 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
 
 
 def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem:
-    """The traced update differs from torch's; `error` is relative, after a few steps."""
+    """The refusal for an optimiser whose traced update of parameter `name` differs from torch's.
+
+    `error` is relative to how far the parameter moves in a few steps.
+    """
     what = (
         f"{type(optimizer).__name__}, traced, moves {name} otherwise than it does in torch: {error:.2g} off"
     )
@@ -110,8 +113,9 @@ def require_same_parameters(
 
 
 def require_new(optimizer: Optimizer) -> None:
-    """Refuse an optimiser that has already stepped, since the program begins with its first step, or with hooks on its
-    steps.
+    """Refuse an optimiser that has already stepped, since the program begins with its first step.
+
+    Also refuse the option `differentiable` and hooks on its steps.
     """
     problems = []
     # Some optimisers create zeros and a step count of 0 when they are built.
@@ -175,7 +179,10 @@ def require_rates(scheduler: LRScheduler, rates: Sequence[float], step: int) -> 
 
 
 def ends_early(scheduler: LRScheduler, done: int, steps: int, error: Exception, traceback: str) -> Problem:
-    """The scheduler, or a function of the submitter's that it calls, raises an error after `done` of `steps` steps."""
+    """The refusal for a scheduler that raises an error after `done` of `steps` steps.
+
+    The error may come from a function of the submitter's that it calls.
+    """
     what = f"{type(scheduler).__name__} raises {type(error).__name__} after {done} of {steps} steps"
     remedy = f"let it give a rate for each of the {steps} steps"
     return Problem(what, remedy, traceback=traceback, cause=error)

@@ -28,7 +28,7 @@ OTHER_OPTIONS = ("maximize", "dampening")
 
 @dataclass(frozen=True)
 class Method:
-    """How the parameters of one group are updated.
+    """The update of the parameters of one group.
 
     The state holds `slots` for every parameter, with its shape, and `scalars`, f32 [], for the group; all start at
     zero. `prepare(b, scalars, rate)` returns the next scalars and the values that all parameters' updates share;
@@ -53,7 +53,7 @@ class Methods:
     initial: Mapping[str, Tensor] = field(default_factory=dict)
 
     def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:
-        """As in `rule.Rule`; all zero before the first step."""
+        """Implements `rule.Rule.state`. All these tensors are zero before the first step."""
         scalar = TensorType(DType.F32, ())
         slots = [(slot, type_) for name, type_ in parameters.items() for slot in self._slots(name)]
         return slots + [(name, scalar) for k in self._groups for name in self._scalars(k)]
@@ -65,7 +65,7 @@ class Methods:
         gradients: Mapping[str, Value],
         rates: Sequence[Value],
     ) -> dict[str, Value]:
-        """As in `rule.Rule`."""
+        """Implements `rule.Rule.write`."""
         b = lowering.builder
         after: dict[str, Value] = {}
         common: dict[int, tuple[Value, ...]] = {}
@@ -81,7 +81,7 @@ class Methods:
 
     @property
     def _groups(self) -> list[int]:
-        """Groups that train at least one parameter."""
+        """Indices of the groups that train at least one parameter."""
         return sorted(set(self.group.values()))
 
     def _slots(self, name: str) -> list[str]:

@@ -45,16 +45,16 @@ OF_TENSORS = {
 
 @contextmanager
 def tensors_as_numbers() -> Iterator[None]:
-    """Let code compute with tensors in place of numbers."""
+    """Let code in the `with` block compute with tensors in place of numbers."""
     with _functions_of_tensors(), _Factors():
         yield
 
 
 class _Factors(TorchFunctionMode):
-    """Accepts a tensor where torch requires a number, as in `x.add_(y, alpha=rate)`; `x.item()` returns a
-    tensor.
+    """While active, torch functions accept a tensor as a factor, as in `x.add_(y, alpha=rate)`.
 
-    Computation in bfloat16 is done in float32, as programs have no other floats.
+    `x.item()` returns a tensor. Code that asks for bfloat16 or float16 computes in float32, since programs
+    have no other floats.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

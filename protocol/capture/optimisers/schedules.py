@@ -64,7 +64,7 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
 
 
 def rate_of(group: Mapping[str, Any]) -> float:
-    """The rate of a group; 0 if its optimiser has none, or determines it itself."""
+    """The learning rate of a group; 0 if the optimiser has no rate, or chooses the rate itself."""
     return float(group["lr"]) if group.get("lr") is not None else 0.0
 
 

@@ -44,11 +44,11 @@ from protocol.program.builder import Value
 from protocol.program.types import TensorType
 
 STEPS = 4
-"""The number of steps that are compared."""
+"""The number of steps after which the parameters are compared with the optimiser's own."""
 MOST_ERROR = 1e-3
-"""The largest error of a parameter, relative to how far it moves."""
+"""The largest allowed error of a parameter, relative to how far it moves in `STEPS` steps."""
 MOST_ERROR_OF_LESS_EXACT = 0.1
-"""The same for an optimiser that computes in bfloat16, with 8 bits."""
+"""`MOST_ERROR` for an optimiser that computes in bfloat16 or float16."""
 SEED = 7
 
 
@@ -79,11 +79,11 @@ class Traced:
 
     @property
     def initial(self) -> Mapping[str, Tensor]:
-        """As in `rule.Rule`."""
+        """Implements `rule.Rule.initial`."""
         return {entry.name: as_committed(entry.first) for entry in self.entries}
 
     def state(self, parameters: Mapping[str, TensorType]) -> list[tuple[str, TensorType]]:  # noqa: ARG002
-        """As in `rule.Rule`."""
+        """Implements `rule.Rule.state`."""
         return [(entry.name, tensor_type(as_committed(entry.first))) for entry in self.entries]
 
     def write(
@@ -93,7 +93,7 @@ class Traced:
         gradients: Mapping[str, Value],
         rates: Sequence[Value],
     ) -> dict[str, Value]:
-        """As in `rule.Rule`."""
+        """Implements `rule.Rule.write`."""
         b = lowering.builder
         names = (*self.parameters, *(entry.name for entry in self.entries))
         given = [state[name] for name in self.parameters], [gradients[name] for name in self.parameters]
@@ -304,7 +304,7 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _contents(x: Any, like: Tensor) -> Tensor:
-    """A number, or the contents of a functional tensor after all writes, in the type and shape of `like`."""
+    """`x`, a number or functional tensor, as a tensor in the type and shape of `like`, after all writes."""
     t = x if isinstance(x, Tensor) else torch.full((), x, dtype=like.dtype)
     if isinstance(t, FunctionalTensor):
         torch._sync(t)  # type: ignore[attr-defined, no-untyped-call]

@@ -25,12 +25,12 @@ from protocol.capture.optimisers.numbers import LESS_EXACT
 Kept = dict[str, Any]
 """The optimiser's state of one parameter."""
 OF_TORCH = {"state", "param_groups", "defaults", "step", "_opt_called", "_step_count"}
-"""Attributes that every optimiser has, or receives from a scheduler."""
+"""Attributes that torch or a scheduler gives every optimiser; a step may change them."""
 DEPTH = 4
 
 
 class Noting(dict[str, Any]):
-    """The state of one parameter. Keeps a copy of the first value stored under each key in `first`."""
+    """The state of one parameter. `first` keeps a copy of the first value that is stored under each key."""
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Noting(dict[str, Any]):
         super().__setitem__(key, value)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Stores values by `__setitem__`, as `update` does."""
+        """Like `dict.setdefault`, but stores the default by `__setitem__`, which records it."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -66,8 +66,8 @@ class _States(defaultdict[Any, Any]):
 
 
 class Trial:
-    """Runs real steps inside a `with` block. `states` is the current state; `less_exact` tells whether
-    anything was computed in a type with fewer bits than float32.
+    """Runs real steps of an optimiser inside a `with` block. `states` holds each parameter's current state;
+    `less_exact` tells whether anything was computed in bfloat16 or float16.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -120,7 +120,7 @@ class Trial:
             raise CaptureError([outside_state(optimizer, what) for what in sorted(changed)])
 
     def _beside(self) -> dict[str, Any]:
-        """Everything that a step must leave unchanged, by description."""
+        """The attributes and options that a step must leave unchanged, by description."""
         own = {
             f"the attribute {name}": _plain(x)
             for name, x in vars(self._optimizer).items()

@@ -27,8 +27,9 @@ GRADIENT_NORM = "grad_norm"
 
 @dataclass(frozen=True)
 class Update:
-    """How a step changes the parameters. `clip_norm` limits the joint norm of all gradients, `clip_value` then limits
-    each element; None means no limit.
+    """The update of the parameters in a step.
+
+    `clip_norm` limits the joint norm of all gradients, then `clip_value` each element; None means no limit.
     """
 
     rule: Rule

@@ -17,14 +17,14 @@ DRAWN = "draw them by torch, whose random numbers are the state's in a program, 
 
 
 def moved(change: Change) -> Problem:
-    """A Python value changes from one step to the next."""
+    """The refusal for a step that changes a Python value or draws from Python's or NumPy's random numbers."""
     if change.where.startswith("the state of "):
         return Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
     return Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
 
 
 def traced_otherwise(what: str, first: Node, second: Node) -> Problem:
-    """Two traces of the step differ at a node."""
+    """The refusal for a step whose two traces differ at a node; `what` describes the difference."""
     remedy = (
         "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
     )
@@ -34,20 +34,20 @@ def traced_otherwise(what: str, first: Node, second: Node) -> Problem:
 
 
 def asks_for_the_time(function: str, source: str) -> Problem:
-    """A line of the submitter's code calls a clock."""
+    """The refusal for code that calls `function`, a clock, at line `source`."""
     remedy = "take it out of the objective and the model: in a program no time passes"
     return Problem(f"the step asks for the time, {function}", remedy, source)
 
 
 def refused_by_torch(error: Exception) -> Problem:
-    """torch raises an error on a batch that the program draws."""
+    """The refusal for a step that raises `error` in torch on a batch that the program draws."""
     what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
     remedy = "run the objective on a batch of the dataset"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
 
 
 def run_otherwise(differences: str) -> Problem:
-    """The step computes another result when torch runs it than its trace does."""
+    """The refusal for a step that computes other results when torch runs it than its trace does."""
     return Problem(
         f"the step computes another result when it runs than it did when it was traced: {differences}",
         "look for values that Python keeps between steps, or that depend on what the batch holds",
@@ -55,7 +55,7 @@ def run_otherwise(differences: str) -> Problem:
 
 
 def computed_otherwise(operation: str, source: str, error: float, differences: str) -> Problem:
-    """An operation of the program is further from torch than its number formats explain."""
+    """The refusal for an operation that is further from torch than its number formats explain."""
     what = f"{operation} computes something else than torch, error {error:.2g}: {differences}"
     return Problem(what, "report it: no program may differ from torch", source)
 
@@ -66,7 +66,7 @@ def not_finite(found: NotFinite) -> str:
 
 
 def not_finite_in_one(found: NotFinite) -> Problem:
-    """A tensor holds NaN or infinity in different elements in the exact step and in torch."""
+    """The refusal for a tensor whose NaN or infinite elements differ between the exact step and torch."""
     where = "torch and the program, in other elements" if found.in_torch and found.in_program else ""
     where = where or ("torch, not in the program" if found.in_torch else "the program, not in torch")
     remedy = (

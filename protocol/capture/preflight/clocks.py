@@ -29,7 +29,7 @@ CLOCKS = frozenset(
     )
 )
 MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
-"""Methods that read the clock, by class and name, since every look-up makes a new method object."""
+"""Methods that read the clock. They are identified by class and name, as each look-up makes a new object."""
 
 
 @contextmanager

@@ -19,12 +19,12 @@ from protocol.capture.preflight.reference import Results
 LEAST_COSINE = 0.999
 MOST_NORM = 0.02
 MOST_LOSS = 1e-3
-"""The largest relative error of the loss."""
+"""The largest relative error at which the loss passes."""
 TIMES_FLOAT32 = 4.0
-"""The allowed multiple of float32's own error."""
+"""A tensor passes if its error is at most this multiple of the error of torch's float32."""
 NEGLIGIBLE = 1e-3
-"""An error passes if its root mean square is below this, relative to that of all tensors of its kind. A
-gradient this small is zero except for rounding, like that of a bias before a batch norm.
+"""A tensor passes if the root mean square of its error is at most this, relative to that of the values of all
+tensors of its kind. For example, the gradient of a bias before a batch norm is zero except for rounding.
 """
 
 
@@ -74,7 +74,7 @@ class NotFinite:
 
 
 def not_finite(exact: Results, plain: Results) -> Iterator[NotFinite]:
-    """The tensors with elements that are not finite on either side."""
+    """The tensors that hold NaN or infinity in the exact step, in torch, or in both."""
     for kind, ours, theirs in _kinds(exact, plain):
         for name, value in theirs.items():
             in_torch, in_program = value.isfinite(), ours[name].isfinite()
@@ -111,7 +111,7 @@ LOSS, GRADIENT, BUFFER = "", "gradient of ", "buffer "
 
 
 def _kinds(*results: Results) -> Iterator[tuple[Any, ...]]:
-    """For each kind: its name, then the tensors of this kind, by name, from each of the `results`."""
+    """For each kind (loss, gradients, buffers): its prefix, then its tensors by name in each of `results`."""
     for kind, of in (
         (LOSS, lambda r: {"loss": r.loss}),
         (GRADIENT, lambda r: r.gradients),

@@ -35,7 +35,7 @@ class Following:
 
     @property
     def draws(self) -> bool:
-        """Whether the step draws random numbers besides its batch."""
+        """Whether the step draws random numbers in addition to those for its batch."""
         return any(bool(of_phase) for of_phase in self._origin.draws)
 
     def step(self, state: State) -> dict[str, float]:
@@ -102,13 +102,13 @@ class Following:
 
 
 def following(captured: CapturedStep) -> Following | None:
-    """The training of a captured step in torch; None unless the step starts from the model's state."""
+    """The training of a captured step in torch; None without an `origin`, or if training was resumed."""
     origin = captured.origin
     return None if origin is None or origin.resumed else Following(captured, origin)
 
 
 def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    """The largest difference between two losses of the same name; relative, except for small ones."""
+    """The largest difference between two losses of the same name, relative to the loss or to `FLOOR`."""
     return max((abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()), default=0.0)
 
 

@@ -47,13 +47,15 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     OPS.gru.default: (1, 2),
     OPS.rnn.default: (1, 2),
 }
-"""Operations that round operands to a number of bits below the largest element of a row or block, with the
-positions of these operands.
+"""Maps each operation that rounds operands to the positions of these operands. They are rounded to some bits
+below the largest element of a row or block.
 """
 ROUNDING = 2.0**-12
-"""Relative to the largest element: twice the change from rounding to 13 bits, the fewest of any role."""
+"""Twice the largest change from rounding to 13 bits, the fewest bits of any role, relative to the largest
+element.
+"""
 UNDERFLOW = 2.0**-100
-"""Products and scales of elements smaller than this may fall below float32's normal numbers."""
+"""Allowed error per element: products and scales of tiny elements may fall below float32's normal numbers."""
 TINY = torch.finfo(torch.float64).tiny
 
 
@@ -129,7 +131,7 @@ def _values(
 
 
 def _is_one_tensor(node: Node) -> bool:
-    """Whether a node has one result, whose elements are defined."""
+    """Whether a node's result is a single tensor, and not one with undefined elements, such as `empty`."""
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 
@@ -141,7 +143,10 @@ def _maker(node: Node) -> Node:
 
 
 def _explained(node: Node, known: Mapping[Node, Any], draws: Draws) -> float:
-    """The norm of error that cancelling terms and rounded operands explain, in addition to `MOST_ERROR`."""
+    """The norm of the error that cancelling terms or rounded operands explain.
+
+    `local_errors` also allows `MOST_ERROR` times the norm of the result.
+    """
     maker = _maker(node)
     place = None if maker is node else node.args[1]
     args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))

@@ -37,9 +37,9 @@ SEED = 0
 SHOWN = 3
 """The number of differences that an error lists."""
 ATTEMPTS = 8
-"""The number of float32 runs that a step is compared with if it seems to run differently from its trace."""
+"""The maximum number of float32 runs of the trace for a step that seems to run differently from its trace."""
 NUDGE = 2.0**-22
-"""The largest relative change of a nudged parameter: four roundings of float32."""
+"""The largest relative change of a parameter by `Preflight._nudged`: four roundings of float32."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Preflight:
         return self.part.traced
 
     def run(self) -> Report:
-        """Compare `BATCHES` consecutive steps. Raises `CaptureError`."""
+        """Compare `BATCHES` consecutive steps with torch. Raises `CaptureError` if a step is refused."""
         state: State = self.captured.initial_state(SEED)
         before: PythonState | None = None
         notes: dict[str, None] = {}
@@ -165,7 +165,7 @@ class Preflight:
         return nudged
 
     def _not_finite(self, state: State, ours: Results, plain: Results) -> list[str]:
-        """Notes on tensors that are not finite in torch either. Raises `CaptureError` if only one side is finite."""
+        """Notes on tensors that are not finite. Raises `CaptureError` if torch has other finite elements."""
         found = list(not_finite(ours, plain))
         if one_sided := [x for x in found if not x.alike]:
             self._explained(state, list(differences(ours, plain, plain)))
@@ -173,7 +173,7 @@ class Preflight:
         return [checks.not_finite(x) for x in found[:SHOWN]]
 
     def _explained(self, state: State, found: list[Difference]) -> list[str]:
-        """Notes on differences that the number formats explain. Raises `CaptureError` for all others."""
+        """Notes on the differences `found`. Raises `CaptureError` if number formats do not explain them."""
         if not found:
             return []
         batch, counter = next(self._units(state))

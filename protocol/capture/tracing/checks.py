@@ -24,7 +24,7 @@ SHOWN = 5
 
 
 class TraceError(CaptureError):
-    """The step cannot be traced. `graph` holds the operations traced until then, None if there are none."""
+    """Raised if the step cannot be traced. `graph` holds the operations traced until then, or is None."""
 
     def __init__(self, problems: Problems, graph: torch.fx.Graph | None) -> None:
         super().__init__(problems)
@@ -32,20 +32,22 @@ class TraceError(CaptureError):
 
 
 def data_dependent(source: str, remedy: str = "") -> Problem:
-    """The line `source` makes a decision, or a shape, that depends on the batch's contents."""
+    """The refusal for a decision or a shape, at line `source`, that depends on the batch's contents."""
     usual = "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`"
     return Problem("a decision or a shape depends on the data", remedy or usual, source)
 
 
 def state_made_inside(source: str) -> Problem:
-    """A line of the step creates a module, whose parameters would be new random numbers in every step."""
+    """The refusal for a step that creates a module, so that its parameters would be new in every step."""
     remedy = "a module is made inside the step, and its constructor makes state: make it part of the model"
     return Problem("new parameters in every step", remedy, source)
 
 
 def outside_torch(error: Exception, source: str) -> Problem | None:
-    """The problem behind an error that torch raises without a specific type: data that leave torch, and checkpoints
-    that cannot be traced. None for any other error.
+    """The refusal for a step that converts tensors to NumPy or lists, or uses a reentrant checkpoint.
+
+    torch's errors in these cases have no specific type, so the message of `error` is examined. None for any
+    other error.
     """
     text = str(error)
     if ".numpy()" in text or "tolist()" in text:
@@ -56,7 +58,7 @@ def outside_torch(error: Exception, source: str) -> Problem | None:
 
 
 def raised(error: Exception, source: str, traceback: str) -> Problem:
-    """The step raises an error while it is traced."""
+    """The refusal for a step that raises `error` while it is traced."""
     remedy = (
         "torch runs this step unchanged; what is traced has types and shapes but no elements: write it in operations "
         "that need no more"
@@ -65,7 +67,7 @@ def raised(error: Exception, source: str, traceback: str) -> Problem:
 
 
 def raised_by_torch_too(error: Exception, source: str, traceback: str) -> Problem:
-    """The step raises an error in plain torch."""
+    """The refusal for a step that raises `error` in plain torch too."""
     remedy = "torch raises it without `capture` too: mend it, and try the objective on a batch of the dataset"
     return Problem(f"the step raises {type(error).__name__}", remedy, source, traceback, error)
 
@@ -131,7 +133,7 @@ def require_no_new_attributes(
 
 
 def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:
-    """Refuse a tied buffer that holds `new` at one of its places and another tensor at another."""
+    """Refuse a tied buffer if the step replaces it by `new` in only some of its places in the model."""
     if any(other is not new for other in others):
         what = f"buffer {name} is tied, and the step replaces it in one place only"
         remedy = "write into it with .copy_(), or give the places their own buffers"
@@ -146,7 +148,7 @@ def require_same_type(name: str, old: Tensor, new: Tensor, traced: bool) -> None
 
 
 def written_input(name: str, is_parameter: bool, source: str) -> Problem:
-    """The step writes into a parameter or into the batch."""
+    """The refusal for a step that writes into a parameter or into the batch."""
     return Problem(
         f"the step writes into {'parameter' if is_parameter else 'batch tensor'} {name}",
         "leave parameters to the optimiser and make new tensors of the batch; only buffers can be written",

@@ -221,7 +221,7 @@ class _Rnn(torch.autograd.Function):
 
 
 def _before(first: Tensor, states: Tensor) -> Tensor:
-    """The values that each step starts from."""
+    """The values before each step: `first`, then all but the last of `states`."""
     return torch.cat([first.unsqueeze(0), states[:-1]])
 
 
@@ -289,7 +289,7 @@ KINDS: Mapping[Any, tuple[Any, tuple[Any, ...], int]] = {
 
 
 class Rolled(TorchFunctionMode):
-    """While active, recurrent layers are traced as the operations above."""
+    """While active, recurrent layers are traced as the operations in `SCHEMAS`."""
 
     def __torch_function__(
         self,

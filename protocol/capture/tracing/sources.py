@@ -85,8 +85,9 @@ class SourceRecorder(TorchDispatchMode):
         return result
 
     def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
-        """One or True, for a line that reads the contents of `x`. Raises `CaptureError` if the same line
-        reads again, as in a loop.
+        """A made-up value, 1 or True, for a line that reads the contents of `x`.
+
+        Raises `CaptureError` if the same line reads again, as in a loop.
         """
         problem = data_dependent(source, remedy_here())
         if problem in self.problems:
@@ -132,7 +133,7 @@ def _sized_by_data(result: Any) -> bool:
 
 
 def source_of(node: torch.fx.Node) -> str:
-    """`file:line: text (module name)`, empty if torch made the node by itself."""
+    """The source of a node: `file:line: text (module name)`, or empty if torch made the node by itself."""
     return str(node.meta.get(SOURCE_KEY, ""))
 
 

@@ -32,8 +32,8 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that all workers together get to end by themselves, and that the next worker's report is waited for after a
-failure."""
+"""Seconds that all workers together get to end by themselves. Also the seconds to wait for each further
+report after a failure."""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Errors of a worker that mean that this machine's results cannot be trusted."""
 

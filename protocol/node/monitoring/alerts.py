@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 VERSION: Final = 1
 """Version of the posted document."""
 MOST_TEXT: Final = 500
-"""Most characters of an alert's text."""
+"""Maximum number of characters in an alert's text."""
 
 
 class Alarm(StrEnum):
@@ -56,8 +56,8 @@ ENDS: Final = frozenset({Alarm.SLASHED, Alarm.SETTLED, Alarm.REFUNDED, Alarm.VOI
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A task as last seen: its status in lower case, its size and its open games, and the chain's time when status or
-    size last changed.
+    """A task as last seen: its status in lower case, its number of committed checkpoints (`size`), its number
+    of open games, and the chain's time when status or size last changed (`since`).
     """
 
     status: str
@@ -161,8 +161,8 @@ class Alerts:
         return self._seen.get((market, task))
 
     def next(self) -> tuple[Waiting, Raised | None] | None:
-        """The next alert to post; those kept only in memory come first. The second value is set if it is one
-        of them.
+        """The next alert to post; those kept only in memory come first. The second value is the alert as kept
+        in memory, or None if it is in the outbox.
         """
         with self._lock:
             if self._unsaved:

@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Final
 
 SHARE: Final = 5
-"""An alert comes at the earliest when 1 / SHARE of the period is left. Otherwise short periods would alert at
-once.
+"""No alert is raised before only 1 / SHARE of a deadline's period is left. Otherwise short periods would
+cause an alert at once.
 """
 
 
@@ -31,8 +31,8 @@ class Deadline:
 
 
 class Deadlines:
-    """All deadlines of a node. The loop and other threads write them, each under its own source; any thread
-    reads them.
+    """All deadlines of a node. The loop and other threads write them, each under its own source name; any
+    thread may read them.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ def application(
     is_alive: Callable[[], bool], checks: Callable[[], Checks], render: Callable[[], bytes]
 ) -> Starlette:
     """The ASGI app. /healthz answers 200 while the node is alive, /readyz while no check finds a problem;
-    otherwise both answer 503. The functions are called in threads.
+    otherwise both answer 503. The arguments are functions, which are called in threads.
     """
     from prometheus_client import CONTENT_TYPE_LATEST
     from starlette.applications import Starlette

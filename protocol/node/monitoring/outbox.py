@@ -17,7 +17,7 @@ from typing import Any, Final
 from protocol.node.database import DatabaseError, Identity, NodeDatabase
 
 MOST: Final = 1_000
-"""Most alerts that may wait. If there are more, the oldest are dropped."""
+"""Maximum number of alerts that may wait. If there are more, the oldest are dropped."""
 KEPT_SECONDS: Final = 30 * 86_400
 """Seconds for which the key of a posted alert is remembered."""
 

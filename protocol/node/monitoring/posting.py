@@ -1,4 +1,4 @@
-"""Posts alerts to the webhook one after the other. After a failure it pauses, each time twice as long."""
+"""Posts alerts to the webhook one after the other. After each failure in a row, the pause doubles."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final
 
 PERIODS: Final = 10
-"""A turn of the loop may take this many periods."""
+"""Maximum duration of a turn of the loop, in periods."""
 LEAST_SECONDS: Final = 150.0
 """Seconds that a turn may take even if the period is short: a question to a node that hangs is given up after
 five times 20 s (protocol/chain/connection.py).
@@ -23,7 +23,9 @@ STALE_SECONDS: Final = 120.0
 
 @dataclass
 class Pulse:
-    """The loop writes the fields, each by a single assignment; other threads read them."""
+    """When a node's loop last turned, and when the chain last answered it. The loop writes the fields, each
+    by a single assignment; other threads read them.
+    """
 
     began: float = field(default_factory=monotonic)
     turned: float | None = None
@@ -54,7 +56,7 @@ class Pulse:
         return START_SECONDS if self.turned is None else max(LEAST_SECONDS, PERIODS * self.period)
 
     def is_alive(self, now: float) -> bool:
-        """Whether the loop turns, or has just started."""
+        """Whether the last turn of the loop, or its start, is recent enough (`loop_limit`)."""
         return self.loop_age(now) <= self.loop_limit
 
     def rpc_age(self, now: float) -> float:

@@ -21,7 +21,7 @@ from protocol.node.reach import OutOfReach
 SECONDS: Final = 10.0
 """Seconds for a whole exchange."""
 MOST_BYTES: Final = 4_096
-"""Most bytes of a document."""
+"""Maximum bytes of a document."""
 _EXPECTED: Final = "an https address, or an http one of this machine, without user, password and fragment"
 
 
@@ -50,7 +50,7 @@ class Webhook:
         local = address.host == "localhost" if address.ip is None else address.ip.is_loopback
         if address.scheme != "https" and not local:
             raise ValueError(f"expected {_EXPECTED}")
-        if address.path and parts.path.endswith("/"):  # some servers treat it as another address
+        if address.path and parts.path.endswith("/"):  # for some servers the slash makes another address
             address = replace(address, path=f"{address.path}/")
         return cls(address, dict(query))
 

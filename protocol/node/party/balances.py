@@ -1,5 +1,5 @@
-"""Balances of a node's accounts, read with few requests: coin, and tokens outside the vault, free in it, and
-locked.
+"""Balances of a node's accounts, read with few requests: coin, tokens outside the vault, tokens free in the
+vault, and locked tokens.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The bound part of an account's tokens: those in the vault's `locks`, by number (0 for none), plus
-    `units`, in token units.
+    """The bound part of an account's tokens: the amounts in some of the vault's locks, plus `units` token
+    units. `locks` has the numbers of the locks; 0 stands for no lock.
     """
 
     locks: Sequence[int] = ()

@@ -25,7 +25,7 @@ CHECKS: Final = ("chain", "database", "disk", "account")
 
 @dataclass
 class Known:
-    """A node's knowledge of itself, which the loop writes."""
+    """State of a running node for its metrics and checks. The loop writes it."""
 
     pulse: Pulse = field(default_factory=Pulse)
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -36,7 +36,9 @@ class Known:
 
 
 class NodeCollector(Collector):
-    """Collects the metrics of a node whose data are in `folder`. `checks` returns its problems by check."""
+    """Collects the metrics of a node whose data are in `folder`. `checks` returns the node's problems by
+    check.
+    """
 
     def __init__(
         self, known: Known, folder: Path, checks: Callable[[], Mapping[str, str]], about: Mapping[str, str]
@@ -71,7 +73,7 @@ class NodeCollector(Collector):
         yield from self._money()
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """No metrics, so that registering computes none."""
+        """Describe no metrics. Otherwise registering would compute them."""
         return iter(())
 
     def _loop(self) -> Iterator[GaugeMetricFamily]:

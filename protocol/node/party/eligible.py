@@ -14,37 +14,40 @@ from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
 ELIGIBLE_SHARE: Final = 0.5
-"""If fewer accounts accept the terms, their author may have chosen who can be drawn."""
+"""Minimum share of the registered stake that must accept a task's terms. If less does, the terms' author may
+have chosen who can be drawn.
+"""
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
-    """Least number of eligible accounts for posting or bidding on a task, unless a setting says otherwise:
-    three for each seat and juror, on a development chain one. Jurors count, because a jury that cannot be
-    filled ends a task unpaid.
+    """Default minimum number of eligible accounts for posting or bidding on a task: three for each seat and
+    juror, or one for each on a development chain. Jurors count, because a jury that cannot be filled ends a
+    task unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
 
 
 def least_share(chain_id: int) -> float:
-    """Share of the registered slots that must accept a task before a solver works for it, unless a setting says
-    otherwise: one half, on a development chain none.
+    """Default minimum share of the registered slots that must accept a task before a solver works for it: one
+    half, or 0 on a development chain.
     """
     return 0.0 if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Accounts that a draw for some terms could find now, or once their present seats are free. `slots` is their
-    weight in draws, 2^level each; `registered` is the weight of all accounts that have not resigned and are not
-    suspended.
+    """Accounts that a draw for some terms could find now, or when they are free of their present seats.
+    `slots` is their weight in draws, 2^level each; `registered` is the weight of all accounts that have not
+    resigned and are not suspended.
     """
 
     accounts: tuple[str, ...]
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """Number of other accounts that ask for more, by the offer's field; "stake" if their stake is too small.
+    """Number of other accounts that cannot be drawn, by the field of their offer that excludes these terms,
+    or by "stake" if their stake is too small.
     """
 
     @property

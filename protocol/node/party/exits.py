@@ -48,7 +48,7 @@ class Observation:
 
     @property
     def places(self) -> Sequence[Seat]:
-        """The seats and the looks: all places for which accounts are drawn, and which bind them."""
+        """The seats and the looks: all places that bind the accounts that are drawn for them."""
         return *self.seats, *self.looks
 
 
@@ -70,7 +70,8 @@ def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
-    """The call that is due, if any. With `grace` it is due that many seconds later, so that others act first.
+    """The call that is due, if any. With `grace`, calls are due that many seconds later, so that others act
+    first.
 
     After the stall period, STALL replaces REDRAW. A task that was never drawn gets DRAW, and `perform` stalls
     it if no relay has its round.
@@ -137,9 +138,9 @@ def _is_undrawn(seen: Observation, deployment: Deployment) -> bool:
 def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
-    """Make the call. Returns None if it is a draw and none is due any more. If no relay has the signature of
-    a draw, this ends the task or its looks if that is possible already, and otherwise raises NoRelay. Raises
-    ChainError, and Reverted if somebody else was faster.
+    """Make the call. Returns None if the call is a draw and no draw is due any more. If no relay has the
+    signature of a draw, this ends the task or its looks if that is possible already, and otherwise raises
+    NoRelay. Raises ChainError, and Reverted if somebody else was faster.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:

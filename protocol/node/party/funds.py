@@ -11,7 +11,7 @@ from protocol.node.words import amount as shown
 from protocol.node.words import coin, tokens
 
 COIN: Final = 10**18
-"""Wei of one of the chain's coin."""
+"""Wei in one coin of the chain."""
 
 
 class NotEnoughTokens(AssayError):

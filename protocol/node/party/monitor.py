@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 LOOK_SECONDS: Final = 1.0
 """Seconds between two checks by the thread."""
 POST_SECONDS: Final = 10.0
-"""Most seconds for posting after one check."""
+"""Maximum seconds for posting after one check."""
 REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
-"""Least seconds between two test writes to the database, however often readiness is asked for."""
+"""Minimum seconds between two test writes to the database, however often readiness is asked for."""
 BLOCK_SECONDS: Final = 600.0
 """Age of the newest block, in seconds, above which the chain or its node counts as stalled."""
 GIB: Final = 1 << 30
@@ -119,11 +119,11 @@ class Monitor:
         return self._serving.url
 
     def is_alive(self) -> bool:
-        """Whether the node's loop turns."""
+        """Whether the node's loop turns within its time limit."""
         return self._known.pulse.is_alive(monotonic())
 
     def checks(self) -> Mapping[str, str]:
-        """For each check of readiness, its problem in words; empty if there is none."""
+        """The problem that each check of readiness finds, in words; empty if it finds none."""
         found = self._chain(), self._database(), self._disk(), self._account()
         return dict(zip(CHECKS, found, strict=True))
 

@@ -45,9 +45,9 @@ IDLE_SECONDS: Final = 600.0
 """Seconds between two looks at balances while there is no work: somebody may have sent coin meanwhile."""
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
-"""Errors of a chain that is out of reach for a while, or whose nodes lag. A node that is one block behind
-does not have what another node showed before, such as a task (it reverts) or a nonce. A wrong chain behind
-the address may be corrected.
+"""Errors after which the loop tries again: the chain is out of reach for a while, or its nodes lag. A node
+that is one block behind does not have what another node showed before, such as a task (it reverts) or a
+nonce. A wrong chain behind the address may be corrected.
 """
 
 SAY_AGAIN: Final = 30.0
@@ -69,8 +69,8 @@ class Node(ABC):
     ) -> None:
         self._client = client
         self._nodes: Sequence[Node] = (*earlier, self)
-        """The nodes of earlier deployments, and this node, which drives them. Work that was begun there comes
-        before new work.
+        """The nodes of earlier deployments, and this node, which drives them. Work that was begun in earlier
+        deployments comes before new work.
         """
         self._prepared = False
         self.known = Known()
@@ -97,7 +97,7 @@ class Node(ABC):
 
     @abstractmethod
     def _at_stake(self) -> dict[str, object]:
-        """What stays open if the node stops now, for the log."""
+        """Work that stays open if the node stops now, as fields for the log."""
 
     def _may_stop(self) -> bool:
         """Whether everything that is due can wait until the next start."""

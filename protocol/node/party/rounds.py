@@ -16,7 +16,9 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.views import PendingDraw
 
 ALIVE_SECONDS: Final = 86_400
-"""Greatest age of the last shown round at which the market accepts tasks (contracts/src/TaskMarket.sol)."""
+"""Maximum age, in seconds, of the last shown round at which the market accepts tasks
+(contracts/src/TaskMarket.sol).
+"""
 
 GRACE: Final = 5
 """Seconds during which only the party that waits for a draw executes it. Otherwise every party would check
@@ -56,8 +58,8 @@ def execute_first_draw(
 
 
 def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECONDS // 2) -> Receipt | None:
-    """Show the newest round if the last shown one is older than `age` seconds. Returns None if it is not, or
-    another party was faster. Raises NoRelay, NoSuchRound, ChainError.
+    """Show the newest round if the last shown one is older than `age` seconds. Returns None if it is not
+    older, or another party was faster. Raises NoRelay, NoSuchRound, ChainError.
     """
     network, now = client.deployment.beacon, client.now()
     if is_shown(client, age, now):
@@ -73,6 +75,6 @@ def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECON
 
 
 def is_shown(client: Client, age: int, now: int) -> bool:
-    """Whether a shown round was published at most `age` seconds before `now`."""
+    """Whether the last shown round was published at most `age` seconds before `now`."""
     latest = client.beacon.latest()
     return latest > 0 and client.deployment.beacon.time_of(latest) + age >= now

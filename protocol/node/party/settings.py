@@ -14,7 +14,7 @@ from protocol.tasks.usual_solver import PACE as PACE
 from protocol.tasks.usual_solver import SPEED
 
 LONGEST: Final = 60.0
-"""Most seconds between two looks at the chain."""
+"""Maximum seconds between two looks at the chain."""
 
 
 WebUrl = Annotated[str, AfterValidator(require_web_url)]

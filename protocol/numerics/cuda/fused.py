@@ -21,7 +21,8 @@ TILE = 2048
 COLUMN_ROWS, COLUMNS = 32, 64
 """Rows and columns per Triton program in sums of columns."""
 GROUPED = 4096
-"""Numbers per Triton program in functions of lanes: one largest group, sixteen for each of 256 threads."""
+"""Numbers per Triton program in functions of lanes: one group of 64 blocks of 64, sixteen for each of 256
+threads."""
 
 
 class CudaFused:
@@ -107,7 +108,7 @@ class CudaFused:
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[Tensor | float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to the next p, m, v."""
+        """One AdamW update, as `Fused.adamw`; returns p', m', v'."""
         p, g, m, v = (t.detach().contiguous() for t in tensors)
         made = [torch.empty_like(p) for _ in range(3)]
         scales = [_on(x, p) for x in scalars[:3]]
@@ -134,7 +135,7 @@ class CudaFused:
         sizes: tuple[int, int],
         scalars: tuple[Tensor | float, ...],
     ) -> tuple[Tensor, Tensor]:
-        """The next base and feedback from the present ones [N]; see `library.lanes`.
+        """The next base and feedback from the current ones [N]; see `library.lanes`.
 
         `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
         exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the
@@ -192,7 +193,7 @@ def _table(x: Tensor) -> tuple[int, int]:
 
 
 def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
-    """The grid for rows of x, and the tile of one program: its rows, and the elements of each at a time."""
+    """The grid for rows of x, and the tile of a Triton program: its rows, and elements per row and block."""
     rows, columns = _table(x)
     block = min(1 << (columns - 1).bit_length(), TILE)
     height = min(TILE // block, 1 << (rows - 1).bit_length())

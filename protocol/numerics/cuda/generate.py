@@ -34,7 +34,8 @@ SAME_BITS = {
     "from_bits_u32": "from_bits",
 }
 ON_BITS = {"and_u32": "op_and_i32", "or_u32": "op_or_i32", "select_i32": "op_select", "eq_i32": "op_eq"}
-"""Operations on u32, which i32 holds here, and others that do not depend on the type."""
+"""Operations whose Triton function is named after another type: u32 is held in i32 here, and `op_select`
+and `op_eq` accept any type."""
 
 
 class _Source:

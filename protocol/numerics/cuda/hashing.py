@@ -1,8 +1,8 @@
 """Tensor roots computed on the tensors' CUDA device, so that only 32 bytes of each are copied to the host.
 
 The tree is that of `commitments.chunks` over the same canonical bytes (encoding.md sections 1 and 2). Before
-its first root, a process compares a few with hashlib's; after one wrong byte this module is not used. It does
-not keep the inner nodes: openings need the bytes anyway.
+its first root, a process compares a few test roots with hashlib's; after one wrong byte this module is not
+used. It does not keep the inner nodes of the trees: openings need the tensors' bytes anyway.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ SECTION = 1 << 17
 SMALL, WIDE = 64, 128
 """Columns and rows of a tile.
 
-With 128 rows, each group of four warps has 64, as a Hopper instruction multiplies. With more columns
+With 128 rows, each group of four warps has 64 rows, the size of a Hopper instruction. With more columns
 accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
 """
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
@@ -41,7 +41,7 @@ QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 WHOLE = 4096
 """Elements of a tile of whole rows, which needs no maxima in advance: 32 for each of 128 threads."""
 LEAST_ROWS, LEAST_APART = 2, 16
-"""Fewest rows of a tile of whole rows: with contiguous terms, and without (16 f32 are 64 bytes)."""
+"""Minimum rows of a tile of whole rows: with contiguous terms, and without (16 f32 are 64 bytes)."""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
 """Widths to which whole rows are padded, in terms."""
 

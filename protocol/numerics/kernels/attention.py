@@ -28,7 +28,7 @@ class Change:
 
     Depending on `kind`, a score is multiplied or divided by `value`, is replaced by `value` where a bool mask
     is true or is false, or has an f32 table added. `table` is the mask or table. It broadcasts to the scores'
-    shape [… M, N], or has that shape with the axes of the heads in another form.
+    shape [… M, N], or has other leading axes with as many elements in total.
     """
 
     kind: Kind
@@ -69,8 +69,8 @@ class Forward:
 class Backward:
     """Operands of the backward pass, which gives the gradients of the values, the queries and the keys.
 
-    S is the gradient of the scores, changed by `changes`. `g` is the gradient of the result. Bits are in the
-    order of the factors.
+    S is the gradient of the softmax's operand after `changes`. `g` is the gradient of the result. Bits are in
+    the order of the factors.
 
     | gradient of | product | bits |
     |---|---|---|

@@ -2,8 +2,8 @@
 
 A `Plan` holds everything that determines the path through native/attention.cpp. `shape_class_of` gives the
 smallest plan with the same path. That plan has a second block of queries and of keys if the original has one,
-the same number of elements after the last full vector of a row, the same changes, dropout and passes, and it
-also keeps the scores or computes them twice. Its products have their own classes.
+the same number of elements after the last full vector of a row, and the same changes, dropout and passes. It
+keeps the scores, or computes them twice, as the original does. Its products have their own classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""Most scores of a head that the backward pass keeps (32 MiB per thread); it computes more scores twice."""
+"""The most scores of a head that the backward pass keeps (32 MiB per thread). If a head has more, its scores
+are computed twice."""
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
 LANES = 32

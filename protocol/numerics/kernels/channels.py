@@ -59,7 +59,10 @@ class Channels:
         sums: tuple[Tensor, Tensor],
         gain: Tensor | None,
     ) -> Tensor:
-        """The gradient of x, ((g - total / M) - n (along / M)) (rstd gain): n = (x - mean) rstd, M = N S."""
+        """The gradient of x: ((g - total / M) - n (along / M)) (rstd gain).
+
+        n = (x - mean) rstd and M = N S. `statistics` are mean and rstd, `sums` are total and along.
+        """
         y = torch.empty(x.shape)
         (mean, rstd), (total, along) = statistics, sums
         self._call("grad", x, g=g, mean=mean, rstd=rstd, total=total, along=along, gain=gain, y=y)

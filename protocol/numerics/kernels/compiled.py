@@ -124,7 +124,9 @@ def offsets_of(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array
 
 
 def int16(variant: str) -> Compiled:
-    """Products of int16 pairs: one for 13 x 13 bits, two for 20 x 13, three for 20 x 20 (native/product.cpp).
+    """A kernel that multiplies pairs of int16 (native/product.cpp).
+
+    It needs one product of pairs for 13 x 13 bits, two for 20 x 13, three for 20 x 20.
 
     The sizes are those of native/variant.h: panels, strips of panels, the terms that are always safe, and a
     chunk.

@@ -54,7 +54,7 @@ def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
 
 
 def _pairs(kernel: Compiled) -> Compiled:
-    """The products of int16 pairs that the kernel's convolutions use, even if its own products are others."""
+    """The kernel of int16 pairs that convolutions use if products use `kernel`; it may be `kernel` itself."""
     return next(k for k in KERNELS if isinstance(k, Compiled) and k.variant == kernel.others)
 
 
@@ -68,7 +68,7 @@ _failed: set[str] = set()
 
 
 def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
-    """Whether they have given no wrong bit so far and pass the self-tests of this call's shape classes."""
+    """Whether `convolution` has given no wrong bit so far and passes the self-tests of the call's classes."""
     return convolution.name not in _failed and all(
         _tested(convolution, call) for call in shape_classes_of(call)
     )

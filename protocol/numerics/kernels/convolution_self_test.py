@@ -108,7 +108,7 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """The missing one of x, w and g, in float64: the sum of one matrix product per element of the kernel."""
+    """Whichever of x, w and g is not given, in float64: one matrix product per kernel element, summed."""
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     made = torch.zeros(
         call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape(), dtype=torch.float64

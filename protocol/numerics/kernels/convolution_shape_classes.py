@@ -91,7 +91,7 @@ class ConvolutionCall(NamedTuple):
         return self.inputs == self.outputs == 1 and near and exact
 
     def positions(self) -> int:
-        """Columns of a FORWARD or AT_INPUT product; for AT_INPUT, those of stride remainder 0."""
+        """Number of columns of a FORWARD or AT_INPUT product; AT_INPUT counts those of stride remainder 0."""
         return self.samples * _along(self, 0) * _along(self, 1)
 
 
@@ -195,7 +195,7 @@ def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> Convol
 
 
 def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
-    """`least`, enlarged to pack panels together, and to fill the last one, if `call` does."""
+    """`least`, enlarged so that it packs panels together and fills the last one whenever `call` does so."""
     several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
     enough = SHARED_PANELS * least.threads if several else 0
     full = call.positions() % PANEL_COLUMNS == 0
@@ -234,7 +234,7 @@ def _shorter(call: ConvolutionCall, axis: int, tile: int = 1) -> ConvolutionCall
 
 
 def _along(call: ConvolutionCall, axis: int) -> int:
-    """Positions along an axis; for AT_INPUT, those of the first remainder modulo the stride."""
+    """Number of positions along an axis; AT_INPUT counts those with remainder 0 modulo the stride."""
     return _up(call.size[axis], call.stride[axis]) if call.kind == AT_INPUT else call.result[axis]
 
 

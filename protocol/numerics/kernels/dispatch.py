@@ -41,7 +41,8 @@ KERNELS: tuple[ProductKernel, ...] = (
     Int8(),
     int16("portable"),
 )
-"""Fastest first, as measured by `make bench`; the portable loop is for unknown processors and compilers."""
+"""All product kernels, fastest first as measured by `make bench`; the portable loop is for unknown processors
+and compilers."""
 
 FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
 """Further names for ASSAY_KERNELS: the fused functions, on the CPU (fastest first) and on CUDA."""
@@ -111,9 +112,9 @@ def _refusal(
 def _tested(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
-    """The failure of the self-test of a shape class, or of the widths if that is None.
+    """The failure in the self-test of a shape class, or None. Tests the widths if `shape_class` is None.
 
-    Runs once; logs a failure.
+    Runs once per process; logs a failure.
     """
     if not kernel.available(device):
         return "not available"

@@ -289,7 +289,7 @@ class Fused:
         sizes: tuple[int, int],
         scalars: tuple[float, float, float],
     ) -> tuple[Tensor, Tensor]:
-        """The next base and feedback from the present ones [N]; see `library.lanes`.
+        """The next base and feedback from the current ones [N]; see `library.lanes`.
 
         `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
         exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the

@@ -77,7 +77,7 @@ columns are more than a strip of 1,024 and four blocks of 256. Nothing divides e
 
 
 MANY = 36864
-"""The first elements of a wide table: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
+"""Elements used from a wide table: whole groups of 64 blocks of 8, and more than two pieces of 2^14."""
 
 
 @lru_cache(maxsize=4)
@@ -106,7 +106,7 @@ def _mapped(function: Map, fused: Any) -> Any:
 
 
 def _paired(operation: Pair, fused: Any) -> Any:
-    """An operation on two arrays, and with one element on either side, among them zero, infinity and NaN."""
+    """An operation on two arrays, then on an array and single elements, such as 0, infinity and NaN."""
     x, y = numbers(1), numbers(2)
     y[9] = x[9]
     ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])

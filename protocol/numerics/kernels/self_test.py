@@ -136,7 +136,7 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     """i64 [batch, rows]: each row's number in the table.
 
-    Every matrix of a batch begins with a different one.
+    Every matrix of a batch begins with a different row.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch)[:, None] * (1 + side if layout.batched else 0)
@@ -146,7 +146,7 @@ def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
 def _placed(rows: Tensor, layout: Layout, device: torch.device) -> Tensor:
     """The rows [batch, M, K] in the given layout.
 
-    Memory between them is filled with NaN, or the largest integer.
+    Memory between the rows is filled with NaN, or the largest integer.
     """
     rows = rows if layout.batched else rows[0]
     if layout.order is Order.APART:

@@ -34,7 +34,7 @@ class Order(IntEnum):
     ROWS = 1
     """The rows of a term are adjacent."""
     APART = 2
-    """Neither are adjacent."""
+    """Neither terms nor rows are adjacent."""
 
 
 class Layout(NamedTuple):
@@ -42,9 +42,9 @@ class Layout(NamedTuple):
 
     order: Order
     dense: bool
-    """Its rows (with `Order.ROWS`, its terms) follow each other without gaps."""
+    """Whether its rows (with `Order.ROWS`, its terms) follow each other without gaps."""
     batched: bool
-    """It has more than one matrix."""
+    """Whether it has more than one matrix."""
 
 
 class Tiling(NamedTuple):
@@ -57,7 +57,7 @@ class Tiling(NamedTuple):
     terms: tuple[int, ...]
     """Tiles along K."""
     long: tuple[int, ...]
-    """Terms from which sums leave the fast path."""
+    """Numbers of terms from which on sums leave the fast path."""
 
 
 class ProductCall(NamedTuple):
@@ -160,7 +160,7 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
 
 def _terms(size: int, tiles: Sequence[int]) -> int:
-    """Like `least_size`, but of equal parity; several longest tiles become six, for runs of any length."""
+    """Like `least_size`, but with the parity of `size`; several longest tiles become six, for long runs."""
     found, longest = least_size(size, tiles), tiles[-1]
     if size >= 2 * longest:
         found += 4 * longest

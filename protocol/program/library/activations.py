@@ -62,7 +62,7 @@ def _inner(o: Any, x: Any) -> Any:
 
 
 def _slope_by_erf(f: Any, o: Any, x: Any) -> Any:
-    """The normal distribution function at x, plus x times the density at x."""
+    """The derivative of GELU: the normal distribution function at x, plus x times the density at x."""
     below = o.mul(o.add(f.erf(o, o.mul(x, _f32(o, SQRT_HALF))), _f32(o, 1.0)), _f32(o, 0.5))
     density = o.mul(f.exp(o, o.mul(o.mul(x, x), _f32(o, -0.5))), _f32(o, NORMAL_DENSITY))
     return o.add(below, o.mul(x, density))
@@ -81,7 +81,7 @@ def _silu_formula(f: Any, o: Any, x: Any) -> Any:
 
 
 def _silu_slope(f: Any, o: Any, x: Any) -> Any:
-    """s (1 + x (1 - s)) for s = sigmoid(x)."""
+    """The derivative of SiLU: s (1 + x (1 - s)) with s = sigmoid(x)."""
     s, one = f.sigmoid(o, x), _f32(o, 1.0)
     return o.mul(s, o.add(o.mul(x, o.sub(one, s)), one))
 
@@ -93,10 +93,11 @@ def _f32(o: Any, value: float) -> Any:
 GELU = {False: partial(_gelu_by_erf, lists), True: partial(_gelu_by_tanh, lists)}
 GELU_SLOPE = {False: partial(_slope_by_erf, lists), True: partial(_slope_by_tanh, lists)}
 SILU, SILU_SLOPE = partial(_silu_formula, lists), partial(_silu_slope, lists)
-"""The formulas as single lists. They are created once, because recordings are cached by function."""
+"""The formulas of SiLU and its derivative, each as a single list. Recordings are cached by function, so the
+partial functions are created only once."""
 COMPILED = {False: Map.GELU_ERF, True: Map.GELU_TANH}
 COMPILED_SLOPE = {False: Map.GELU_ERF_GRAD, True: Map.GELU_TANH_GRAD}
-"""The same formulas in native/fused_body.h."""
+"""The compiled gradients of GELU (native/fused_body.h), by `tanh`."""
 
 
 def _times_slope(g: Tensor, x: Tensor, slope: Callable[[Any, Any], Any], compiled: Map) -> Tensor:

@@ -1,4 +1,4 @@
-"""Finds attention in a program, as the submitter wrote it, and runs it as one.
+"""Finds attention among the instructions of a submitted program, and runs it as one operation.
 
 Programs are not changed. The search considers every call of `softmax` in a frame. Its operand must come from
 a product through scalings and masks, and its result, with or without dropout, must go into a product; the
@@ -117,7 +117,7 @@ class _Attention:
             leaf = links[-1].source
 
     def _same(self, leaf: int, numbers: set[int]) -> set[int]:
-        """The leaf and its elements in other shapes; adds the reshaping instructions to `numbers`."""
+        """The leaf and all leaves that reshape it; adds the reshaping instructions to `numbers`."""
         found = {leaf}
         for number in sorted(self.frame.readers(leaf)):
             instruction = self.frame.program.instructions[number]
@@ -146,7 +146,10 @@ class _Attention:
         return drop, self._same(instruction.first, self.own)
 
     def _factors(self, leaf: int) -> Drop:
-        """The dropout with the factors `leaf`: a mask, not read elsewhere, times a positive constant."""
+        """The dropout whose factors are `leaf`: a mask that is not read elsewhere, times a positive constant.
+
+        Raises `NoMatch` for other factors.
+        """
         program = self.frame.program
         links, source = [], leaf
         while program.instructions[number := program.producer(source)].op is not Op.CALL:

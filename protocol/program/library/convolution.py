@@ -239,7 +239,7 @@ def conv_grad_weight(
 
 
 def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int) -> None:
-    """Raise unless w has the right terms: padding would hide wrong ones, as 18 and 27 are padded to 32."""
+    """Raise unless w has the expected shape: padding would hide wrong lengths (18 and 27 both become 32)."""
     if w.shape != shape or channels % groups or w.shape[0] % groups:
         expected = f"a kernel of shape {shape} for {channels} channels in {groups} groups"
         raise RuleError(expected, str(w.type), operation="convolution")

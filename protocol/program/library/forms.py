@@ -103,7 +103,7 @@ _TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 
 
 def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, object]) -> bool:
-    """Whether the kernel of library function `name` has the body's bits for every value of these operands."""
+    """Whether the kernel of library function `name` supports operands of these types and these attributes."""
     forms = (form.split() for form in FORMS[name].split("|"))
     return any(_fits(form, operands) for form in forms) and all(
         _in_range(key, value) for key, value in attributes.items()

@@ -139,7 +139,7 @@ class Frame:
         return self.program.leaf_type(factor.leaf).shape[-2 if factor.turned else -1]
 
     def link(self, number: int) -> Link:
-        """An instruction as a change of scores, element by element. Raises `NoMatch`."""
+        """The element-wise change of scores that an instruction makes. Raises `NoMatch` if it makes none."""
         instruction = self.program.instructions[number]
         if instruction.op is Op.CALL or len(instruction.results) != 1:
             raise NoMatch

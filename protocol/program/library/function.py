@@ -125,7 +125,7 @@ def define_by_body(
 
 
 def hints(program: Program) -> dict[bytes, Hint]:
-    """The hints for a bundle: one per program that `program` reaches and this process built here."""
+    """The hints for a bundle: one for each program in `program.closure()` that this process has built."""
     return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
 
 

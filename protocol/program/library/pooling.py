@@ -1,7 +1,7 @@
 """Pooling over two axes and its gradients; sums by arithmetic.md section 5, one exponent per window.
 
-The maximum of a window is its first NaN, otherwise the first of its largest elements, as in torch (which takes the
-last NaN). Indices are flat positions in the height x width plane of the input.
+The maximum of a window is its first NaN, otherwise the first of its largest elements. This agrees with torch,
+except that torch takes the last NaN. Indices are flat positions in the height x width plane of the input.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int
 
 @define("mean_pool", kernel=_mean_pool)
 def mean_pool(b: Builder, x: Value, *, divisor: int, include_padding: bool, **sliding: int) -> Value:
-    """The mean of each window of f32 [N, C, H, W]: its rounded sum divided by its terms, rounded.
+    """The mean of each window of f32 [N, C, H, W]: its rounded sum divided by its number of terms, rounded.
 
     The number of terms is `divisor`, or without `include_padding` the number of elements inside the input.
     """
@@ -143,7 +143,7 @@ def mean_pool_grad(
     include_padding: bool,
     **sliding: int,
 ) -> Value:
-    """The gradient of x [N, C, height, width]: each element sums g / terms over its windows."""
+    """The gradient of x [N, C, height, width]: each element sums g / (number of terms) over its windows."""
     s = Sliding(**sliding)
     each = b.div(g, _terms(b, s, divisor, include_padding, height, width))
     seen = _seen(b, spread(b, each, s, height, width, 0.0), s.unit(), (height, width))
@@ -193,7 +193,7 @@ def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Ten
 
 
 def _sum_of(terms: Sequence[Callable[[], Tensor]]) -> Tensor:
-    """Element-wise `sum_f32` of f32 tensors of one shape. Each is computed twice instead of being kept."""
+    """Element-wise `sum_f32` of f32 tensors of one shape. Each tensor is computed twice rather than kept."""
     if len(terms) > FLOAT64_TERMS:
         return sum_f32(torch.stack([term() for term in terms]), axis=0).squeeze(0)
     largest = terms[0]().abs()

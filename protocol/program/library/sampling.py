@@ -21,7 +21,7 @@ ROUNDS: Final = 32
 """Swap-or-not rounds: the probability that a row never moves is 2^-32."""
 FIRST_FACTOR: Final = 0x7FEB352D
 SECOND_FACTOR: Final = 0x2C1B3C6D
-"""Odd, so that both products of a round are invertible."""
+"""Multipliers of a round's two products; both are odd, so that the products are invertible."""
 SHIFT: Final = 15
 
 

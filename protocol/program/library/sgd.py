@@ -12,7 +12,7 @@ from protocol.program.library.function import define_by_body
 
 
 def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
-    """The compiled functions, if they support these tensors: equal shapes, one rate, on the CPU."""
+    """The compiled functions if they support these tensors (equal shapes, one rate, on the CPU) or None."""
     fused = fused_for(tensors[0])
     alike = rate.numel() == 1 and all(t.shape == tensors[0].shape for t in tensors)
     return fused if alike and isinstance(fused, Fused) else None

@@ -109,7 +109,7 @@ def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: floa
 
 
 def _cut(b: Builder, g: Value, axis: int, low: int, size: int) -> tuple[Value, int]:
-    """The part of an axis that is inside 0 … size-1 if the axis starts at `low`, and its new start."""
+    """Cut an axis that starts at position `low` to positions 0 … size-1; returns g and the new start."""
     start, stop = max(0, -low), min(g.shape[axis], size - low)
     whole = (start, stop) == (0, g.shape[axis])
     return (g if whole else b.slice(g, axis, start, stop)), max(0, low)

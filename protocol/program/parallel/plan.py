@@ -31,7 +31,7 @@ class Plan:
 def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
-    It runs every unit n with n mod size = rank, and what its units need.
+    It runs every unit n with n mod size = rank, and the instructions that its units need.
 
     A round is one unit per process, computed at the same time. Results of a round are exchanged while the
     next round is computed, until an instruction needs them.

@@ -1,4 +1,4 @@
-"""Finds the units of a program: independent calls that do most of its work, for any process."""
+"""Finds the units of a program: independent calls that do most of its work, and that any process can run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
 SHARE = 0.5
-"""Least share of a program's operations in its units; below it, sending results costs too much."""
+"""Minimum share of a program's operations in its units; below it, sending results costs too much."""
 
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """Numbers of the calls of the most expensive callee that is called several times, or none.
+    """Numbers of the calls of the most expensive callee that is called several times.
 
-    None if these calls depend on each other, or if their share of the work is below `SHARE`. The result
-    depends only on the program, so all processes find the same.
+    Empty if there is no such callee, if these calls depend on each other, or if their share of the work is
+    below `SHARE`. The result depends only on the program, so all processes find the same units.
     """
     calls: dict[bytes, list[int]] = defaultdict(list)
     for number in program.calls():

@@ -166,7 +166,7 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Evaluate:
 
 
 def _typed(function: Callable[[Tensor, Tensor, DType], Tensor]) -> Evaluate:
-    """The evaluation by a binary function that must tell u32 from i32."""
+    """An `evaluate` that passes the operands' type to a binary function, which must tell u32 from i32."""
     return lambda instruction, xs: function(xs[0], xs[1], instruction.operands[0].type.dtype)
 
 

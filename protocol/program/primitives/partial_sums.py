@@ -82,7 +82,7 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _prefix_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """The block's elements up to the position; none for later blocks."""
+    """Read the block's elements up to the position of the result's element; nothing from later blocks."""
     count = block_length(instruction)
     position = element % instruction.result.shape[-1]
     taken = min(count, position + 1 - block * count)

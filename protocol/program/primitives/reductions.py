@@ -62,13 +62,13 @@ def require_rows(operand: TensorType) -> None:
 
 
 def block_count(instruction: Instruction) -> int:
-    """Blocks of a row of the last operand, whose elements are reduced."""
+    """Number of blocks in a row of the last operand, along which the instruction reduces."""
     row = instruction.operands[-1].type
     return max(1, row.shape[-1] * row.dtype.itemsize // CHUNK_BYTES)
 
 
 def block_length(instruction: Instruction) -> int:
-    """Elements of a row in one block."""
+    """Number of elements of a row in one block."""
     return instruction.operands[-1].type.shape[-1] // block_count(instruction)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:
-    """The fields of Terms that follow from a bundle. Of the others, `bundle_hash` and `bundle` identify and locate it,
-    and the rest concerns the market.
+    """The fields of Terms that follow from a bundle. `bundle_hash` and `bundle` are not included: they
+    identify and locate the bundle. The other fields concern the market.
     """
     return {
         "program_id": bundle.step.program.id,

@@ -1,1 +1,1 @@
-"""How a case reaches its stage, and what must happen afterwards."""
+"""Scenes: each brings a case to its stage, and checks what must happen afterwards."""

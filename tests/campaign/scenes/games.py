@@ -30,7 +30,9 @@ REWARD = 50 * TOKEN
 
 
 def convicted(world: World, _who: Who) -> Iterator[Stage]:
-    """The verifier that has the only seat is under test; the solver cheats but serves all that it must."""
+    """The stages of a task whose solver cheats but serves all that it must. The verifier with the only seat
+    is under test.
+    """
     world.submitter.audit.resign()
     verifier_under_test(world, VERIFIER)
     solver_beside(world, SolverStrategy(executor=moves_a_half_far))
@@ -56,8 +58,8 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def accused(world: World, _who: Who) -> Iterator[Stage]:
-    """The solver is under test. It serves the accuser, which has no move left once the EVM agrees with the
-    solver.
+    """The stages of a false accusation. The solver is under test. It serves the accuser, which has no move
+    left once the EVM agrees with the solver.
     """
     task = _challenged(world, Strategy(executor=moves_a_half_far))
     yield Stage.ACCUSED
@@ -79,7 +81,7 @@ def unserved(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _challenged(world: World, accuser: Strategy) -> int:
-    """A task of an honest solver, with a game against it."""
+    """A submitted task of the honest solver under test, in a game opened by the accuser."""
     solver_under_test(world)
     verifier_beside(world, ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)
     world.begin()
@@ -90,7 +92,9 @@ def _challenged(world: World, accuser: Strategy) -> int:
 
 
 def _acquitted(world: World, task: int) -> Iterator[Stage]:
-    """The accuser has no move left and times out. Then the submitter, whose account has the seat, attests."""
+    """The stages after the accuser's last move: it times out. Then the submitter, whose account has the seat,
+    attests.
+    """
     game = world.submitter.game
     world.skip_to(game.game(1).deadline)
     world.reach(lambda: game.game(1).verdict is not Verdict.NONE)

@@ -21,7 +21,7 @@ LOCK = 8 * TOKEN
 
 
 def jury(world: World, who: Who) -> Iterator[Stage]:
-    """Under test is the solver, or all jurors in one process."""
+    """The stages of a task with a jury. The solver is under test, or all jurors in one process."""
     for index in ACCOUNTS:
         with world.client(f"dev:{index}") as client:
             client.fund(1_000 * TOKEN)

@@ -22,7 +22,9 @@ PAIR = (2, 5)
 
 
 def looking(world: World, who: Who) -> Iterator[Stage]:
-    """The looker, or the solver whose states are compared, is under test."""
+    """The stages of a look at a rubber stamp. The looker is under test, or the solver whose states are
+    compared.
+    """
     task, seat, other = _seated(world, who)
     lazy = world.outsider(seat)
     if who is Who.SOLVER:
@@ -45,7 +47,9 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
 
 
 def looked_at(world: World, who: Who) -> Iterator[Stage]:
-    """The verifier in the seat is under test: it is looked at, and accused although its work is right."""
+    """The stages of a look at an honest seat. Its verifier is under test: it is also accused, although its
+    work is right.
+    """
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
     verifier_under_test(world, seat)

@@ -22,7 +22,9 @@ NOWHERE = "http://127.0.0.1:1"
 
 
 def paid(world: World, who: Who) -> Iterator[Stage]:
-    """The solver, or the verifier that has the only seat, is under test."""
+    """The stages of a task with honest parties. The solver, or the verifier with the only seat, is under
+    test.
+    """
     world.submitter.audit.resign()
     if who is Who.SOLVER:
         solver_under_test(world, dawdle=TRAINING_STEP)

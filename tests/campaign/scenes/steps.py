@@ -10,7 +10,7 @@ from tests.campaign.stages import Stage
 from tests.campaign.world import SOLVER, STAKE, World, address
 
 BOND = 20 * TOKEN
-"""The most that a verifier may keep in the vault, for a commitment."""
+"""The most that a verifier may keep in the vault: enough for a commitment."""
 
 
 def sold(world: World, task: int) -> None:
@@ -39,7 +39,7 @@ def to_the_round(world: World, task: int) -> None:
 
 
 def settled(world: World, task: int) -> Iterator[Stage]:
-    """After the last attestation: settle, withdraw, release."""
+    """After the last attestation: wait until the task is settled, earnings are withdrawn and seats released."""
     world.skip_to(world.view(task).challenge_until)
     yield Stage.SETTLING
     world.reach(lambda: world.view(task).status.is_over)

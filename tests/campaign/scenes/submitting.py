@@ -27,7 +27,7 @@ TASK: Final = Path(__file__).parents[1] / "submitted" / "line.toml"
 
 
 def posting(world: World, _who: Who) -> Iterator[Stage]:
-    """`assay submit` is under test. Its supervisor is the person who typed it and types it again."""
+    """The stages of `assay submit`. The person who typed the command types it again if it fails."""
     verifier_beside(world, VERIFIER)
     world.begin()
     world.honest["submitter"] = address(SUBMITTER)
@@ -46,7 +46,7 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
-    """`assay serve` is under test: solver and seat fetch the bundle from it."""
+    """The stages of `assay serve`: solver and seat fetch the bundle from it."""
     world.submitter.audit.resign()
     port = free_port(HOST)
     world.bundle_server = f"http://{HOST}:{port}"
@@ -69,7 +69,7 @@ def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def fetching(world: World, _who: Who) -> Iterator[Stage]:
-    """`assay result` is under test, once the task is settled."""
+    """The stages of `assay result`, once the task is settled."""
     world.submitter.audit.resign()
     solver_beside(world)
     verifier_beside(world, VERIFIER)

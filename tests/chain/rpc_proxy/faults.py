@@ -16,7 +16,7 @@ class Faults:
     down: bool = False
     """No answer: the connection is closed."""
     drop_share: float = 0.0
-    """Like `down`, for some requests."""
+    """Share of the requests that get no answer, as with `down`."""
     error: str | None = None
     """Every read is answered with this error."""
     status: int | None = None
@@ -24,7 +24,7 @@ class Faults:
     delay: float = 0.0
     """Seconds before each answer."""
     stale_share: float = 0.0
-    """Reads that are answered as by a node that is `stale_blocks` behind."""
+    """Share of the reads that are answered as by a node that is `stale_blocks` behind."""
     stale_blocks: int = 2
     lose_broadcasts: bool = False
     """Transactions are acknowledged and dropped."""
@@ -35,14 +35,14 @@ class Faults:
     batches: bool = True
     """Whether batch requests are answered."""
     logs_range: int | None = None
-    """The most blocks in one request for logs; more are refused."""
+    """The maximum number of blocks in one request for logs; longer ranges are refused."""
     garbage: Garbage | None = None
     """Bodies that are not the answer, in the order of `GARBAGE`: an HTML page; JSON that is not an object;
     the answer to the previous question; a result of another form; half of the answer; a body without an end;
     a byte every `pause` seconds. The request itself is carried out.
     """
     garbage_share: float = 1.0
-    """Requests that `garbage` applies to."""
+    """Share of the requests that `garbage` applies to."""
     garbage_method: str | None = None
     """The only method that `garbage` applies to; None for all."""
     pause: float = 1.0

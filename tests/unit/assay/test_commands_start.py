@@ -1,4 +1,4 @@
-"""Command lines start fast and fail clearly: nothing heavy for --help, one line and an exit code for mistakes."""
+"""Commands start fast and fail clearly: --help loads nothing heavy, mistakes give a line and an exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("torch", "web3", "requests", "eth_abi", "numpy", "fastapi", "httpcore", "eth_account", "structlog")
-"""Not pydantic: Typer loads it itself for a command's options."""
+"""Modules that a help text must not load. Typer itself loads pydantic, so that is not among them."""
 HELP = [
     ("assay.cli", ["--help"]),
     ("assay.cli", ["submit", "--help"]),
@@ -32,7 +32,7 @@ HELP = [
 ]
 DIGITS = Path(__file__).parents[3] / "examples" / "digits.toml"
 MODULES = 300
-"""Limit on the modules loaded for a help text. The benchmarks measure the time that it takes."""
+"""Maximum number of modules loaded for a help text. The benchmarks measure the time of a help text."""
 
 
 def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -30,7 +30,7 @@ ROLLUP = Place.at(RECOMMENDED, None, None, block_time=2.0, present=GWEI // 100)
 
 
 def described(load: Load, **terms: int) -> Description:
-    """A file that gives only these terms, with amounts in whole tokens."""
+    """A task file that gives only these terms, with amounts in whole tokens."""
     task = TaskTable(name="x", source="x.py", segments=load.segments, segment_steps=load.segment_steps)
     return Description(task=task, terms=TermsTable.model_validate(terms), folder=Path())
 

@@ -82,7 +82,7 @@ def test_a_server_that_takes_its_time_for_nothing_is_asked_once(monkeypatch: pyt
 
 
 def test_bytes_that_no_tensor_has_are_no_state() -> None:
-    """The solver may have committed to them: the root matches, but a replay would begin with other bytes."""
+    """A solver may commit to such bytes: their root matches, but a replay would begin with other bytes."""
     data = bytearray(1_200)
     data[:4] = (0x7FC00001).to_bytes(4, "little")
     count = bytes(4)

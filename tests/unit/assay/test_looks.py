@@ -1,4 +1,4 @@
-"""Looks and juries of a task: the deployment decides what its file leaves out. There is time to answer."""
+"""Looks and juries of a task: values that its file leaves out come from the deployment."""
 
 from __future__ import annotations
 

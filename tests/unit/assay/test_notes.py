@@ -16,7 +16,7 @@ from tests.chain.trees import terms
 
 
 def client(address: str = "0x" + "11" * 20) -> Client:
-    """A client, as far as a note needs it."""
+    """A stub client with the fields that a note needs."""
     connection = SimpleNamespace(chain_id=31337, genesis="0x" + "ab" * 32)
     market = SimpleNamespace(address="0x" + "cd" * 20)
     return cast(Client, SimpleNamespace(connection=connection, market=market, address=address))

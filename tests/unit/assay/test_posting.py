@@ -24,7 +24,7 @@ CLIENT = cast(Client, SimpleNamespace(connection=SimpleNamespace(chain_id=31337)
 
 
 class Terminal(io.StringIO):
-    """A terminal at which somebody types."""
+    """A terminal with prepared input."""
 
     def isatty(self) -> bool:
         return True

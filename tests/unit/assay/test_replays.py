@@ -38,7 +38,7 @@ def states(executor: Executor) -> list[State]:
 
 
 TRUE, FALSE = states(honest()), states(moves_a_weight_far(WORK))
-"""Segment 2 of FALSE is false."""
+"""States of an honest run, and of a run whose segment 2 is false."""
 
 
 def roots(of: Sequence[State]) -> list[bytes]:

@@ -22,7 +22,7 @@ from protocol.tasks.task import Terms
 
 TERMS = cast(Terms, SimpleNamespace(segments=4, segment_steps=5, state_tensors=2))
 SIZE = 3
-"""Checkpoints 0 to 2 of 4 are committed."""
+"""Number of committed checkpoints: 0, 1 and 2. The task's last checkpoint is 4."""
 TENSORS = {"loss": 1}
 
 
@@ -62,7 +62,7 @@ class Served:
 
 
 class Names(FileSource):
-    """Finds a checkpoint's manifest in its own file."""
+    """Reads the manifest `checkpoints/N` from the file `checkpoints/N.json`."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
         parts = name.split("/")
@@ -76,7 +76,7 @@ def tensor_roots(number: int) -> list[bytes]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
-    """It has one checkpoint more than is committed: the next commitment is not mined yet."""
+    """A server with one checkpoint more than is committed, because the next commitment is not mined yet."""
     states = [state_root(tensor_roots(number)) for number in range(SIZE + 1)]
     made = Served(tmp_path, Committed(segment_tree(states[:SIZE]).root, SIZE))
     made.put("segments", b"".join(states))

@@ -36,7 +36,7 @@ def relays(addresses: Sequence[str], patience: float = PATIENCE) -> Relays:
 
 @contextmanager
 def beacon(now: Callable[[], int], network: Network = NETWORK, secret: int = SECRET) -> Iterator[str]:
-    """Run a server and yield its address."""
+    """Run a beacon server and yield its address."""
     with Serving(application(network, secret, now), "127.0.0.1", 0) as serving:
         yield serving.url
 

@@ -25,7 +25,7 @@ EXPANDED = (
     "b23a1d2b4d97b2ef7785562a7e8bac7eed54ed6e97e29aa51bfe3f12ddad1ff9",
     "4623227bcc01293b8c130bf771da8c298dede7383243dc0993d2d94823958c4c",
 )
-"""RFC 9380, appendix K.1, 32 bytes each."""
+"""The messages expanded to 32 bytes each, from RFC 9380, appendix K.1."""
 EXPANDED_EMPTY = (
     "af84c27ccfd45d41914fdff5df25293e221afc53d8ad2ac06d5e3e29485dadbe"
     "e0d121587713a3e0dd4d5e69e93eb7cd4f5df4cd103e188cf60cb02edc3edf18"
@@ -211,7 +211,7 @@ def test_rounds_are_positive_and_of_64_bits(number: int) -> None:
 
 
 def is_square(number: int) -> bool:
-    """Euler's criterion."""
+    """Whether the number is a square modulo P, by Euler's criterion."""
     return pow(number, (P - 1) // 2, P) <= 1
 
 

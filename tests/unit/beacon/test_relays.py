@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Handler, str]] = {
 
 @contextmanager
 def asking(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
-    """Serve the handlers. Yield a function that returns their relays together with the given addresses."""
+    """Serve the handlers. Yield a function that returns their relays, and adds relays at given addresses."""
     with ExitStack() as stack:
         urls = [stack.enter_context(serving(handler)).url for handler in handlers]
         yield lambda *others: relays([*urls, *others], patience)

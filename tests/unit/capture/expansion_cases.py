@@ -18,12 +18,12 @@ INTEGERS = torch.tensor([[-7, 0, 5, 12], [3, -3, 100, 5]])
 
 
 def one(name: str, operation: Any, **options: Any) -> Case:
-    """A function of one f32 [3, 4]."""
+    """A case whose operation takes one f32 [3, 4]."""
     return Case(name, operation, X, **options)
 
 
 def image(name: str, operation: Any, **options: Any) -> Case:
-    """A function of one f32 [2, 3, 5, 6]."""
+    """A case whose operation takes one f32 [2, 3, 5, 6]."""
     return Case(name, operation, IMAGE, **options)
 
 
@@ -249,7 +249,7 @@ def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`2x` with `v` in columns 1, 3, ... up to the last two, and its sum in every third row from row -4."""
+    """`2x` with `v` in columns 1, 3, ... before the last two; every third row from -4 is `v.sum()`."""
     y = x * 2
     y[:, 1:-2:2] = v
     y[-4::3] = v.sum()

@@ -27,7 +27,7 @@ Function = Callable[[Batch], Tensor]
 
 
 class Kept(nn.Module):
-    """Holds the last integers that a step made."""
+    """A model whose buffer `kept` holds the integers that the last step computed."""
 
     kept: Tensor
 
@@ -60,7 +60,7 @@ def checked(function: Function, dataset: Batch, rows: int = 5) -> tuple[TracedSt
 
 
 def program_of(step: TracedStep) -> Program:
-    """The traced graph alone as a program of its placeholders, a key and a counter."""
+    """The traced graph alone as a program; its inputs are the placeholders, a key and a counter."""
     b = Builder("graph")
     values = [node.meta["val"] for node in step.graph.nodes if node.op == "placeholder"]
     inputs = [View.of(b.input(TensorType(dtype_of(value), tuple(value.shape)))) for value in values]
@@ -72,7 +72,7 @@ def program_of(step: TracedStep) -> Program:
 
 
 def both(function: Function, step: TracedStep, data: Batch, rows: int = 5) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the program's result and torch's for one batch after another."""
+    """Yield the program's result and torch's result for each batch in turn."""
     program = program_of(step)
     count = next(iter(data.values())).shape[0]
     fixed = [torch.ones(()), *step.buffers.values()]

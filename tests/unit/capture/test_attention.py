@@ -19,7 +19,7 @@ LENGTH, WIDTH = 3, 8
 
 
 class Mixer(nn.Module):
-    """Queries, keys and values [2, 2, 3, 4] of two sequences of three rows, a function of them, a head."""
+    """Applies `mix` to queries, keys and values [2, 2, 3, 4] of two sequences of three rows, then a head."""
 
     mask: Tensor
 
@@ -71,7 +71,7 @@ def einsum(_: Mixer, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def transposed(_: Mixer, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Scores [K, Q], their softmax along K, and a product with P transposed."""
+    """Attention with transposed scores [K, Q] and a softmax along K."""
     p = torch.softmax(k @ q.mT, dim=-2)
     return (v.mT @ p).mT
 

@@ -42,7 +42,7 @@ def first_step(
     ("bits", "biased"), [({}, False), ({"attention": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool) -> None:
-    """One key takes 0.94 of the probability and 4,095 share the rest: P V forward, P^T dO for the values."""
+    """One key takes 0.94 of the probability; the other 4,095 share the rest and must still count in P V."""
     generator = torch.Generator().manual_seed(0)
     tail = torch.log_softmax(torch.randn(40, 4095, generator=generator) * 0.3, 1) + torch.tensor(0.06).log()
     scores = torch.cat([torch.full((40, 1), 0.94).log(), tail], 1)
@@ -70,7 +70,7 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
     ("bits", "biased"), [({}, False), ({"weight_gradient": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], biased: bool) -> None:
-    """At a unigram model's optimum, a rare word gets gradient p from each token, and -1 from its own."""
+    """At a unigram model's optimum, each token adds p to a rare word's gradient; its own tokens add -1."""
     seen = torch.tensor([WORDS - 6, 1, 2, 3])
     labels = torch.repeat_interleave(torch.arange(4), seen)
     model = nn.Linear(1, 4, bias=False)
@@ -91,7 +91,7 @@ def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], b
 def test_the_vocabulary_as_a_whole_reaches_what_is_below_the_head(
     bits: Mapping[str, Bits], biased: bool
 ) -> None:
-    """A label's -1 is balanced by 65,536 words of about 2^-16 each; 13 bits round all of them to zero."""
+    """65,536 words of about 2^-16 each balance a label's -1; with 13 bits, all of them round to zero."""
     generator = torch.Generator().manual_seed(2)
 
     class Constant(nn.Module):

@@ -10,7 +10,7 @@ from tests.unit.capture.compositions import composition
 from tests.unit.capture.operations import by_capture, by_torch
 
 TOLERANCE = 3e-3
-"""Relative to the largest magnitude. Products keep 13 bits, 1.2e-4 of a row's largest; errors add up."""
+"""Tolerated error relative to the largest magnitude. Each product adds up to 1.2e-4 (operands of 13 bits)."""
 
 
 @pytest.mark.parametrize("start", range(0, 40, 20))

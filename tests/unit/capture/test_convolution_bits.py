@@ -18,7 +18,7 @@ from protocol.program.library import CATALOGUE
 CONVOLUTIONS = (Role.CONVOLUTION, Role.CONVOLUTION_INPUT_GRADIENT, Role.CONVOLUTION_WEIGHT_GRADIENT)
 MOST: Mapping[str, Bits] = dict.fromkeys((*CONVOLUTIONS, Role.PRODUCT, Role.WEIGHT_GRADIENT), (20, 20))
 VERSION_1 = "c33581b0623a0c37480adfa6fd2d3f988e2442a35c0c4e46f1c423d929cb3563"
-"""The root of `Network`'s program under the table's first version: forward convolutions of 13 x 13 bits."""
+"""Root of `Network`'s program under the first table of bits, which gave forward convolutions 13 x 13 bits."""
 BATCH, ROWS = 8, 24
 
 

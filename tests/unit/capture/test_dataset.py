@@ -133,7 +133,7 @@ class Masked(nn.Module):
         self.w = nn.Parameter(torch.ones(2))
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """The mean of the scaled elements, 0 where masked, plus `half`."""
+        """The mean of the scaled elements (0 if masked) plus `half`."""
         assert batch["counts"].dtype is torch.bool
         assert batch["half"].dtype is torch.float32
         return (torch.where(batch["counts"], batch["x"] * self.w, 0.0) + batch["half"]).mean()
@@ -224,7 +224,7 @@ except MemoryError:
 
 
 def in_little_memory(folder: Path, data: int, most: int) -> str:
-    """Output of a process that trains on `data` bytes and may allocate `most` bytes more than torch."""
+    """Train on `data` bytes in a process that may allocate `most` bytes once torch is loaded; its output."""
     rows = data // 1024
     with (folder / "pixels.bin").open("wb") as file:
         file.truncate(rows * 1024)

@@ -95,7 +95,10 @@ def test_the_first_step_of_b0_is_torchs_and_was_not_at_13_bits() -> None:
 
 
 def preflight_passes(sizes: Mapping[str, Any]) -> None:
-    """Only precision notes remain: biases before a batch norm have gradients of zero except for rounding."""
+    """Assert that the preflight reports small errors and only notes on the precision of gradients.
+
+    A bias before a batch norm has a gradient of zero except for rounding.
+    """
     report = captured({}, sizes).preflight
     assert report is not None
     assert report.loss_error < 1e-3

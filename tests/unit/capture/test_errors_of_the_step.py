@@ -30,7 +30,7 @@ def refused(
 
 
 class Own(Exception):
-    """Takes two arguments, so it cannot be rebuilt from its message."""
+    """An exception with two arguments, which cannot be rebuilt from its message."""
 
     def __init__(self, what: str, _: int) -> None:
         super().__init__(what)

@@ -88,7 +88,7 @@ ENDS = torch.tensor([2, 2, 7, 8], dtype=torch.int32)
 
 
 def in_groups(x: Tensor, y: Tensor) -> Tensor:
-    """The (batched) product, or one product for each group."""
+    """One product for each group that `ENDS` delimits, or a plain batched product of two 3-D tensors."""
     starts, ends = [0, *ENDS.tolist()], ENDS.tolist()
     groups = [slice(start, end) for start, end in zip(starts, ends)]
     if x.dim() == y.dim():

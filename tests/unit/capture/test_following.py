@@ -23,7 +23,7 @@ def network(*, dropout: bool = False) -> nn.Module:
 
 
 def distances(step: CapturedStep, theirs: Following) -> list[float]:
-    """The distances between the losses at each of `STEPS` steps."""
+    """The distance between the exact and the torch losses at each of `STEPS` steps."""
     state: Mapping[str, Tensor] = step.initial_state(11)
     found = []
     for _ in range(STEPS):

@@ -75,7 +75,7 @@ def test_a_captured_wrapper_loads_into_the_plain_model() -> None:
 
 
 class Named(nn.Module):
-    """Has a submodule with the name that wrappers use."""
+    """A model with a submodule named `module`, as wrappers have."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from tests.unit.capture.traps.trap import Batch
 
 
 def plus(term: Callable[[Any], Tensor]) -> Callable[[nn.Module, Batch], Tensor]:
-    """An objective: a classifier's loss plus `term` of its model."""
+    """An objective that adds `term` of the model to a classifier's loss."""
     return lambda model, batch: cross_entropy(model, batch) + term(model)
 
 

@@ -20,7 +20,7 @@ LABELS = torch.tensor([1, -100, 3, 0, 3])
 
 
 def one(name: str, operation: Any, **options: Any) -> Case:
-    """A function of one f32 [3, 4]."""
+    """A case whose operation takes one f32 [3, 4]."""
     return Case(name, operation, X, **options)
 
 

@@ -53,7 +53,7 @@ def in_torch(
     scheduler: Any = None,
     clip: Callable[[], object] = lambda: None,
 ) -> dict[str, Tensor]:
-    """Train both for `count` steps on the same batches; returns the final captured state."""
+    """Train `model` in torch and `step` for `count` steps on the same batches; the final captured state."""
     state = step.initial_state(5)
     for _ in range(count):
         optimizer.zero_grad()

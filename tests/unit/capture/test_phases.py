@@ -62,7 +62,7 @@ def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.O
 
 
 def adversarial(every: int, first: int, **options: int) -> CapturedStep:
-    """A captured step that trains the discriminator at every step and the generator at some."""
+    """A step that always trains the discriminator, and the generator every `every` steps from `first`."""
     model = Adversaries()
     for_discriminator, for_generator = optimisers(model)
     schedule = torch.optim.lr_scheduler.ExponentialLR(for_generator, 0.8)

@@ -1,4 +1,4 @@
-"""Integers out of range are found on the committed data; all others are computed as in torch."""
+"""Integers out of range are found on the committed data; integers in range are computed as in torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA = {
     "large": torch.randint(0, 2**31, (ROWS,), generator=GENERATOR),
     "any": torch.randint(-(2**31), 2**31, (ROWS,), generator=GENERATOR),
 }
-"""Operands: each operation takes the last result and one of these tensors or a number."""
+"""Second operands. An operation takes the previous result and one of these tensors or a number."""
 FACTORS = [-31, -1, 0, 1, 2, 3, 31, 1000, 2**20]
 DIVISORS = [1, 2, 3, 7, 64, 1000, 65_537, 2**20, 2**31 - 1, 2**31, 2**33]
 OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
@@ -50,7 +50,7 @@ OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = 
     "int32": (FACTORS, lambda x, y, k: (x.int() * k + y.int()).long()),
     "max": ([0], lambda x, y, _: torch.maximum(x, y)),
 }
-"""Operations on each row separately."""
+"""Operations that compute each row separately, with the numbers that they may take."""
 OF_BATCHES: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
     "sum": ([0], lambda x, _, __: x.sum().expand(x.shape)),
     "cumsum": ([0], lambda x, _, __: x.cumsum(0)),
@@ -69,7 +69,10 @@ def results(steps: Steps, batch: Batch) -> list[Tensor]:
 
 
 def drawn(seed: int) -> Steps:
-    """One to five random operations. Not from hypothesis: it reads the clock at every garbage collection."""
+    """One to five random operations.
+
+    They do not come from hypothesis, because it reads the clock at every garbage collection.
+    """
     rng = random.Random(seed)
     names = rng.choices(sorted(ALL), k=rng.randint(1, 5))
     return [(name, rng.choice(sorted(DATA)), rng.choice(ALL[name][0])) for name in names]

@@ -84,7 +84,7 @@ def test_a_program_does_not_grow_with_the_sequence(kind: Any) -> None:
 
 
 def unrolled(step: CapturedStep) -> bool:
-    """Whether no layer became a single operation."""
+    """Whether every recurrent layer was traced step by step instead of as a single operation."""
     return not any(operation.startswith("assay.") for operation, _ in step.coverage_counts)
 
 

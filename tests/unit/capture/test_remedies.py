@@ -91,7 +91,7 @@ WEIGHTED = nn.CrossEntropyLoss(weight=torch.ones(3))
 
 
 class Layers:
-    """Compares a draw with `layerdrop`, the name of the attribute in transformers."""
+    """Compares a random number with `layerdrop`, as models of `transformers` do."""
 
     layerdrop = 0.1
 

@@ -1,4 +1,4 @@
-"""CTC and transformer masks: torch reads their values, a trace cannot. torch is restored afterwards."""
+"""CTC and transformer masks: capture replaces torch's code that reads their values, and restores it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def both(
     ids=["padded", "one empty", "numbers", "in a row", "in a row, numbers"],
 )
 def test_ctc_is_torchs(labels: Tensor, spoken: object, written: object, reduction: str) -> None:
-    """Also for inputs that are not normalised log-probabilities."""
+    """Inputs that are not normalised log-probabilities give torch's loss too."""
     logits = torch.randn(SOUNDS, 4, CLASSES, generator=torch.Generator().manual_seed(1)).double()
     for x in (logits.log_softmax(-1), logits):
         torch.testing.assert_close(*both(x, labels, spoken, written, reduction))

@@ -241,7 +241,7 @@ class Global(Own):
 
 
 class Attribute(Own):
-    """Counts its steps in an attribute and appends them to a list."""
+    """Counts its steps in an attribute and appends each count to a list."""
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]

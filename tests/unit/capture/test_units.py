@@ -26,7 +26,7 @@ MOMENTUM = ".momentum"
 
 
 class Chosen(Interpreter):
-    """Draws the given rows."""
+    """An interpreter in which a step draws the given rows."""
 
     def __init__(self, step: CapturedStep, index: Tensor) -> None:
         super().__init__(kernels(step.step_program.program, step.hints))
@@ -49,7 +49,7 @@ def with_momentum(model: nn.Module, batch: int, parts: int) -> CapturedStep:
 
 
 def exact_mean(tensors: Sequence[Tensor]) -> list[int]:
-    """Bits of the elementwise mean with the sum of arithmetic.md section 5, in plain integers."""
+    """Bits of the elementwise mean, computed in Python integers with the sum of arithmetic.md section 5."""
     share = int(np.float32(len(tensors)).view(np.uint32))
     columns = zip(*(t.reshape(-1).view(torch.int32).tolist() for t in tensors), strict=True)
     return [floats.div(rows.sum_f32([word & 0xFFFFFFFF for word in column]), share) for column in columns]

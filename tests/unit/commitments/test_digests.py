@@ -1,4 +1,4 @@
-"""Digests of states: the place of each leaf, what they depend on, and refused input."""
+"""Digests of states: the place of each leaf, what a digest depends on, and refused input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def selected(count: int, index: int, thinning: int, step: int) -> bool:
 
 
 def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
-    """The whole tree. Leaves that are not selected are zeros."""
+    """The digest's tree over all chunks. Leaves of chunks that are not selected are zeros."""
     chunks = [data[i : i + 1024] for i in range(0, len(data), 1024)]
     return Tree.from_leaf_hashes(
         b"".join(
@@ -39,7 +39,7 @@ def naive(salt: bytes, thinning: int, data: bytes, step: int) -> Tree:
 
 
 def folded(node: bytes, path: list[bytes], turned: int) -> bytes:
-    """Fold a leaf to the root by its turns, without the tree's size, as an answer to an accusation does."""
+    """Fold a leaf hash to the root by its turns, without the tree's size, as in answers to accusations."""
     for i, sibling in enumerate(path):
         node = node_hash(sibling, node) if turned >> i & 1 else node_hash(node, sibling)
     return node

@@ -104,7 +104,7 @@ def test_a_digest_is_the_same_without_the_library(nbytes: int, monkeypatch: pyte
 
 
 def wrong(width: int, count: int) -> native.RowHasher:
-    """A hasher with one wrong bit: the last one, for `count` rows of `width` bytes."""
+    """A hasher whose result has one wrong bit, the last one, for `count` rows of `width` bytes only."""
 
     def hash_wrongly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(hash_rows_by_hashlib(prefix, rows))
@@ -125,7 +125,7 @@ def test_a_hasher_that_is_wrong_anywhere_is_not_let_in() -> None:
 
 
 def wrong_under_a_salt(width: int, count: int) -> native.SaltedRowHasher:
-    """`wrong` for salted rows."""
+    """A hasher of salted rows that is wrong in the same way as `wrong`."""
 
     def hash_wrongly(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(salted.hash_rows_by_hashlib(salt, rows))

@@ -1,4 +1,4 @@
-"""Walks: each names a chunk, each chunk has one, and the first bits are the chunk's turns.
+"""Walks: each leads to a chunk, each chunk has a walk, and a walk's first bits are the chunk's turns.
 
 `tests/unit/vectors` compares the package with walks.json, and contracts/test/juries/Walks.t.sol opens the
 same chunks.

@@ -20,7 +20,7 @@ THINNINGS = st.sampled_from([1, 2, 4])
 
 
 class Written:
-    """Given states. `asked` lists the requested steps."""
+    """A run with the given states. `asked` lists the requested steps."""
 
     def __init__(self, states: Sequence[Sequence[bytes]]) -> None:
         self.states = states

@@ -1,4 +1,4 @@
-"""How many blocks a part of a split has, and which; how elements are shown to people."""
+"""The parts of a split: their sizes and their blocks. Also how elements are shown to people."""
 
 from __future__ import annotations
 

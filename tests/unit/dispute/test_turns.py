@@ -20,7 +20,7 @@ GAME = GameView(7, 1, "0x" + "11" * 20, Phase.SEGMENT, bytes(32), bytes(32), 9)
 
 
 class Steps:
-    """A run that has only the roots of one segment's states; anything else is an AttributeError."""
+    """A run that has only `step_roots`, for one segment; anything else is an AttributeError."""
 
     def step_roots(self, _segment: int) -> list[bytes]:
         return ROOTS

@@ -199,7 +199,7 @@ def test_damaged_files_are_as_if_they_were_not_there(job: LaneJob, state: State,
 
 
 def test_a_tensor_that_lies_here_unpublished_is_published_with_a_message(tmp_path: Path) -> None:
-    """A metric of 1.0 has the same bytes as a message's count."""
+    """An unpublished metric of 1.0 has the same bytes as a message's count, which must be published."""
     written: list[str] = []
 
     class Bucket:

@@ -1,4 +1,4 @@
-"""Answers of hostile places are rejected, and the message is fetched from another place."""
+"""Answers of hostile peers are rejected, and the message is fetched from another peer."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_only_names_of_files_are_served(served: str) -> None:
 
 
 class Refused(Exception):
-    """Raised when a place fails."""
+    """Raised when a peer fails."""
 
 
 def test_a_name_that_leads_behind_the_firewall_is_not_asked(

@@ -25,7 +25,7 @@ STEPS = 6
 
 
 class Rerun:
-    """Stands for a CUDA graph: a replay computes again and writes into the recorded results."""
+    """Imitates a CUDA graph: a replay runs the step again and writes into the recorded results."""
 
     def __init__(self) -> None:
         self.recorded = 0
@@ -44,7 +44,7 @@ class Rerun:
 
 
 class Refusing:
-    """Fails to record. Like torch, it then raises an error that does not give the cause."""
+    """A device that fails to record. Like torch, it then raises an error that does not give the cause."""
 
     def record(self, _step: Callable[[], Any]) -> Callable[[], None]:
         try:

@@ -1,4 +1,4 @@
-"""A replay keeps the roots that games in several segments need, within a share of the memory."""
+"""A replay keeps the roots that games in several segments need, up to a share of the machine's memory."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def test_a_share_of_the_memory_holds_as_many_as_fit(
 
 
 def test_a_frame_is_counted_with_the_frames_below_it() -> None:
-    """The callee holds weights / 2 and a constant.
+    """By hand: the callee holds weights / 2 and a constant.
 
-    The frame holds weights / 2, the sum, the count and its constant.
+    The calling frame holds weights / 2, the sum, the count and its constant.
     """
     program = tiny.step_program().program
     below = 4 * 300 + 4

@@ -101,7 +101,7 @@ def test_shared_turns_begin_beside_a_step_that_is_due_later_and_beside_no_other(
 
 
 def turn_of(turns: Turns, by: float) -> bool:
-    """Take a turn and return it."""
+    """Take a turn and give it back; always returns True."""
     with turns.due(by), turns.ordinary():
         return True
 

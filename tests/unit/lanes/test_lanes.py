@@ -34,7 +34,7 @@ OWN = (NUMBER,)
 
 
 class Tied(nn.Module):
-    """Two layers share a weight, and one bias is frozen. Lanes exchange the weight and a bias, once each."""
+    """A model with a shared weight and a frozen bias. Lanes exchange the weight and one bias, once each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ def test_a_lane_that_returns_begins_with_what_another_has(captured: CapturedStep
 
 
 def test_garbage_is_cut_to_what_the_program_allows(captured: CapturedStep) -> None:
-    """A message of the largest values of its types moves no parameter by more than 2^most_exponent."""
+    """A message filled with its types' largest values moves no parameter by more than 2^most_exponent."""
     job = split(captured, most_exponent=-4)
     rounds, _ = train(job, [["counts"] * WIDTH])
     state = rounds[0].states[0]

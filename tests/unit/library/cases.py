@@ -50,10 +50,10 @@ def sliding(kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1, *
 
 
 WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
-"""Values for the width that differ from those for the height."""
+"""Attributes for the width that differ from those for the height."""
 
 T, B, H = 18, 2, 3
-"""Steps (more than a frame's calls), rows and width of recurrent layers."""
+"""Steps, rows and width of recurrent layers. There are more steps than a frame may have calls."""
 RECURRENT = [
     Case("lstm", (f32(T, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H), f32(4 * H)), {"px": 13, "py": 13}),
     Case("lstm", (f32(1, B, 4 * H), f32(B, H), f32(B, H), f32(4 * H, H)), {"px": 20, "py": 13}),

@@ -23,7 +23,7 @@ VARIANTS = [f.name.removeprefix("fused-") for f in FUSED if f.available()]
 
 
 class Plain(Fused):
-    """The same chain, computed with the library's functions on whole tables."""
+    """Attention computed with the library's separate functions on whole tables of scores."""
 
     def __init__(self) -> None:
         super().__init__("none")
@@ -87,11 +87,11 @@ SHAPES = [
     (1, 1, 3, 300, 5, 2),
     (1, 3, 130, 2, 33, 65),
 ]
-"""(batch, heads, queries, keys, terms of the scores, columns of the values)."""
+"""(batch, heads, queries, keys, columns of queries and keys, columns of values)."""
 
 
 def causal(m: int, n: int) -> Tensor:
-    """True where a key comes after its query. The last key belongs to the last query."""
+    """A mask that is true where a key comes after its query. The last key belongs to the last query."""
     return torch.ones(m, n, dtype=torch.bool).triu(n - m + 1)
 
 
@@ -102,7 +102,7 @@ def case(
     *,
     drop: bool,
 ) -> Backward:
-    """Heads are slices of wider token rows, as in a model.
+    """Random operands of an attention. Heads are slices of wider token rows, as in a model.
 
     With a batch of 1, the gradients of values and keys are transposed.
     """
@@ -171,7 +171,7 @@ def test_masks_of_every_form(whole: int) -> None:
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
-    """An infinity, a NaN or an overflow under the mask turns rows into NaN, as with whole tables."""
+    """An infinity, a NaN or an overflow under the mask turns rows into NaN, as without fusion."""
     shape = (2, 1, 130, 130, 4, 4)
     hidden, scale = causal(130, 130), Change(Kind.TIMES, 0.5)
     fill, plus = (
@@ -205,7 +205,7 @@ def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
 def test_a_hidden_score_that_overflows_on_the_way_counts(
     factors: tuple[tuple[Kind, float], ...], whole: int
 ) -> None:
-    """Factors with a harmless product may overflow a hidden score to infinity; adding -infinity gives NaN."""
+    """A hidden score may overflow to infinity between two factors; adding -infinity then gives NaN."""
     hidden = causal(130, 130)
     plus = Change(Kind.PLUS, table=torch.where(hidden, -math.inf, 0.0))
     given = case((1, 1, 130, 130, 4, 4), (*(Change(*factor) for factor in factors), plus), drop=False)
@@ -220,7 +220,7 @@ def test_a_hidden_score_that_overflows_on_the_way_counts(
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_rows_without_any_key(whole: int, safe: bool) -> None:
-    """These rows are NaN, or zero with `safe`. The other rows do not change."""
+    """Rows without a key are NaN, or zero with `safe`. The other rows do not change."""
     hidden = causal(130, 130)
     hidden[3:6] = True
     for change in (

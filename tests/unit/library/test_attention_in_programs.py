@@ -1,6 +1,6 @@
 """Attention in captured programs: every spelling is recognised and fused with the same bits.
 
-It is not fused where the program reads an intermediate value.
+Attention is not fused where the program reads an intermediate value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def without_mask(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def biased(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention with a bias by distance, as in ALiBi, and the mask in the same table."""
+    """Attention with a bias by distance, as in ALiBi. The same table holds the mask."""
     place = torch.arange(CONTEXT)
     distance = (place[None, :] - place[:, None]).float()
     table = torch.where(distance > 0, torch.finfo(torch.float32).min, 0.25 * distance)
@@ -54,7 +54,7 @@ SPELLINGS = (written_out, torchs, without_mask, biased)
 
 
 class Model(nn.Module):
-    """A model from bytes to logits with one attention."""
+    """A model with one attention layer that maps bytes to logits."""
 
     def __init__(self, attend: Attend) -> None:
         super().__init__()

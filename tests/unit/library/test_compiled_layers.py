@@ -31,7 +31,7 @@ MEMORY_LIMIT = 1 << 22
 
 
 class PlainChannels(Channels):
-    """The same layers, computed with torch operations."""
+    """Batch norm computed with the library's plain functions."""
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
         mean, rstd, following = CATALOGUE["batch_statistics"].kernel({"eps": eps})([x])
@@ -112,7 +112,7 @@ def test_a_wrong_bit_keeps_them_out(
 @pytest.mark.usefixtures("plain")
 def test_the_self_test_sees_beyond_the_first_piece() -> None:
     class OneBitOff(PlainChannels):
-        """Wrong in a channel's elements beyond the first 2^14."""
+        """Flips a bit of each of a channel's elements beyond the first 2^14."""
 
         def normalise(
             self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
@@ -134,7 +134,7 @@ def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch)
 
 
 def _values(chance: random.Random, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
-    """f32 of a random kind: ordinary, very different rows, at the limit, half zeros, or with specials."""
+    """Random f32: ordinary, in very different rows, just below 1, half zeros, or with special values."""
     x = torch.randn(shape, generator=generator)
     kind = chance.randrange(6)
     if kind == 0:

@@ -199,7 +199,7 @@ def test_every_instruction_set_passes_its_self_test(compiled: Fused) -> None:
 def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     compiled: Fused, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sizes that threads, column strips and vector lengths divide, and sizes that they do not divide."""
+    """Sizes are multiples and non-multiples of threads, column strips and vector lengths."""
     x, g = numbers(11, *(max(n, 30) for n in shape)), numbers(12, *(max(n, 30) for n in shape))
     x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
     wide = x.clamp(-50, 50)  # no specials, so that rows and columns stay finite
@@ -281,7 +281,7 @@ BEYOND: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "a piece of rows that are named": ("scatter_sum", lambda y: y[15:]),
     "a piece of what is made canonical": ("canonical_in_place", lambda y: y.view(-1)[1 << 16 :]),
 }
-"""For each piece whose results are right: the function, and the elements beyond the piece."""
+"""For each piece whose results are right: the function, and its wrong elements beyond the piece."""
 
 
 @pytest.mark.parametrize("what", BEYOND)

@@ -54,7 +54,7 @@ def serving(handle: Handler) -> Iterator[Server]:
 
 
 def answers(body: bytes, status: str = "200 OK", *headers: str, length: int | None = None) -> Handler:
-    """A plain answer; `length` is the length it announces, if not the body's."""
+    """A handler that sends `body`; `length` is the announced length, by default the body's."""
 
     def handle(connection: socket.socket, _target: str) -> None:
         announced = len(body) if length is None else length

@@ -1,4 +1,4 @@
-"""Which addresses are valid, and that a node's is shown without path, query and user, which may hold keys."""
+"""Which addresses are valid. A node's address is shown without path, query and user, which may hold keys."""
 
 from __future__ import annotations
 

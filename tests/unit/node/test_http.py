@@ -1,4 +1,4 @@
-"""The parties' HTTP servers: which addresses are announced, and clients that keep a connection and do nothing."""
+"""The parties' HTTP servers: announced addresses, and clients that keep idle connections open."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_an_address_of_another_machine_is_announced(url: str) -> None:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections are checked often and closed soon."""
+    """Check connections often and close them soon."""
     monkeypatch.setattr(http_timeouts, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
     monkeypatch.setattr(http_timeouts, "READING_SECONDS", 0.1)
 
 
 def is_ended(client: socket.socket) -> bool:
-    """Wait until the other side ends the connection, and ignore what it sends."""
+    """Whether the other side ends the connection within `PATIENCE` seconds; received bytes are ignored."""
     client.settimeout(PATIENCE)
     try:
         while client.recv(MIB):
@@ -102,7 +102,7 @@ def is_ended(client: socket.socket) -> bool:
 
 
 def is_cut_off(client: socket.socket) -> bool:
-    """Send bytes slowly, within the limit on headers, until the other side ends the connection."""
+    """Whether the other side ends the connection while bytes are sent slowly, within the limit on headers."""
     try:
         for _ in range(4_000):
             client.sendall(b"a")
@@ -113,7 +113,7 @@ def is_cut_off(client: socket.socket) -> bool:
 
 
 def ask(place: tuple[str, int]) -> tuple[int, bytes]:
-    """Send one ordinary request; its status and body."""
+    """Send one ordinary request; returns the answer's status and body."""
     connection = HTTPConnection(*place, timeout=PATIENCE)
     try:
         connection.request("GET", "/")

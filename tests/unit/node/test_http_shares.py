@@ -1,4 +1,4 @@
-"""What the requests of one address cost the others: each address has one turn at a time.
+"""Requests of one address delay other addresses only a little: each address has one turn at a time.
 
 The tests assert in which order clients are answered, as the app sees it. On Linux every address of
 127.0.0.0/8 is this machine.
@@ -31,7 +31,7 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that counts answers by address. After every `pause` answers to others, its own client asks."""
+    """An app that counts answers by address. After `pause` answers to others, it sends a request itself."""
 
     def __init__(self, pause: int) -> None:
         self.client: socket.socket | None = None
@@ -41,11 +41,11 @@ class Watched:
         self._own: tuple[str, int] | None = None
 
     def begin(self, client: socket.socket) -> None:
-        """From now on, send requests for this client."""
+        """From now on, send requests over this client's connection."""
         self._own, self.client = client.getsockname(), client
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer. The client's request is sent on the server's thread, directly after the count."""
+        """Answer a request. The app sends its own on the server's thread, directly after the count."""
         if scope["client"] == self._own:
             self.between.append(self._answered)
             self._answered = Counter()
@@ -59,13 +59,14 @@ class Watched:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A turn lasts until the answer, however busy this machine is."""
+    """Let a turn last until its answer, however busy this machine is."""
     monkeypatch.setattr(http_shares, "TURN_SECONDS", PATIENCE)
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
-    """How many answers each address got between a request from `host` and its answer, ten times. Meanwhile
-    each address in `flood` sends requests without a pause, on that many connections.
+    """For each of ten requests from `host`, the number of answers that each address got before `host` did.
+
+    Meanwhile each address in `flood` sends requests without a pause, on that many connections.
     """
     app = Watched(pause=500)
     with served(app) as place, ExitStack() as stack, connected(place, host) as client:

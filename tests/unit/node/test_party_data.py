@@ -63,7 +63,7 @@ def used(home: Home, *deployments: Deployment) -> None:
 
 
 def former(home: Home, deployment: Deployment) -> Path:
-    """Create the account's data as a release did that knew one deployment per chain; its folder."""
+    """Create the account's data as releases with one deployment per chain did; returns its folder."""
     folder = home.folder("solver", PLAIN)
     Database(folder / "solver.sqlite", Identity(GENESIS, deployment.addresses.market, ME)).close()
     return folder

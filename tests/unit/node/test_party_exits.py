@@ -19,7 +19,7 @@ VERIFIER = "0x" + "01" * 20
 DEPLOYMENT = cast(
     Deployment, SimpleNamespace(beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000))
 )
-"""Round r is published at second r."""
+"""A deployment whose beacon publishes round r at second r."""
 END = 500
 """Last second of the status's period: bids, training or challenges."""
 DRAWN, UNTIL = 300, 400
@@ -51,7 +51,7 @@ def seen(
 
 
 def audit(**changes: Any) -> AuditView:
-    """An audit that is drawn once, at the escrow's cost."""
+    """An audit with one draw, which the escrow paid for."""
     drawn = AuditView(
         pool=(0,) * 16,
         version=1,
@@ -181,7 +181,7 @@ def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> Non
 
 
 def test_nothing_but_its_draw_is_due_while_a_jury_sits() -> None:
-    """The jury is drawn, then any party may fetch its verdict. Meanwhile the claimant is not silent."""
+    """The jury is drawn, then any party may fetch its verdict. The claimant does not count as silent."""
     late = seat(0, until=UNTIL)
     asked = audit(claimant=1, pending=True, round=UNTIL)
     assert due(seen(TaskStatus.SUBMITTED, UNTIL - 1, asked, late)) is None

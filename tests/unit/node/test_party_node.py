@@ -29,7 +29,7 @@ Event = ChainError | Callable[[], None]
 
 
 class Script(Node):
-    """A node whose ticks are `events`, errors or functions. After them it stops."""
+    """A node whose ticks raise or call the `events` in order; after the last one, the node stops."""
 
     def __init__(
         self, *events: Event, patience: float = 60.0, poll: float = 0.001, earlier: Sequence[Node] = ()
@@ -38,10 +38,10 @@ class Script(Node):
         super().__init__(settings, logs.get("test"), None, earlier=earlier)
         self.events = list(events)
         self.unprepared: list[ChainError] = []
-        """Errors before the first look, the last one first."""
+        """Errors that `_prepare` raises before the first look, in reverse order."""
         self.outcome: ExitCode | None = None
         self.busy = 0
-        """Number of looks during which a move is still due."""
+        """Number of looks at which the node may not stop yet, because a move is due."""
 
     def run(self, once: bool = False) -> ExitCode:
         return self._loop(once)

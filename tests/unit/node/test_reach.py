@@ -1,4 +1,4 @@
-"""Where strangers' addresses may lead, by their text and by what names resolve to."""
+"""Which addresses given by strangers may be contacted, by their text and by what their names resolve to."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NODE = "http://node.invalid:8545/"
 
 
 class Answering(BaseHTTPRequestHandler):
-    """Answers every request with the same result, and notes its path and password."""
+    """Answers every request with the same result, and notes the request's path and password."""
 
     asked: list[tuple[str, str | None]]
 

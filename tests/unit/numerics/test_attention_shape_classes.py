@@ -108,7 +108,7 @@ ERRORS: dict[str, tuple[Callable[[Forward, bool], bool], Plan, Plan]] = {
     "terms beside a vector": (lambda f, _: f.q.shape[-1] % 16 == 3, GPT, GPT._replace(d=35)),
     "safe": (lambda f, _: f.safe, GPT, GPT._replace(safe=True)),
 }
-"""The error's condition, a plan of another class, and a plan of the class with the error."""
+"""For each error: its condition, a plan of a class without it, and a plan of the class with it."""
 
 
 @pytest.fixture

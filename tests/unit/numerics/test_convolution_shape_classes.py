@@ -302,7 +302,7 @@ ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, Conv
         call(AT_WEIGHT, windows=(3, 3, 1, 1, 2, 2, 2, 2)),
     ),
 }
-"""The error's condition, a call of another class, and a call of the class with the error."""
+"""For each error: its condition, a call of a class without it, and a call of the class with it."""
 
 
 @pytest.fixture

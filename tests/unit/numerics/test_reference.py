@@ -62,7 +62,7 @@ def value(x: int) -> Fraction:
 def is_nearest(result: int, true: Fraction) -> bool:
     """Whether `result` is the f32 nearest to a non-zero `true`, ties to even.
 
-    From 2^128 - 2^103 on it must be an infinity.
+    From a magnitude of 2^128 - 2^103 on, `result` must be an infinity.
     """
     if abs(true) >= 2**128 - 2**103:
         return result == (floats.INFINITY | (floats.SIGN if true < 0 else 0))

@@ -38,7 +38,7 @@ def spoilt(x: Tensor, other: int | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Product(Float64):
-    """A planted product kernel with other NaNs."""
+    """A planted product kernel with the NaN `other` in its results, if given."""
 
     other: int | None
 
@@ -63,7 +63,7 @@ def test_of_products(other: int | None) -> None:
 
 
 class Convolution:
-    """Planted convolutions: plain, but with other NaNs."""
+    """Planted convolutions: plain, but with the NaN `other` in their results, if given."""
 
     def __init__(self, other: int | None) -> None:
         self._other = other
@@ -80,7 +80,7 @@ def test_of_convolutions(call: ConvolutionCall, other: int | None) -> None:
 
 
 class Attention(Fused):
-    """A planted chain: plain, but with other NaNs in one result."""
+    """A planted attention: plain, but with the NaN `other` in one result, if given."""
 
     def __init__(self, other: int | None, result: int) -> None:
         super().__init__("none")

@@ -158,7 +158,7 @@ PLANTS: dict[str, tuple[Callable[[ProductCall], bool], Operands]] = {
         lambda x: (x[:90].reshape(3, 30, 1000)[..., :96], x[:40, :96]),
     ),
 }
-"""Classes reached by one kind of product only: the kernel's error condition, and operands of that kind."""
+"""Classes that only one kind of product reaches: when the kernel errs, and operands of that kind."""
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ SEED = 5
 
 
 def mlp(micro_batches: int = UNITS) -> CapturedStep:
-    """A classifier with momentum."""
+    """The captured step of a classifier, with momentum."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(8, 200), nn.ReLU(), nn.Linear(200, 3))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -26,7 +26,7 @@ def mlp(micro_batches: int = UNITS) -> CapturedStep:
 
 
 def transformer(micro_batches: int = UNITS) -> CapturedStep:
-    """A GPT with dropout and clipping."""
+    """The captured step of a GPT, with dropout and gradient clipping."""
     model = gpt.make_model(gpt.Shape(1, 2, 32, 16, dropout=0.1))
     optimizer = gpt.make_optimizer(model)
     data = gpt.corpus(16, 1 << 13)

@@ -20,7 +20,7 @@ MOST_ELEMENTS = 4096
 
 
 class Bounded(Builder):
-    """Refuses values that are too large to judge element by element."""
+    """A builder that refuses values too large to judge element by element."""
 
     def _append(
         self, op: Op, operands: Sequence[Value], results: Sequence[TensorType], attributes: bytes
@@ -105,7 +105,7 @@ MOVES: tuple[Callable[[Pool], Value], ...] = (
 
 
 def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
-    """The value of a move, or nothing if ten draws find no fitting operands."""
+    """A list with the value of a move; empty if ten draws find no fitting operands."""
     for _ in range(10):
         with suppress(RuleError):
             return [move(pool)]
@@ -114,7 +114,7 @@ def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
 
 @dataclass(frozen=True)
 class Loop:
-    """A body, the number `kept` of its first inputs that are carried, and the number of runs."""
+    """A loop: its body, how many of the body's first inputs it carries (`kept`), and its number of runs."""
 
     body: Program
     kept: int
@@ -167,5 +167,5 @@ def _operands(pool: Pool, callee: Program) -> list[Value]:
 
 
 def random_inputs(program: Program, r: random.Random) -> list[Tensor]:
-    """Edge patterns and random bits."""
+    """Random inputs of a program: edge patterns and random bits."""
     return [fill(type_, "bits", r) for type_ in program.inputs]

@@ -32,7 +32,10 @@ def callee() -> Program:
 
 
 def good() -> Program:
-    """0 input, 1 input, 2 add, 3 exponent, 4 quantise, 5 strided, 6 call, 7 pad, 8 output, 9 output."""
+    """A correct program.
+
+    Instructions: 0 and 1 input, 2 add, 3 exponent, 4 quantise, 5 strided, 6 call, 7 pad, 8 output, 9 output.
+    """
     b = Builder("good")
     x, y = b.input(ROW), b.input(HALF)
     z = b.add(x, y)

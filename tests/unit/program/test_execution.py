@@ -149,7 +149,7 @@ def test_inputs_of_other_types_are_refused(inputs: list[Tensor]) -> None:
 
 
 class OneUlp(Interpreter):
-    """Adds one to the bits of one instruction's first result element, and continues."""
+    """Adds one to the bits of the first element of one instruction's first result."""
 
     def __init__(self, path: Path, number: int) -> None:
         super().__init__()

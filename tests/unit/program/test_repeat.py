@@ -22,7 +22,7 @@ STEP = TensorType(DType.I32, ())
 
 
 def mixing() -> Program:
-    """Carry words and a counter, with a fixed multiplier.
+    """A body that carries words and a counter, and has a fixed multiplier.
 
     Each run gives words x multiplier + counter, and counter + 1.
     """

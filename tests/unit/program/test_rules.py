@@ -16,7 +16,7 @@ ROW = TensorType(F32, (2, 4))
 
 @dataclass
 class Scene:
-    """A builder with a value of each kind for the rules."""
+    """A builder with a value of each kind that the rules distinguish."""
 
     b: Builder = field(default_factory=Builder)
 

@@ -37,7 +37,10 @@ def inner() -> Program:
 
 
 def chain() -> Program:
-    """0 input, 1 … 4 a chain of sums and negations, 5 the sum of the last two, 6 a call, 7 output."""
+    """A program with a chain of sums and negations.
+
+    Instructions: 0 input, 1 … 4 the chain, 5 the sum of its last two values, 6 a call, 7 output.
+    """
     b = Builder("chain")
     values = [b.input(ROW)]
     for k in range(4):

@@ -46,7 +46,7 @@ SMALL = MarketParameters(
     retrain_reward=80 * TOKEN,
 )
 GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
-"""In tokens, at 10^-6 tokens per gas."""
+"""Costs of gas in tokens, at 10^-6 tokens per gas."""
 REPLAY = 66
 """The cost of a replay in tokens: 1.1 times the training of the only segment."""
 SPOKE = 3 + 2
@@ -85,7 +85,7 @@ def result(
 
 
 def each(columns: Columns, **expected: float) -> None:
-    """All runs have the expected values. If one of them is an end of a task, no other end happens."""
+    """Check that all runs have these values. If an end of a task is among them, no other end may happen."""
     ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
     quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
     for name, value in {**quiet, **expected}.items():

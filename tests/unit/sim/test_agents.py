@@ -45,9 +45,9 @@ def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
-"""One digit for each entry of SEEN: never, if served, if others attested, always."""
+"""Decisions, one digit for each entry of SEEN: never, if served, if others attested, always."""
 HONEST = (SERVED, "00110000", "11001111")
-"""Replays if served, attests if that is right, and challenges otherwise."""
+"""An honest verifier replays if served, attests if the replay agrees, and challenges otherwise."""
 BLIND = (NOBODY, SERVED, NOBODY)
 
 

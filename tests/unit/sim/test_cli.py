@@ -19,7 +19,7 @@ HEAVY = ("numpy", "pyarrow", "matplotlib", "rich.progress", "sim.results.results
 MOST_TIMES = 1.6
 """The limit on the processor time of `sim --help`, relative to a bare Typer command.
 
-On an idle core they take 0.24 s and 0.2 s.
+On an idle core the two commands take 0.24 s and 0.2 s.
 """
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef run(): pass\napp()"
 START = "import sim.cli as cli; cli.main()"

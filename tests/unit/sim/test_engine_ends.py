@@ -231,7 +231,7 @@ def test_a_shill_lowers_a_second_price() -> None:
 
 
 def test_a_shill_lowers_the_price_to_its_own() -> None:
-    """Bids go down in steps of 2 %, so the price is within a step of the shill's. Alone, a solver gets 90."""
+    """Bids go down in steps of 2 %, so the price is a step from the shill's at most. Without one it is 90."""
     for submitter, least, most in ((Shill(0.7, 0.7), 70 * 0.98, 70 / 0.98), (Submitter(), 90, 90)):
         people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=submitter)
         found = simulate(Case(SMALL, people, descending), runs=4, rounds=1, seed=np.random.SeedSequence(1))

@@ -38,7 +38,7 @@ def drawn(played: Market) -> list[int]:
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
 def test_nobody_has_seats_of_two_tasks_in_flight(overlap: int) -> None:
-    """Six accounts and at most three tasks of two seats: all are bound, and then the first are free again."""
+    """Six accounts, and up to three tasks of two seats in flight. The end of a task frees its accounts."""
     people = population([(Solver(), 1)], [(Verifier(), 6)])
     played = market(people, 40, verifiers=2, overlap=overlap)
     tasks = [drawn(played) for _ in range(40)]
@@ -61,7 +61,7 @@ def test_whoever_was_silent_is_suspended_as_long() -> None:
 
 
 def test_a_redraw_passes_over_those_that_tasks_in_flight_have() -> None:
-    """A task's redraws never find an account of the task before."""
+    """A task's redraws never find an account of the previous task."""
     people = population([(Solver(), 1)], [(Absent(), 2), (Verifier(), 1)])
     played = market(people, 9, overlap=2)
     tasks = [drawn(played) for _ in range(9)]

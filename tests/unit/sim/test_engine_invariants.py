@@ -116,7 +116,7 @@ def test_inflow_is_payouts_refunds_and_burns(
 def test_an_honest_solver_is_never_slashed(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """The number of challenges does not matter while it answers. It loses delay penalties at most."""
+    """An honest solver that answers every challenge loses delay penalties at most."""
     market = played(parameters, everybody, seed)
     books = market.books
     assert not books.tally.convicted.any()
@@ -129,7 +129,7 @@ def test_an_honest_solver_is_never_slashed(
 def test_an_honest_verifier_that_is_there_never_loses_stake(
     parameters: MarketParameters, everybody: Population, seed: int
 ) -> None:
-    """The other agents do not matter."""
+    """This holds whatever the other agents do."""
     market = played(parameters, everybody, seed)
     gains = market.books.ledger.gains()[market.books.verifiers]
     for group in everybody.verifiers:

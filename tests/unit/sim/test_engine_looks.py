@@ -37,7 +37,7 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The submitter's profit: it pays the price, the seat, the first draw, the looks and their draws."""
+    """The submitter's profit in tokens: less price, seat, the seat's draw, these looks and draws of looks."""
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
 
@@ -65,7 +65,7 @@ def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
 
 
 def test_who_hides_loses_its_lock_to_any_looker() -> None:
-    """A lazy looker catches it without a replay and without an accusation."""
+    """Even a lazy looker catches the account that hides, without a replay or an accusation."""
     found = looked((Hiding(), 2))
     each(found, settled=1, caught=1, burned=LOCK / 2)
     each(found, profit_verifier_hiding=-LOCK / 2 + FEE - 2 * GAS_ATTEST, profit_solver_honest=-GAS_TASK)
@@ -161,7 +161,7 @@ def test_a_seat_of_several_segments_loses_its_lock_once() -> None:
 
 
 def test_nothing_is_drawn_without_looks() -> None:
-    """Results are the same to the unit, so looks take no random numbers of other purposes."""
+    """Without looks, the gas costs of revealing and accusing change no result."""
     plain = play(Solver(), (Verifier(), 3), (Trusting(), 3), runs=64, downtime=0.2)
     never = play(
         Solver(), (Verifier(), 3), (Trusting(), 3), runs=64, downtime=0.2, gas_reveal=1, gas_accuse=1

@@ -1,4 +1,4 @@
-"""Auctions against sorting and against bids one by one, in floats and in the chain's amounts."""
+"""Auctions compared with sorting and with single bids, in floats and in the chain's amounts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bookings, bonds and claims by hand, in both kinds of integers."""
+"""Bookings, bonds and claims by hand, in int64 and in Python's integers."""
 
 from typing import Any
 

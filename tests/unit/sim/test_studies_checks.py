@@ -149,7 +149,7 @@ def rows(study: type[Tiny], monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Flo
 def test_draws_are_as_many_as_random_numbers_that_differ(
     study: type[Tiny], expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal seats do not reduce the number of draws. With three accounts they are frequent."""
+    """Equal seats, which are frequent with three accounts, do not reduce the number of draws."""
     table = rows(study, monkeypatch)
     numbers = np.concatenate([table[f"number_{n}"] for n in range(3)])
     assert draws(table, 0, 1, 2) == len(set(numbers)) == expected

@@ -1,4 +1,4 @@
-"""The bytes that feed a seat against the chunks that a digest hashes."""
+"""The bytes that are fed to a seat, compared with the chunks that a digest hashes."""
 
 import pytest
 

@@ -119,7 +119,7 @@ def test_in_equilibrium_at_most_a_tenth_skips(segments: int) -> None:
 
 
 def test_with_one_segment_of_all_seats_nobody_looks_at_a_look() -> None:
-    """So some seats skip, but less than a tenth of them."""
+    """Less than a tenth of the seats skip the replay, but more than a tenth of the looks."""
     seat, look = skipping_by_level(recommended(60)._replace(verifiers=1)).by_level
     assert 0 < seat < 0.1 < look < 1
 

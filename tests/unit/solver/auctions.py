@@ -151,7 +151,7 @@ class Stand:
         self.auction = Auction(self.context, self.failures)
 
     def engaged(self) -> dict[int, Terms]:
-        """The real method, on the stub context."""
+        """Call the real `Context.engaged` on the stub context."""
         return Context.engaged(self.context)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
@@ -168,7 +168,7 @@ class Stand:
             raise self.failure
 
     def tick(self, times: int = 1) -> None:
-        """Run rounds. After each, wait for its fetches unless `go` holds them back."""
+        """Run rounds of the auction. Each waits for its fetches, unless `go` holds them back."""
         for _ in range(times):
             self.auction.tick(take=True)
             for future in list(self.auction._fetches.values()):

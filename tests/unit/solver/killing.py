@@ -2,8 +2,8 @@
 
 Call `install("rename", 5)` before a solver starts: the process gets SIGKILL just before its fifth rename.
 
-put       a blob or a manifest is about to be stored; none of it is written
-rename    its bytes are on disk under a temporary name
+put       a blob or a manifest is about to be stored; none of its bytes are written
+rename    all bytes of the blob or manifest are on disk under a temporary name
 row       all blobs and the manifest of a checkpoint are on disk; the database does not know it
 known     the database knows the checkpoint; the process has not yet continued
 """
@@ -74,7 +74,7 @@ def install(moment: str, number: int) -> None:
 
 
 def main() -> None:
-    """The tiny training in a folder, killed at the moment that the arguments name."""
+    """Run the tiny training in a folder; the process dies at the moment that the arguments name."""
     install(sys.argv[2], int(sys.argv[3]))
     training = Training(tiny.run_store(Path(sys.argv[1]), tiny.database(Path(sys.argv[1]))), tiny.initial)
     while not training.done:

@@ -1,7 +1,7 @@
 """A solver's games in simulated time: the real `Defence` answers them at a third of the machine's rates.
 
-Nothing else decides the order. Challengers ask at any time, training never pauses by itself, and a move is
-mined after the longest time that the admission allows for.
+`Defence` alone decides the order of answers. Challengers ask at any time, and training never pauses by
+itself. A move is mined after the longest time that the admission allows for.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RECEIPT = Receipt("0x", "revealNode", 1, "0x", True, 21_000, None, ())
 
 @dataclass
 class Game:
-    """For each question: `answers` are seconds of computing, `thinks` the challenger's seconds before it."""
+    """A game. The challenger asks question k after `thinks[k]` s; the answer takes `answers[k]` s."""
 
     task: int
     opened: float
@@ -73,7 +73,10 @@ class Game:
 
 @dataclass(frozen=True)
 class Task:
-    """A step of `step` seconds is never interrupted. Each game has its own clock of `engagement.seconds`."""
+    """A task and its games. Each game has its own clock of `engagement.seconds`.
+
+    A step takes `step` seconds and is never interrupted.
+    """
 
     engagement: Engagement
     step: float
@@ -81,7 +84,7 @@ class Task:
 
 
 class Done(Exception):
-    """Every game is over, or one is late."""
+    """Ends the simulation: every game is over, or a game is late."""
 
 
 class _Turns(Turns):
@@ -93,7 +96,7 @@ class _Turns(Turns):
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -inf) -> Iterator[None]:
-        """Like the solver's; the training step in progress ends first."""
+        """An urgent turn as in the solver, which begins after the training step in progress."""
         if not self._urgent:
             self._machine.end_step()
         with super().urgent(between, by):
@@ -103,7 +106,7 @@ class _Turns(Turns):
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """Like the solver's; training continues afterwards."""
+        """A reservation as in the solver, after which training continues."""
         with super().reserved():
             yield
         if not self._urgent:
@@ -129,7 +132,7 @@ class Machine:
             self.now = max(self.now, self.trains_from + steps * self.trained)
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """Play until every game is over or one is lost; the late games."""
+        """Play until every game is over or one is lost; returns the late games."""
         monkeypatch.setattr(defence, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(game_view, "GameReader", self._reader)
         self.turns = _Turns(self)
@@ -147,7 +150,7 @@ class Machine:
         return self.late
 
     def _wait(self, seconds: float) -> None:
-        """Nothing is due: advance to the next look that finds something new."""
+        """Advance to the next look that finds something new, because nothing is due now."""
         for game in self.games:
             game.settle(self.now)
         if self.late or all(game.over for game in self.games):

@@ -1,7 +1,7 @@
 """The solver's queue does everything that the admission accepts in time: ten thousand random sets of tasks.
 
-Windows are random, and made longer only as far as the admission requires. If part of the admission's test is
-left out, some sets that it accepts are late. So each part is needed.
+Windows are random, and made longer only as far as the admission requires. Further tests show that each part
+of the admission is needed: without it, some accepted sets are late.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def whole(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
 
 
 def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: Test) -> list[Task]:
-    """The tasks with random windows, made longer only as far as the test requires."""
+    """The tasks with random windows, made longer only until `test` accepts them."""
     windows = {task.engagement.name: random.choice((0.0, random.uniform(0, 200))) for task in tasks}
     while True:
         tasks = [
@@ -42,7 +42,7 @@ def with_just_the_time(tasks: list[Task], clocks: Clocks, random: Random, test: 
 
 
 def late(number: int, test: Test, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a game is lost on time in a random set that the test accepts."""
+    """Whether a game is lost on time in random set `number`, which `test` accepts."""
     random = Random(number)
     clocks = Clocks(random.choice((0.0, 2.0, random.uniform(0, 15))), random.choice((0.25, 0.5, 2.0)))
     tasks = with_just_the_time(random_tasks(random), clocks, random, test)
@@ -75,7 +75,7 @@ def without_looks(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal 
 
 
 def with_one_step(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """The admission, as if an answer waited only for the running step."""
+    """The admission, as if an answer waited for at most one step of other work."""
     with mock.patch.object(tested, "BEGUN", 1):
         return admission(engagements, clocks, RATES)
 
@@ -100,6 +100,6 @@ def test_an_order_by_the_last_second_alone_loses_games_that_were_admitted(
 
 
 def test_an_answer_that_makes_no_way_loses_games_that_were_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One task's long replay, during which another task's clock runs out."""
+    """If a long replay for one task is not interrupted, another task's clock runs out meanwhile."""
     monkeypatch.setattr(defence.Defence, "_make_way", lambda _self: None)
     assert any(late(number, whole, monkeypatch) for number in range(1_000))

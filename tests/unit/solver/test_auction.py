@@ -194,7 +194,7 @@ def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stan
 
 @pytest.fixture
 def beaten(stand: Stand) -> Stand:
-    """A solver whose bid is beaten by a rival that asks for less than the costs."""
+    """A solver whose bid is beaten by a rival that asks for less than the solver's costs."""
     stand.market.post(1)
     stand.tick(2)
     stand.market.change(1, bidder=RIVAL, price=1)
@@ -246,7 +246,7 @@ def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:
 def test_the_stake_of_a_task_that_is_being_trained_is_kept_free_for_it(
     stand: Stand, spare: int, bids: int
 ) -> None:
-    """Its penalty is locked until the submission, which releases it and locks the stake."""
+    """The delay penalty is locked until the submission, which releases it and locks the whole stake."""
     stand.market.post(1)
     stand.market.change(1, status=TaskStatus.TRAINING, bidder=ME)
     stand.database.put(1, Stage.TRAINING)
@@ -334,7 +334,7 @@ def test_steps_of_tasks_under_other_contracts_count_for_the_clocks(stand: Stand)
 def test_an_own_task_that_the_database_does_not_know_is_taken_up(
     stand: Stand, status: TaskStatus, stage: Stage
 ) -> None:
-    """Even while no new work is taken, and even if the operator chose other tasks."""
+    """It is taken up even while no new work is taken, and even if the operator chose other tasks."""
     stand.market.post(1)
     stand.market.change(1, bidder=ME, status=status)
     stand.context.settings.__dict__["tasks"] = (7,)

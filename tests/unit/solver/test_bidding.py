@@ -61,7 +61,7 @@ TERMS = Terms(
 
 
 def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
-    """100 bytes within 5 s (half of the attestation period) for the seat, or for each of 7 jurors."""
+    """It must serve 100 bytes in 5 s (half of the attestation period) to the seat, or to each of 7 jurors."""
     assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.0)), Offer)
     refused = decide(TERMS, replace(FIGURES, uplink=19.9))
     assert isinstance(refused, Refusal)
@@ -82,7 +82,7 @@ def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_m
 
 
 def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
-    """A tenth per 50 s: on 100 units for 10 s of bidding and 20 s of training, then on 500 for 5 + 20 s."""
+    """Capital costs a tenth per 50 s: on 100 units until the submission (30 s), then on 500 for 5 + 20 s."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
     found = floor(terms, 20.0, costs, 5)
     assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
@@ -165,7 +165,7 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
 
 
 def test_each_move_needs_two_blocks_too() -> None:
-    """Replays and steps take 907 s of 1,050 s; each of 111 moves takes two blocks more."""
+    """Replays and steps take 907 s of 1,050 s; each of the 111 moves needs another two blocks."""
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.64))), Offer)
     assert isinstance(decide(TERMS, replace(FIGURES, clocks=Clocks(0.64, look=0.64))), Offer)
     decision = decide(TERMS, replace(FIGURES, clocks=Clocks(2 * 0.65)))
@@ -242,7 +242,7 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
 
 
 def test_a_training_beside_is_refused_where_it_or_another_would_be_late() -> None:
-    """Its own 20 s need 25 s of 30 s with a quarter to spare; 5 s more need 31.25 s."""
+    """With a quarter to spare, this task's 20 s need 25 s of 30 s; with 5 s of task 7, they need 31.25 s."""
     offered = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(4.0, 30.0)}))
     assert isinstance(offered, Offer)
     beside = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 30.0)}))

@@ -19,7 +19,7 @@ from solver.context import Context
 from tests.unit.solver import tiny
 
 DUE = 7
-"""The stake without the penalty."""
+"""Units that must be free for a submission: the stake without the penalty."""
 
 
 class Chain:

@@ -21,7 +21,7 @@ from solver.errors import AnotherNode, ControlError, NotRunning
 
 
 class Node:
-    """Answers with what it was asked."""
+    """A stub node that repeats the command in its answer."""
 
     def __init__(self) -> None:
         self.asked: list[Mapping[str, Any]] = []
@@ -172,7 +172,7 @@ def test_a_socket_that_a_killed_node_left_is_no_node_and_in_nobodys_way(home: Ho
 def test_two_nodes_cannot_share_a_home_folder(
     home: Home, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after unreferenced objects are garbage-collected."""
+    """The lock holds even after unreferenced objects are garbage-collected."""
     monkeypatch.setattr(control, "LOCK_SECONDS", 0.0)
     gc.collect()
     with pytest.raises(AnotherNode, match="expected one node at a time"):

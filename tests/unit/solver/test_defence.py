@@ -72,8 +72,9 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 
 
 def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
-    """The solver's seconds in each game if the one with the least time left is answered first. Its clock runs
-    from a question until the answer is mined. All games are opened at once.
+    """The solver's seconds in each game, if the game with the least time left is always answered first.
+
+    A game's clock runs from a question until the answer is mined. All games are opened at once.
     """
     time = 10**6
     spent, due = [0] * len(games), {k: game[0][1] for k, game in enumerate(games) if game}
@@ -136,7 +137,7 @@ class Chain:
         )
 
     def replay(self) -> object:
-        """Count a replay; a new run."""
+        """Count a replay; returns a new run."""
         self.replays += 1
         return object()
 
@@ -189,7 +190,7 @@ class Chain:
         return [7] if self.stage in stages else []
 
     def task(self, _task: int) -> SimpleNamespace:
-        """The only row."""
+        """The database row of task 7."""
         return SimpleNamespace(task=7, stage=self.stage)
 
 

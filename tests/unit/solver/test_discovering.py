@@ -1,4 +1,4 @@
-"""Games of the deployment that a solver discovers: most do not concern it."""
+"""How a solver discovers games of the deployment, most of which do not concern it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Work:
         self.failed_after = 0.0
 
     def tick(self, _view: object) -> None:
-        """The market refuses the run."""
+        """Note that the market refuses the run."""
         self.refused = SolverError("the market refuses this run")
 
     def close(self, wait: bool = True) -> None:

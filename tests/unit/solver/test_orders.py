@@ -1,4 +1,4 @@
-"""The operator's order to a node outlives it, and a damaged order file is refused."""
+"""The operator's order outlives the node's process, and a damaged order file is refused."""
 
 from __future__ import annotations
 

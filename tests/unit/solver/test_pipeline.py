@@ -31,7 +31,7 @@ SECONDS = 20  # limit for every wait here
 
 
 def silent(_number: int, _state: State) -> None:
-    """No progress bar."""
+    """Show no progress."""
 
 
 class GatedStore(BlobStore):
@@ -61,7 +61,7 @@ def kept(tmp_path: Path, store: GatedStore) -> RunStore:
 
 
 def always(_data: bytes) -> bool:
-    """A disk that is full."""
+    """Fail every write, like a full disk."""
     return True
 
 
@@ -79,7 +79,7 @@ def until(what: Callable[[], bool]) -> None:
 
 @contextmanager
 def beside(work: Callable[[], object]) -> Iterator[threading.Thread]:
-    """Run `work` on another thread; it must have ended at the end."""
+    """Run `work` on another thread, which must end within `SECONDS` of the end of the block."""
     thread = threading.Thread(target=work)
     thread.start()
     yield thread
@@ -166,7 +166,7 @@ def test_a_full_disk_ends_the_training_with_an_error_that_says_what_to_do(
 
 
 def test_after_an_error_no_later_state_is_kept(kept: RunStore, store: GatedStore) -> None:
-    """Not even one that was already waiting and would fit on the disk: it would get the lost one's number."""
+    """This includes a waiting state that would fit on the disk: it would get the number of the lost one."""
     pipeline = Pipeline(kept)
     first, second, third = states(3)
     lost = bytes(300 * 4)  # the first one's weights

@@ -52,7 +52,7 @@ class Stand:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn that a step waits for."""
+        """A stub of the turn that a step waits for; it counts the turns."""
         self.turns += 1
         self.computing = True
         try:

@@ -1,4 +1,4 @@
-"""Committed data is written to a public place, in an order in which nothing that is named is missing."""
+"""Committed data is written to a public place; states are written before the roots that name them."""
 
 from __future__ import annotations
 

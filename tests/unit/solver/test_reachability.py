@@ -1,4 +1,4 @@
-"""Whether what a node writes to its bucket can be read at the announced address."""
+"""The check that files in a node's bucket can be read at the announced address."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_checkpoints_are_the_states_of_the_run(tmp_path: Path) -> None:
 
 
 def test_training_goes_on_after_every_cut(tmp_path: Path) -> None:
-    """A process restarts after each segment, and one dies inside each segment."""
+    """The process restarts after each segment, and each segment is interrupted once."""
     seen: list[int] = []
     expected = tiny.trained(tmp_path / "other")
     for size in range(1, tiny.SEGMENTS + 1):
@@ -180,7 +180,7 @@ def test_hashes_of_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.Monkey
         return get(store, blob, max_bytes=max_bytes)
 
     def read(*numbers: int) -> int:
-        """How many tensors are read whole."""
+        """Read a chunk from each checkpoint; returns how many tensors were read whole."""
         whole.clear()
         for number in numbers:
             kept.chunks(number, 0, 0, 1, hashes)

@@ -46,7 +46,7 @@ def catalog(run_store: RunStore, tmp_path: Path) -> Catalog:
 
 
 def get(app: App, *targets: str, **extra: Any) -> list[httpx.Response]:
-    """Answers to some requests, by default GET, sent one after the other."""
+    """Send requests (by default GET) one after the other; returns the answers."""
 
     async def ask() -> list[httpx.Response]:
         async with client(app) as session:
@@ -232,14 +232,14 @@ def test_what_a_frame_does_not_keep_waits_for_a_turn(catalog: Catalog, run_store
 
 @dataclass
 class Pace:
-    """Work that lasts until it is released; `most` is how many ran at once."""
+    """Work that lasts until `go` is set; `most` is the largest number of calls that ran at once."""
 
     go: threading.Event = field(default_factory=threading.Event)
     running: int = 0
     most: int = 0
 
     def take(self) -> None:
-        """Wait."""
+        """Wait until `go` is set."""
         self.running += 1
         self.most = max(self.most, self.running)
         self.go.wait(10)
@@ -262,7 +262,7 @@ class SlowRecord(RunStore):
 
 
 class SlowReplay(Replay):
-    """One root, after a wait."""
+    """A replay that returns one root, after a wait."""
 
     def __init__(self, run_store: SlowRecord) -> None:
         self.run_store = run_store

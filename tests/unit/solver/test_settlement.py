@@ -67,7 +67,7 @@ def test_a_claim_is_ended_once_the_claimant_had_time_to(
     now: int,
     sent: list[str],
 ) -> None:
-    """A task whose terms have no juries is not asked about claims."""
+    """No claims are looked up for a task whose terms have no juries."""
     view = cast(TaskView, SimpleNamespace(task=7, status=TaskStatus.SUBMITTED))
     seen = Observation(view, now)
     monkeypatch.setattr(settlement, "observe", lambda _client, _view: seen)

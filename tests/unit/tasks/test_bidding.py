@@ -15,7 +15,7 @@ VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "bids.json").read_
 
 
 def rows(section: str) -> list[dict[str, int]]:
-    """The rows of a table."""
+    """The rows of a section of bids.json."""
     table = VECTORS[section]
     return [dict(zip(table, map(int, row), strict=True)) for row in zip(*table.values(), strict=True)]
 

@@ -1,4 +1,4 @@
-"""Tensors of a bundle with equal bytes: read once and shared, each under its root, fresh in each run."""
+"""Tensors of a bundle with equal bytes are read once and shared; initial states are fresh in each run."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_no_other_chance_of_a_look_costs_less(case: tuple[Setting, Parameters]) 
 
 
 def _price(made: Setting, amounts: Amounts) -> Fraction:
-    """The costs that depend on the choice."""
+    """The task's costs that depend on the chance of looks."""
     audit = audit_seconds(made, amounts.look_chance, amounts.slots)
     stake = capital_cost(RULES.capital_rate, amounts.stake, audit)
     fees = amounts.verifiers * amounts.seat_fee

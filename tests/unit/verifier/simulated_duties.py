@@ -74,14 +74,14 @@ class Machine:
         self._workers = {"replays": workers, "answers": workers, "games": 64}
         self._pools: dict[str, list[_Running]] = {name: [] for name in self._workers}
         self._waiting: dict[str, list[tuple[Job, Piece]]] = {}
-        """By pool: the jobs that found no worker at the last look."""
+        """For each pool, the jobs that found no worker at the last look."""
         self._now = self._look = 0.0
         self.crowded = False
-        """Whether more steps ever ran side by side than the admission allows for."""
+        """Whether more steps ever ran at the same time than the admission allows for."""
         self._asked = 0
 
     def run(self) -> bool:
-        """Do all duties; whether one is late."""
+        """Do all duties; returns whether one is late."""
         while not all(duty.over for duty in self._duties):
             if self._now >= self._look - EPSILON:
                 self._offer()
@@ -199,8 +199,10 @@ class Machine:
 
 
 def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Standing]]:
-    """Seats, answers and games that are asked for at random times, and accounts that are repeatedly drawn for
-    as much as their offers take. The windows of seats, answers and games are chosen later.
+    """Seats, answers and games that are asked for at random times, and accounts that are drawn repeatedly.
+
+    Each draw gives an account as much work as its offer accepts. The windows of the other seats, of answers
+    and of games are chosen later.
     """
     duties = []
     most = random.choice((1.0, 3.0, inf))
@@ -227,11 +229,11 @@ def random_duties(random: Random, clocks: Clocks) -> tuple[list[Duty], list[Stan
 
 
 SEGMENTS = 2
-"""Largest number of segments in a seat that an account is drawn for."""
+"""Maximum number of segments in a seat that an account is drawn for."""
 
 
 def _draws(random: Random, offer: Standing, longest: float) -> Iterator[Duty]:
-    """Seats that an account is drawn for, one after the other, each with as much work as its offer takes."""
+    """Successive seats that an account is drawn for, each with as much work as its offer accepts."""
     asked = 0.0
     for number in range(random.randint(1, 4)):
         asked += random.choice((0.0, random.uniform(0, 40)))

@@ -23,8 +23,10 @@ def whole(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
 
 
 def late(number: int, test: Test) -> bool:
-    """Whether a duty is late in a random set with just the time that the test requires. Sets in which more
-    steps ran side by side than the admission allows for do not count: 7 of the 10,000, of which one was late.
+    """Whether a duty is late in random set `number`, whose windows are just long enough for `test`.
+
+    False for sets in which more steps ran at the same time than the admission allows for. There are 7 of
+    these among the 10,000, and one of the 7 was late.
     """
     random = Random(number)
     clocks = Clocks(random.choice((0.0, 2.0, random.uniform(0, 15))), random.choice((0.25, 0.5, 2.0)))
@@ -47,7 +49,7 @@ def test_what_is_admitted_is_done_in_time(part: int) -> None:
 
 
 def each_alone(owed: Sequence[Owed], clocks: Clocks) -> Refusal | None:
-    """The admission of each duty alone, without sums."""
+    """The admission of each duty alone, without sums over duties."""
     return next(filter(None, (admission([one], clocks, RATES) for one in owed)), None)
 
 

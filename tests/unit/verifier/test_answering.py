@@ -75,7 +75,7 @@ def test_a_game_on_the_segment_or_a_blind_one_is_named(context: Context, segment
 
 
 def test_with_a_game_on_an_earlier_segment_it_does_both(context: Context) -> None:
-    """Replayed from the checkpoint that the solver serves, the seat's states may still equal the solver's."""
+    """The seat replays from the solver's checkpoint, so its states may still equal the solver's."""
     play(context, SEGMENT - 1, seat=NO_SEAT)
     assert due(context) == [ANSWER, CONTEST]
 

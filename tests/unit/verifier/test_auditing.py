@@ -205,7 +205,7 @@ def test_what_a_challenged_solver_withholds_is_attested_by_ones_own_run(database
 def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
-    """It comes before segments of others' seats, which a whistleblower may never finish."""
+    """The run comes before segments of others' seats, which a whistleblower may never finish."""
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
     other = replace(DRAWN, view=replace(VIEW, task=2))
@@ -219,7 +219,7 @@ def test_a_challenged_task_is_run_after_other_own_seats_and_only_for_one_that_ca
 
 
 def test_where_there_are_jurors_nothing_is_run_from_its_start(database: Database) -> None:
-    """Only a whistleblower does so, after a jury has found that data is withheld."""
+    """Only a whistleblower runs such a task, after a jury has found that data is withheld."""
     unpaid = replace(DRAWN, view=replace(VIEW, status=TaskStatus.UNPAID))
     for whistleblow, seen, runs in ((True, DRAWN, 0), (False, unpaid, 0), (True, unpaid, 5 + RESULT - 1)):
         fetches, replays = Order(), Order()
@@ -237,7 +237,10 @@ def test_a_seat_that_has_claimed_waits_for_its_jury(database: Database) -> None:
 
 
 def test_replays_of_own_seats_are_due_and_all_others_come_after_what_is_due(database: Database) -> None:
-    """Two seats with segments 1, 2 and 2, within 30 s. A step takes a second at a third of the rates."""
+    """Two own seats are due within 30 s, one with segments 1 and 2, the other with segment 2.
+
+    A step takes a second at a third of the rates.
+    """
     scene = Scene(database, Replays(), whistleblow=True)
     material = scene.material.terms
     material.step_operations = 1

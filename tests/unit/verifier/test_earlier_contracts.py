@@ -24,7 +24,7 @@ ME = "0x" + "cd" * 20
 
 
 def client(market: str, tokens: int) -> Any:
-    """An account with that many tokens, registered nowhere."""
+    """The client of an unregistered account with that many tokens."""
     board, announced = Board(), list[str]()
     return SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),
@@ -63,7 +63,7 @@ class Pair:
             node._prepare()
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the databases."""
         for node in self.nodes:
             node.context.database.close()
 

@@ -1,4 +1,4 @@
-"""Work that counts besides a challenge: own seats, other games, and draws of free accounts."""
+"""The other work that counts when a challenge is admitted: own seats, games, and draws of free accounts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEEN = observation(seats=(seat(0), seat(1, OTHER), seat(2, MINE_TOO, attested=Tr
 
 
 class Stand:
-    """Two accounts; `bound` are those that have a seat."""
+    """A verifier with two accounts; those in `bound` have a seat."""
 
     def __init__(self, folder: Path) -> None:
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", ME))
@@ -72,7 +72,7 @@ class Stand:
         return made
 
     def beside(self, challenge: Challenge) -> list[str]:
-        """Names of the engagements that count besides a challenge."""
+        """Names of the engagements that count in addition to a challenge."""
         return [one.name for one in self.engagements.beside(challenge)]
 
 
@@ -107,7 +107,7 @@ def test_with_looks_places_owe_answers_also_when_they_are_attested(stand: Stand)
 
 
 def test_a_seat_whose_solver_is_challenged_leaves_its_time_to_the_game(stand: Stand) -> None:
-    """Even before anything is at stake, because the game is the work to be admitted."""
+    """This holds even before a bond is at stake, because the game is the work to be admitted."""
     mine = stand.challenge(TASK, at_stake=False)
     stand.engagements.see(SEEN)
     assert stand.beside(mine) == []

@@ -22,8 +22,9 @@ ALL = dumps("verifier")
 
 
 def as_now(row: dict[str, Any]) -> dict[str, Any]:
-    """A challenge of any format in today's form. Earlier ones may lack a seat, and have `reclaimable`: the
-    second after `opening_until`.
+    """A challenge of any format in today's form.
+
+    Challenges of earlier formats may lack fields, and have `reclaimable`, the second after `opening_until`.
     """
     now: dict[str, Any] = {"seat": NO_SEAT, "account": ME.account, "asks": False} | row
     if "reclaimable" in now:

@@ -1,4 +1,4 @@
-"""What slow sources, or sources of uncommitted bytes, cost the seat that asks them."""
+"""The time that a seat loses to sources that are slow or serve uncommitted bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from verifier.solver_client import Shapes, SolverClient
 from verifier.states import States
 
 LONGEST = 0.5
-"""Seconds that a checkpoint may take here."""
+"""Maximum seconds for one checkpoint in these tests."""
 PLENTY = 60.0
 ROOTS = b"".join(checkpoint_roots(HONEST))
 COMMITTED = committed(HONEST)
@@ -166,7 +166,7 @@ class Noting:
 
 
 def test_once_the_solver_did_not_serve_others_come_first_in_no_order_of_theirs() -> None:
-    """Otherwise accomplices that voted first could use up the new time, one after the other."""
+    """In a fixed order, accomplices that voted first could use up the seat's time one after the other."""
     asked: list[str] = []
     first = set()
     for _ in range(16):

@@ -35,7 +35,7 @@ DRAWN = observation(seats=SEATS)
 
 
 def attested(*numbers: int, seats: tuple[Seat, ...] = SEATS) -> Observation:
-    """A look at the task once these seats are attested."""
+    """An observation of the task after these seats have attested."""
     return observation(seats=tuple(replace(one, attested=one.number in numbers) for one in seats))
 
 
@@ -43,7 +43,7 @@ ATTESTED = attested(1)
 
 
 class Looks:
-    """The contract. `unseen` are calls sent by this account whose outcome it has not seen."""
+    """A stub of the contract. `unseen` are calls of this account whose outcome it has not seen."""
 
     address = LOOKS
 
@@ -85,7 +85,7 @@ class Looks:
 
 
 class Chain:
-    """One task, in which seat 1 attests under SALT. Each look is a new block, two seconds later."""
+    """A chain with one task, whose seat 1 attests under SALT. Each call of `look` is in a new block."""
 
     def __init__(self) -> None:
         self.number = 100
@@ -131,7 +131,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN) -> OfferedSalts:
-    """An informer that has seen the task once, or not at all."""
+    """An informer that has seen the task as `seen`, or not at all if `seen` is None."""
     made = OfferedSalts(chain.client, {ME, MINE_TOO}, database, Metrics())
     if seen is not None:
         made.see(seen)
@@ -139,7 +139,7 @@ def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN)
 
 
 def look(one: OfferedSalts, chain: Chain, seen: Observation = ATTESTED) -> int:
-    """Do what is due in a new block; the number of jobs."""
+    """Show `seen` to the informer in a new block and run its jobs; returns their number."""
     chain.number += 1
     one.see(seen)
     jobs = one.jobs()
@@ -225,7 +225,7 @@ def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
 def test_a_seat_that_is_drawn_again_takes_other_salts(
     chain: Chain, database: Database, between: Observation | None
 ) -> None:
-    """Even if no look came between its two attestations."""
+    """This holds even if the node did not look at the task between the two attestations."""
     one = informer(chain, database)
     one.offer(TASK, 1, WRONG)
     look(one, chain)
@@ -348,7 +348,7 @@ def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Databas
 def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain: Chain, database: Database
 ) -> None:
-    """If it is mined between two queries, its commitment is gone. No other commitment is made."""
+    """The call may be mined between two queries; then its commitment is gone, and no other one is made."""
     one = informer(chain, database)
     one.offer(TASK, 1, SALT)
     look(one, chain)
@@ -384,7 +384,7 @@ def test_who_comes_second_after_its_commitment_lets_go(
 def test_while_the_node_is_behind_the_attestation_no_salt_is_dropped(
     chain: Chain, database: Database
 ) -> None:
-    """It knows only an earlier attestation of the seat, which was emptied long ago."""
+    """The node's events show only an earlier attestation, after which the seat was emptied."""
     one = informer(chain, database)
     one.offer(TASK, 1, WRONG)
     due, chain.word = chain.word, attestation_word(DIGEST, salt_hash(WRONG))

@@ -39,7 +39,7 @@ SPLIT = replace(YES, yes=0b1, no=0b10)
 
 
 class Replayer:
-    """A stub of what the solver has served."""
+    """A stub that says which segments' states the solver has served."""
 
     def __init__(self) -> None:
         self.asked, self.here, self.waits = True, set[int](), 0.0
@@ -139,7 +139,7 @@ LATE = observation(seats=SEATS, now=HALF + 1)
 
 
 def sits(view: JuryView | None, now: int, status: TaskStatus = TaskStatus.SUBMITTED) -> Observation:
-    """The task while a jury is open."""
+    """The task at `now`, while a jury is open unless `view` is None."""
     seats: tuple[Seat, ...] = tuple(replace(one, until=VOTED) for one in SEATS)
     seen = observation(status, seats=seats, now=now)
     return replace(seen, audit=replace(AUDIT, claimant=0 if view is None else 1))

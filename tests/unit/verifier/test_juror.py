@@ -104,7 +104,7 @@ class Scene:
         )
 
     def _ask(self, _committed: object, segments: Sequence[int]) -> None:
-        """The source serves these segments."""
+        """Note that the source has served these segments."""
         self.asked += segments
         self.served.update(segments)
 
@@ -208,7 +208,10 @@ def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: S
 
 
 def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None:
-    """The states before its segments, except the bundle's, and the result, until it has attested."""
+    """A juror serves the states before the claimant's segments, except the bundle's state, and the result.
+
+    It does so until the claimant has attested.
+    """
     size = tiny.SEGMENTS + 1
     seen = observation(seats=(seat(0, OTHER), seat(1, OTHER)), size=size)
     assert further(scene.context, seen) == []

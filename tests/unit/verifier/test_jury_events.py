@@ -24,7 +24,7 @@ CLAIM = ItemClaim(ME, bond=5, seat=1, item=2, until=0, tensor=0, walk=0, opened=
 VOTES = JuryView(1, pending=False, until=NOW + 100, yes=0, no=0)
 CLAIMED = replace(AUDIT, claimant=2)
 MOST = 18
-"""Largest number of claims in a seat of 14 segments."""
+"""Maximum number of claims by a seat of 14 segments."""
 
 
 class Chain:
@@ -57,7 +57,7 @@ class Chain:
         return self.seats[number]
 
     def tell(self, name: str, **arguments: Any) -> None:
-        """An event that the next look finds."""
+        """Add an event for the next look to find."""
         self.told.append(Event("contract", name, arguments, cast(Log, None)))
 
     def poll(self) -> Batch:

@@ -32,8 +32,10 @@ ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
 
 
 class Scene:
-    """A task that can be settled. An own account's look at another's seat is attested, and has found another
-    root than was revealed. The solver's step tree is on the chain.
+    """A task whose time for challenges is over, with a look by an own account at another account's seat.
+
+    The look is attested, and its replay found another root than the seat revealed. The solver's step tree is
+    on the chain.
     """
 
     def __init__(self, database: Database) -> None:
@@ -171,7 +173,7 @@ def test_what_is_revealed_is_compared_after_the_time_for_challenges_too(
 def test_the_bond_of_an_accusation_that_nobody_judges_is_fetched(
     scene: Scene, status: TaskStatus, looker: str, accused: str, due: list[int]
 ) -> None:
-    """By the accused seat if the solver was convicted; by the look if a jury ended the task."""
+    """The accused seat fetches it if the solver was convicted; the look does if a jury ended the task."""
     scene.stands = replace(STANDS, accused=bytes(32), accusations=1)
     scene.look, scene.seat = replace(scene.look, account=looker), replace(scene.seat, account=accused)
     assert looking.moot(scene.context, scene.seen(status)) == due

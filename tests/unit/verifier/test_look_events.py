@@ -39,7 +39,7 @@ class Chain:
         self.client = cast(Client, SimpleNamespace(connection=None, deployment=deployment, looks=calls))
 
     def tell(self, name: str, **arguments: Any) -> None:
-        """An event that the next call finds."""
+        """Add an event for the next call to find."""
         self.told.append(Event("contract", name, {"look": LOOK, **arguments}, cast(Log, None)))
 
     def poll(self) -> Batch:

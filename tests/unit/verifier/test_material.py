@@ -118,7 +118,7 @@ def test_a_bundle_goes_with_the_last_task_that_needs_it(
 def test_what_another_party_of_this_machine_keeps_is_not_fetched_and_not_deleted(
     posted: Terms, tmp_path: Path
 ) -> None:
-    """It takes no room, and stays when that party deletes its copy."""
+    """The bundle is linked: it needs no disk space, and stays when the other party deletes its copy."""
     database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
     shared, held = tmp_path / "shared", tmp_path / "held"
     folder = shared / posted.bundle_hash.hex()

@@ -68,7 +68,7 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
 
 
 def audited(seen: Observation, **changes: Any) -> Observation:
-    """The task with its audit changed."""
+    """The observation with some fields of its audit changed."""
     return replace(seen, audit=replace(AUDIT, **changes))
 
 
@@ -129,7 +129,7 @@ def test_a_result_is_held_for_a_while_after_its_task_was_settled(
 def test_no_flood_of_salts_keeps_an_attestation_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even while the chain does not answer for the seats that the salts are offered for."""
+    """This holds even while the chain does not answer for the seats that the salts are offered for."""
     seen = observation(seats=tuple(seat(number, OTHER, attested=True) for number in range(2 * SENDERS)))
     asked, let_go, attested = Event(), Event(), Event()
     due: list[Job] = []
@@ -215,7 +215,7 @@ def test_what_is_due_first_goes_first_whichever_task_is_older(
 def test_what_is_kept_for_claimants_keeps_no_vote_waiting(
     node: VerifierNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many tasks a hostile claimant has, and however long their states take."""
+    """A vote is cast however many tasks a hostile claimant has, and however long their states take."""
     observed(node, monkeypatch, *(of_task(task, NOW + 100) for task in range(1, 9)))
     let_go, voted, kept = Event(), Event(), list[int]()
 

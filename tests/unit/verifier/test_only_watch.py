@@ -1,4 +1,4 @@
-"""`verifier watch --only-watch` has no account, so it takes no flag that needs one, and loads nothing that computes."""
+"""`verifier watch --only-watch` has no account: it refuses flags that need one, and does not load torch."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DIGEST = bytes([2]) * 32
 
 
 def busy(errors: Iterator[Exception]) -> Callable[..., None]:
-    """Raises each error once, then does nothing."""
+    """A function whose calls raise one error each; after the last error, it does nothing."""
 
     def work(*_arguments: object) -> None:
         for error in errors:

@@ -38,7 +38,7 @@ class Board:
 def registered(
     chain_id: int, others: Mapping[str, float] | None = None, **given: Any
 ) -> tuple[int, Offer, dict[str, Any]]:
-    """Level, offer, and the line in the log."""
+    """Register an account; returns its level, its offer and the line in the log."""
     board = Board()
     client = SimpleNamespace(
         address="0x" + "11" * 20,
@@ -83,8 +83,8 @@ def test_a_setting_comes_first_and_a_development_chain_asks_nothing(
 
 
 LEFT = 0.9 - (24 + 65 * 0.5) / 3_600
-"""Share of the shortest period, an hour, for computing. A tenth is for begun steps, the rest for a
-transaction and 65 looks.
+"""Share of the shortest period (an hour) that is left for computing. A tenth is kept for steps in progress;
+a transaction takes 24 s, and 65 looks take half a second each.
 """
 
 
@@ -103,7 +103,7 @@ def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_
 def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
     others: dict[str, float], given: dict[str, Any]
 ) -> None:
-    """The setting is too fast, the other account took everything, or the setting exceeds the rest."""
+    """The setting alone is too fast, the other account took everything, or the setting exceeds the rest."""
     with pytest.raises(SettingsError, match=r"setting seat_speed: .*needed within 1 h"):
         registered(1, others, speed=6e9, **given)
 

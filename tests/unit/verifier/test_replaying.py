@@ -32,7 +32,7 @@ from verifier.replaying import Replayer
 from verifier.states import States
 
 RESULT = tiny.SEGMENTS + 1
-"""The segment that would begin with the result."""
+"""Number of the segment that would begin with the result; it stands for the result itself."""
 PROGRAM = tiny.step_program()
 EXECUTOR = HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
 
@@ -51,7 +51,7 @@ def run(wrong_step: int = 0) -> list[State]:
 
 @dataclass
 class Told:
-    """A solver's answers, by default those of the run that it committed. None: it does not answer."""
+    """A stub solver that serves the checkpoints of `states`, or those in `tensors`. None is no answer."""
 
     states: list[State]
     roots: Sequence[bytes] | None = None
@@ -87,12 +87,12 @@ def canonical(state: State) -> list[bytes]:
 
 
 def checkpoint_roots(states: list[State]) -> list[bytes]:
-    """r_0 … r_K."""
+    """The state roots r_0 … r_K of the checkpoints."""
     return [PROGRAM.state_root(states[i * tiny.STEPS]) for i in range(tiny.SEGMENTS + 1)]
 
 
 def committed(states: list[State]) -> Committed:
-    """The run's segment tree."""
+    """The commitment to the run: its segment tree's root and size."""
     return Committed(segment_tree(checkpoint_roots(states)).root, tiny.SEGMENTS + 1)
 
 
@@ -195,7 +195,7 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 
 
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
-    """It is what was committed; only replays find which segment is false."""
+    """The result is what was committed; only replays find which segment is false."""
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
@@ -236,7 +236,7 @@ def test_roots_of_another_tree_are_not_taken_for_the_committed_ones(tmp_path: Pa
 
 
 def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> None:
-    """A root over another NaN than the canonical one: honest replay never gives it, so the segment before is false."""
+    """No honest replay gives a root over a NaN that is not canonical, so the segment before it is false."""
     states = run()
     state = dict(states[4])
     state["weights"] = torch.full((300,), float("nan"))
@@ -261,7 +261,7 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 class Flipping:
-    """Runs honestly, except that the state after one step has a wrong bit, once."""
+    """An honest executor, except that it flips a bit of the state after one step, once."""
 
     def __init__(self, wrong_step: int) -> None:
         self._wrong_step = wrong_step
@@ -278,7 +278,7 @@ class Flipping:
 
 
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
-    """The run from the start was as committed; the segment is replayed again for its digests."""
+    """The run from the start was as committed; the bit flips in the second replay, made for the digests."""
     told = Told(HONEST)
     replayer(tmp_path, told).audit(committed(HONEST), 2, ())
     flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)
@@ -323,7 +323,7 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
-    """Once challenged, a solver may not serve again what it served before."""
+    """A solver that is challenged might refuse to serve again what it served before."""
     told = Told(HONEST, checkpoint_roots(HONEST))
     first = replayer(tmp_path, told)
     for segment in (2, 3):

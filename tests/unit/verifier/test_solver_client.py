@@ -1,4 +1,4 @@
-"""The client of a solver's service against servers that are slow, wrong, too generous or no servers at all."""
+"""The client of a solver's service, against servers that are slow, wrong or absent, or that send too much."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.unit.solver import tiny
 from verifier.solver_client import Shapes, SolverClient
 
 PATIENCE = 0.5
-"""Seconds for a solver that is too slow."""
+"""Seconds that a client waits for a solver that is too slow."""
 PLENTY = 60.0
-"""Seconds for a solver that answers at once, enough on any machine."""
+"""Seconds that a client waits for a solver that answers at once; enough on any machine."""
 FAILURES = 2
 """Failures in a row after which a solver is not asked for a while: each may take the whole patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
@@ -187,7 +187,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 
 
 def connections(listening: socket.socket) -> int:
-    """The number of connections that came in and nobody accepted."""
+    """The number of incoming connections that were not accepted yet."""
     listening.setblocking(False)
     found = 0
     while True:
@@ -216,7 +216,7 @@ def connections(listening: socket.socket) -> int:
 def test_an_address_in_ones_own_network_is_refused_without_a_connection(
     host: str, leads: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On other chains than development chains, this machine is refused too."""
+    """This machine's address is refused too, unless the chain is a development chain."""
     opened: list[object] = []
     if leads is not None:
         leads_to(monkeypatch, *leads)

@@ -1,7 +1,7 @@
 """Runs in the tree of an earlier commit: fills a verifier's database with its methods and prints what they
 read.
 
-Roots and salts are one byte repeated 32 times. What a format does not have is left out.
+Roots and salts are one byte repeated 32 times. Records that a format lacks are left out.
 """
 
 import json
@@ -70,7 +70,7 @@ for number, own in ((0, False), (1, False), (0, True), (1, True), (2, True)):
 
 
 def known_challenge(row):
-    """A challenge as JSON, with the names of its time."""
+    """A challenge as JSON, with the field names of the format."""
     fields = ("task", "seat", "account", "segment", until, "game", "outcome", "asks")
     found = {name: getattr(row, name) for name in fields if hasattr(row, name)}
     return found | {"salt": row.salt.hex(), "roots": [root.hex() for root in row.checkpoint_roots()]}

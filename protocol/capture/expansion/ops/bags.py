@@ -51,7 +51,7 @@ def embedding_bag_gradient(
     weights: Tensor | None,
     padding: int = -1,
 ) -> Tensor:
-    """Every row of the table gets its shares of the gradients of its bags."""
+    """The gradient of the table: each row receives its share of the gradient of every bag that holds it."""
     _require_plain(by_frequency, mode, sparse)
     bag = _bag_of_each(index, offsets, g.shape[0])
     shares = _shares(index, bag, g.shape[0], mode, weights, padding)

@@ -12,17 +12,17 @@ from torch import Tensor
 from protocol.capture.expansion.table import aten, expands
 
 LOGARITHM = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
-"""Coefficients of y^-1, y^-3, …; the remainder is below 2e-8 for y >= 3."""
+"""Stirling's coefficients of y^-1, y^-3, … for log gamma; the remainder is below 2e-8 for y >= 3."""
 FIRST = (-1 / 12, 1 / 120, -1 / 252, 1 / 240)
-"""Coefficients of y^-2, y^-4, …; the remainder is below 1e-9 for y >= 5, also for the second derivative."""
+"""Stirling's coefficients of y^-2, y^-4, … for digamma; the remainder is below 1e-9 for y >= 5."""
 SECOND = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
-"""Coefficients of y^-3, y^-5, …"""
+"""Stirling's coefficients of y^-3, y^-5, … for digamma's derivative; remainder below 1e-9 for y >= 5."""
 STEPS, MORE_STEPS = 3, 5
 
 
 @expands(aten.lgamma.default)
 def log_gamma(x: Tensor) -> Tensor:
-    """log |gamma(x)|. Where this is small, the absolute error is about 1e-6."""
+    """log |gamma(x)|. The absolute error is about 1e-6 where the result is near 0."""
     z = torch.where(x < 0, 1 - x, x)
     near = z < STEPS
     y = torch.where(near, z + STEPS, z)

@@ -84,7 +84,7 @@ def searchsorted(
 
 @expands(aten.bucketize.Tensor)
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the bucket between the sorted `boundaries` that each element belongs to."""
+    """The index of each element's bucket, where the sorted `boundaries` separate the buckets."""
     before = boundaries <= x.unsqueeze(-1) if right else boundaries < x.unsqueeze(-1)
     return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
 

@@ -78,7 +78,7 @@ def cumsum(x: Tensor, axis: int, *, dtype: torch.dtype) -> Tensor:
 
 @expands(aten.cumprod.default)
 def cumprod(x: Tensor, axis: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """Running products, by doubling: passes multiply by the product of the 1, 2, 4, … elements before."""
+    """Running products: successive passes multiply each element by the one 1, 2, 4, … places before it."""
     x = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64))
     step = 1
     while step < x.shape[axis]:

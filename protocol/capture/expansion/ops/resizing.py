@@ -26,7 +26,7 @@ def _is_uneven(node: Node) -> bool:
 
 
 def _resizing(forward: OpOverload, backward: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
-    """Register the expansions of a resizing and of its gradient, which end with the same arguments."""
+    """Register the expansions of `forward`, a resizing, and of `backward`, its gradient."""
     expands_as_torch(forward, where=where)
     resized = EXPANSIONS[forward]
 

@@ -47,7 +47,7 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 
 def _is_distinct(node: Node) -> bool:
-    """Whether it is known that no two values go to the same place; the rule cannot tell."""
+    """Whether it is known that no two values go to the same place; `index_put`'s own rule cannot tell."""
     constant = bool(node.meta.get(DISTINCT)) and node.meta["val"].is_floating_point()
     return constant or _is_of_an_ordering(node)
 

@@ -81,7 +81,7 @@ def _start(x: Tensor, offset: int | None) -> int:
 
 
 def _require_inside(x: Tensor, size: Sizes, stride: Sizes, start: int) -> None:
-    """Raise `NotImplementedError` for a view that reaches memory outside the tensor's elements, as with a slice."""
+    """Raise `NotImplementedError` if a view reaches memory outside x, which may be a slice of a tensor."""
     last = start + sum((count - 1) * step for count, step in zip(size, stride))
     if start < 0 or last >= x.numel():
         raise NotImplementedError("memory beside the tensor")

@@ -78,7 +78,7 @@ def _plain(
     dilation: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """One convolution of planes per depth of the kernel, summed in f32 in order."""
+    """A plain convolution: the f32 sum, in order, of one two-axis convolution per plane of the kernel."""
     x = F.pad(x, (0, 0, 0, 0, padding[0], padding[0]))
     samples, channels, depth, height, width = x.shape
     planes = (depth - dilation[0] * (weight.shape[2] - 1) - 1) // stride[0] + 1

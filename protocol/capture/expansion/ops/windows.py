@@ -52,7 +52,7 @@ def _mean_pooling(forward: OpOverload, backward: OpOverload, axes: int) -> None:
 
     @expands(backward, where=_ends_outside)
     def mean_pool_gradient(g: Tensor, x: Tensor, *args: Any) -> Tensor:
-        """Each element receives its share of the gradients of its windows."""
+        """The gradient of `mean_pool`: each element receives its share of the gradients of its windows."""
         return gradient(lambda leaf: mean_pool(leaf, *args), x, g)
 
 
@@ -85,7 +85,7 @@ def max_pool_3d(
 
 @expands(aten.max_pool3d_with_indices_backward.default)
 def max_pool_gradient_3d(g: Tensor, x: Tensor, *rest: object) -> Tensor:
-    """Each element receives the gradients of the windows that selected it."""
+    """The gradient of `max_pool_3d`: each element receives the gradients of the windows that selected it."""
     return _given_back(g, x, rest[-1], 3)
 
 
@@ -101,7 +101,7 @@ def adaptive_mean_pool(x: Tensor, to: Sizes) -> Tensor:
 def _adaptive_mean_gradient(backward: OpOverload, axes: int) -> None:
     @expands(backward, where=_is_uneven)
     def adaptive_mean_pool_gradient(g: Tensor, x: Tensor) -> Tensor:
-        """Each element receives its share of its blocks' gradients."""
+        """The gradient of `adaptive_mean_pool`: each element receives its share of its blocks' gradients."""
         return gradient(lambda leaf: adaptive_mean_pool(leaf, g.shape[-axes:]), x, g)
 
 
@@ -126,7 +126,7 @@ def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
 
 @expands(aten.adaptive_max_pool2d_backward.default)
 def adaptive_max_pool_gradient_2d(g: Tensor, x: Tensor, places: Tensor) -> Tensor:
-    """Each element receives the gradients of the blocks that selected it."""
+    """The gradient of `adaptive_max_pool_2d`: each element receives those of the blocks that selected it."""
     return _given_back(g, x, places, 2)
 
 

@@ -206,7 +206,7 @@ def _inverse_deviation(b: Builder, variance: Value, eps: float) -> Value:
 
 
 def _planes(lowering: Lowering, x: View) -> Value:
-    """[N, C, …] as [N, C, S]."""
+    """The elements of x, [N, C, …], as [N, C, S], where S is the product of the other axes."""
     b = lowering.builder
     whole = x.elements(b)
     return b.reshape(whole, (*x.shape[:2], whole.type.elements // (x.shape[0] * x.shape[1])))

@@ -87,7 +87,7 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
 def _function(
     lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
-    """The library function of a product, chosen by layout; for a layer, also by the role in training."""
+    """The library function of a product, chosen by the operands' layouts; for a layer, also by its role."""
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
     if x_transposed:

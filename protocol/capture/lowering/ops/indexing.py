@@ -26,7 +26,7 @@ aten = torch.ops.aten
 Indices = Sequence[View | None]
 DUPLICATES = "add up with index_add, scatter_add or index_put(accumulate=True), or choose with torch.where"
 LARGEST = 2**31
-"""Flat indices are i32, so an indexed tensor has fewer elements than this."""
+"""An indexed tensor must have fewer elements than this, since flat indices are i32."""
 
 
 @lowers(aten.index.Tensor, aten._unsafe_index.Tensor)

@@ -42,7 +42,7 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
     """An empty tensor that one write fills completely before it is read.
 
-    `expansion.empties` has replaced those that are written part by part with zeros.
+    Empty tensors that are written part by part were replaced by zeros in `expansion.empties`.
     """
     if is_overwritten(node):
         return None

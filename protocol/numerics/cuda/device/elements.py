@@ -103,7 +103,10 @@ def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BL
 def adamw(
     p, g, m, v, p_new, m_new, v_new, size, eps, kept, beta1, rest1, beta2, rest2, count, BLOCK: tl.constexpr
 ):  # fmt: skip
-    """`library.adam.adamw`. `size`, `eps` and `kept` are pointers, so the host reads nothing back."""
+    """One AdamW update, as `library.adam.adamw`.
+
+    `size`, `eps` and `kept` are pointers, so the host reads nothing back.
+    """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     slope = tl.load(g + at, mask=there, other=0.0)

@@ -1,8 +1,8 @@
 """Messages between lanes (protocol/program/library/lanes.py): the counterpart of native/lanes_body.h.
 
 A Triton program handles GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]. A message
-has one exponent per group, and one number and its index per block. It sends nothing if the index is outside
-the block.
+has one exponent per group, and one number and its index per block. A block sends nothing if its index is
+outside the block.
 """
 
 from __future__ import annotations

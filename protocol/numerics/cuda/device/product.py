@@ -51,7 +51,7 @@ def largest_of_rows(
     x, largest, m, k, inner, outer_stride, inner_stride, row_stride, term_stride,
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Set largest[batch, row] to the bits of the row's largest magnitude; it must start as zero."""
+    """Set largest[batch, row] to the bits of the row's largest magnitude; `largest` must start as zero."""
     value, batch, row, _ = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
     )

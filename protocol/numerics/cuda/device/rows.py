@@ -51,14 +51,14 @@ def _largest(found, x, there):
 
 @triton.jit
 def _key(x):
-    """The bits of f32 as i32 that order like the numbers."""
+    """Map the bits of an f32 to an i32 such that the i32 order like the numbers."""
     b = bits_of(x)
     return b ^ ((b >> 31) & 0x7FFFFFFF)
 
 
 @triton.jit
 def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The maximum of every row: NaN if any element is; +0.0 is added."""
+    """The maximum of every row, plus +0.0: NaN if any element is NaN."""
     top = tl.full((ROWS, 1), -0x80000000, tl.int32)
     largest = tl.zeros((ROWS, 1), tl.int32)
     for start in range(0, columns, BLOCK):

@@ -173,7 +173,7 @@ def exponent_of(largest):
 
 @triton.jit
 def factor_of(e, p):
-    """2^(p - e) as f32; 1 for the sentinel, as rows with it are not read."""
+    """2^(p - e) as f32; 1 for the sentinel, whose rows are not read."""
     return op_power_of_two(tl.where(e == 32767, 0, p - e))
 
 
