@@ -47,7 +47,7 @@ def captured(description: Description) -> Captured:
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """The captured step for all K C steps, continuing from `start` if given. Raises SourceError, and
+    """Capture the step of a training of K times C steps, which begins at `start` if given. Raises SourceError, and
     CaptureError for operations that cannot be captured.
     """
     from protocol.capture import CapturedStep

@@ -21,8 +21,8 @@ from verifier.jobs import Failure, Job, Jobs
 from verifier.seats import own_seats
 
 TURNS = 64
-"""Maximum number of transactions and looks at the chain at a time. Their threads wait for receipts, and are
-started on demand.
+"""Maximum number of threads that send transactions and read the chain. Each starts on demand and mostly waits for
+receipts.
 """
 LONGEST_REST = 4.0
 """Longest pause in seconds after a failure."""

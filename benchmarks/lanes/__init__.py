@@ -1,7 +1,6 @@
-"""Studies how well lanes train: held-out loss compared with one lane alone and all-reduce, for many exchange
-rules.
+"""Studies how well lanes train: their held-out loss beside that of one lane alone and that of all-reduce.
 
-`make lanes-study` runs the missing trainings and writes docs/lanes.json and docs/lanes.md, which lists those
-that remain. With `--page` it only writes the page. Lanes run their programs (`protocol.lanes`). Other exchange
-rules, for comparison, are plain torch.
+`make lanes-study` runs the training runs that are missing and writes docs/lanes.json and docs/lanes.md, which lists
+those that remain. With `--page` it only writes the page. Lanes run their programs (`protocol.lanes`); the rules of
+exchange that they are compared with are plain torch.
 """

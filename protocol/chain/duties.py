@@ -31,7 +31,7 @@ DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand calle
 """The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
 REVEAL: Final = ("reveal digest",)
-"""Calls of a seat that a look checks."""
+"""The additional call of a seat that is checked by a look."""
 TASK: Final = (
     *("show", "approve", "deposit", "post"),
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),

@@ -35,8 +35,9 @@ def _count(
     counted: dict[Family, int],
     known: dict[bytes, dict[Family, int]],
 ) -> None:
-    """Add the operations of calls that kernels run. `known` keeps the counts of each program: there may be thousands
-    of calls."""
+    """Add to `counted`, by family, the operations of the calls in `program` that have a kernel. `known` caches the
+    counts of callees, because there may be thousands of calls.
+    """
     for number, instruction in enumerate(program.instructions):
         if instruction.op is not Op.CALL:
             continue

@@ -106,7 +106,7 @@ class Study(ABC):
     rounds: ClassVar[int] = 50
 
     def parameters(self) -> MarketParameters:
-        """The default parameters, which points change."""
+        """The default parameters. Each point overrides some of them."""
         return MarketParameters()
 
     def axes(self) -> Mapping[str, Sequence[float]]:

@@ -10,7 +10,7 @@ from sim.theory.escape import caught_probability, missed_probability
 
 
 class Claims(NamedTuple):
-    """Seats per task, on average over all tasks, including those without a conviction."""
+    """Mean numbers of compensated seats per task. A task without a conviction counts as 0."""
 
     spoke: Values
     """Seats with their own challenge: each receives a game's cost and its fee."""

@@ -17,7 +17,7 @@ from sim.theory.cheating import minimum_stake, worst_false
 
 
 class Audits(NamedTuple):
-    """One point of the frontier: `multiple` is S_min / p there, `audits` V q."""
+    """One point of the frontier. `multiple` is S_min / p at that point, and `audits` is V times q."""
 
     verifiers: int
     segments_per_verifier: int

@@ -120,7 +120,7 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
     client, cheated = scene.submitter, at in IN_A_GAME
     follower = Follower(client.connection, client.contracts, scene.deployment.block)
     seen: list[int] = []
-    """Blocks of the stage's event."""
+    """The blocks in which the event of this stage was seen."""
 
     def note(events: Sequence[Event]) -> None:
         seen.extend(event.log.block for event in events if event.name == STAGES[at])

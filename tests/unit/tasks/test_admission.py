@@ -54,7 +54,7 @@ def test_nothing_is_owed_where_nobody_is_engaged() -> None:
 
 
 def test_transactions_looks_and_steps_that_have_begun_shorten_an_engagements_own_time() -> None:
-    """Three transactions of 2 s and four waits of 1 s plus two steps of 5 s leave 7 of 57 s for the work."""
+    """Three transactions take 2 s each. Four waits take 11 s each: 1 s and two steps of 5 s. Of 57 s, 7 are left."""
     slow = Engagement("slow", Work(7, transactions=3), 57, waits=4)
     step = of("step", 1, 10**6, piece=Work(5))
     assert admission([slow, step], Clocks(2, look=1), SECONDS) is None
