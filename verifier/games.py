@@ -34,8 +34,8 @@ Key = tuple[int, int]
 
 
 class Games:
-    """The challenges of one deployment. Used by the loop's thread. `fetches` fetches bundles that are no
-    longer on this machine.
+    """The challenges of one deployment. Used by the loop's thread. `fetches` fetches bundles again that this machine
+    has deleted.
     """
 
     def __init__(self, context: Context, fetches: Jobs, engagements: Engagements) -> None:

@@ -19,6 +19,7 @@ def main() -> int:
     """0 if every survivor is argued."""
     parser = ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("languages", nargs="*", help="default: all")
+    parser.add_argument("--found", action="store_true", help="run nothing, write what has been found so far")
     options = parser.parse_args()
     if unknown := set(options.languages) - set(LANGUAGES):
         parser.error(f"expected some of {', '.join(LANGUAGES)}, got {', '.join(sorted(unknown))}")
@@ -32,7 +33,7 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     kept = {name: [one for one in page.recorded() if one.language == name] for name in LANGUAGES}
     for name in options.languages or LANGUAGES:
-        kept[name] = run(LANGUAGES[name], commit, lambda text: print(text, flush=True))
+        kept[name] = run(LANGUAGES[name], commit, lambda text: print(text, flush=True), not options.found)
     outcomes = [outcome for name in LANGUAGES for outcome in kept[name]]
     page.record(outcomes)
     print(f"the table is in {page.PAGE}")

@@ -73,6 +73,8 @@ def _language(language: Language, outcomes: Sequence[Outcome]) -> Iterator[str]:
     commits = ", ".join(sorted({one.commit[:8] for one in own}))
     score = (len(own) - len(survivors)) / len(own)
     yield f"**{score:.1%}** of {len(own)} mutants were killed, {len(survivors)} survived; commits {commits}."
+    if len(own) < SAMPLE:
+        yield f"The sample is not complete: {SAMPLE - len(own)} of {SAMPLE} mutants were not run."
     yield ""
     yield "| mutated | mutants | killed | survived |"
     yield "|---|---|---|---|"

@@ -81,8 +81,10 @@ def read(kept: dict[str, object]) -> Outcome:
     return Outcome(**{**kept, "fate": Fate(str(kept["fate"]))})  # type: ignore[arg-type]
 
 
-def run(language: Language, commit: str, say: Callable[[str], object]) -> list[Outcome]:
-    """The outcomes of the sample. Raises RuntimeError where the tests fail without any mutant."""
+def run(language: Language, commit: str, say: Callable[[str], object], plays: bool = True) -> list[Outcome]:
+    """The outcomes of the sample, or if nothing `plays` those before the first mutant that has none. Raises RuntimeError
+    if the tests fail without a mutant.
+    """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit)
     if language.name == "solidity":
@@ -94,6 +96,8 @@ def run(language: Language, commit: str, say: Callable[[str], object]) -> list[O
     for mutant in sample(mutants):
         name = identity(mutant, tree)
         outcome = outcomes.of(name)
+        if outcome is None and not plays:
+            break
         if outcome is None:
             unmutated(language, tree, language.folder(mutant.file), sound)
             outcome = play(language, tree, mutant, name, commit)
