@@ -82,8 +82,8 @@ def read(kept: dict[str, object]) -> Outcome:
 
 
 def run(language: Language, commit: str, say: Callable[[str], object], plays: bool = True) -> list[Outcome]:
-    """The outcomes of the sample, or if nothing `plays` those before the first mutant that has none. Raises RuntimeError
-    if the tests fail without a mutant.
+    """The outcomes of the sample. Unless it `plays`, only those before the first mutant that has none. Raises
+    RuntimeError if the tests fail without a mutant.
     """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit)
