@@ -33,7 +33,9 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     kept = {name: [one for one in page.recorded() if one.language == name] for name in LANGUAGES}
     for name in options.languages or LANGUAGES:
-        kept[name] = run(LANGUAGES[name], commit, lambda text: print(text, flush=True), not options.found)
+        kept[name] = run(
+            LANGUAGES[name], commit, kept[name], lambda text: print(text, flush=True), not options.found
+        )
     outcomes = [outcome for name in LANGUAGES for outcome in kept[name]]
     page.record(outcomes)
     print(f"the table is in {page.PAGE}")

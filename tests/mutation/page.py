@@ -63,7 +63,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 
 def _language(language: Language, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    own = [one for one in outcomes if one.language == language.name]
+    own = [one for one in outcomes if one.language == language.name and one.fate is not Fate.REFUSED]
     survivors = [one for one in own if one.fate is Fate.SURVIVED]
     yield f"## {language.name.capitalize()}"
     yield ""

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.mutation.mutants import ROOT, Mutant, identity, proposed, sample
-from tests.mutation.scope import Language, Stages
+from tests.mutation.scope import Language
 
 FOLDER: Final = ROOT / "build" / "mutation"
 SAMPLE: Final = 300
@@ -54,10 +54,10 @@ class Outcomes:
     been added; a killed mutant is not, as long as the code of its file is the same.
     """
 
-    def __init__(self, file: Path, commit: str) -> None:
+    def __init__(self, file: Path, commit: str, recorded: Iterable[Outcome] = ()) -> None:
         self._file = file
         self._commit = commit
-        self.found: dict[str, Outcome] = {}
+        self.found = {outcome.id: outcome for outcome in recorded}
         for line in file.read_text().splitlines() if file.is_file() else []:
             outcome = read(json.loads(line))
             self.found[outcome.id] = outcome
@@ -81,33 +81,38 @@ def read(kept: dict[str, object]) -> Outcome:
     return Outcome(**{**kept, "fate": Fate(str(kept["fate"]))})  # type: ignore[arg-type]
 
 
-def run(language: Language, commit: str, say: Callable[[str], object], plays: bool = True) -> list[Outcome]:
-    """The outcomes of the sample. Unless it `plays`, only those before the first mutant that has none. Raises
-    RuntimeError if the tests fail without a mutant.
+def run(
+    language: Language,
+    commit: str,
+    recorded: Iterable[Outcome],
+    say: Callable[[str], object],
+    plays: bool = True,
+) -> list[Outcome]:
+    """The outcomes of the sample, those of mutants that do not compile among them; `recorded` ones count like those in
+    the build folder. Unless it `plays`, only the outcomes before the first mutant that has none. Raises RuntimeError if
+    tests fail without a mutant.
     """
     tree = clone(language)
-    outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit)
+    outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded)
     if language.name == "solidity":
         for_slither(tree)
     mutants = proposed(language, tree)
     say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
-    counted: list[Outcome] = []
-    sound: set[tuple[str, ...]] = set()
+    drawn: list[Outcome] = []
+    player = Player(language, tree, commit)
     for mutant in sample(mutants):
         name = identity(mutant, tree)
         outcome = outcomes.of(name)
         if outcome is None and not plays:
             break
         if outcome is None:
-            unmutated(language, tree, language.folder(mutant.file), sound)
-            outcome = play(language, tree, mutant, name, commit)
+            outcome = player.play(mutant, name)
             outcomes.add(outcome)
             say(f"{outcome.fate:8} {outcome.file}:{outcome.line} {outcome.operator}: {outcome.change}")
-        if outcome.fate is not Fate.REFUSED:
-            counted.append(outcome)
-        if len(counted) == SAMPLE:
+        drawn.append(outcome)
+        if sum(one.fate is not Fate.REFUSED for one in drawn) == SAMPLE:
             break
-    return counted
+    return drawn
 
 
 def clone(language: Language) -> Path:
@@ -127,50 +132,51 @@ def clone(language: Language) -> Path:
     return tree
 
 
-def unmutated(language: Language, tree: Path, folder: str, sound: set[tuple[str, ...]]) -> None:
-    """Run tests of a folder without a mutant, but those known to be `sound`. Raises RuntimeError if they fail."""
-    for stage in language.folders[folder]:
-        if stage not in sound and tested(language, tree, [stage])[0] is not Fate.SURVIVED:
-            raise RuntimeError(f"expected {' '.join(stage)} to pass in {tree}, which has no mutant")
-        sound.add(stage)
+class Player:
+    """Plants mutants in a clone of the repository and runs their tests. Each test run is first made once without a
+    mutant, because in a broken environment every mutant would count as killed.
+    """
 
+    def __init__(self, language: Language, tree: Path, commit: str) -> None:
+        self._language = language
+        self._tree = tree
+        self._commit = commit
+        self._sound: set[tuple[str, ...]] = set()
 
-def tested(language: Language, tree: Path, stages: Stages) -> tuple[Fate, int]:
-    """What the tests say of the tree."""
-    return (python if language.name == "python" else solidity)(tree, stages)
+    def play(self, mutant: Mutant, name: str) -> Outcome:
+        """The outcome of one mutant; the file is restored. Raises RuntimeError if tests fail without a mutant."""
+        file = self._tree / mutant.file
+        source = file.read_bytes()
+        fate, by = Fate.SURVIVED, 0
+        try:
+            for number, stage in enumerate(self._language.folders[self._language.folder(mutant.file)], 1):
+                file.write_bytes(source)
+                self._require_sound(stage)
+                file.write_bytes(mutant.planted(source))
+                if not self._compiles():
+                    fate = Fate.REFUSED
+                    break
+                if not self._passes(stage):
+                    fate, by = Fate.KILLED, number
+                    break
+        finally:
+            file.write_bytes(source)
+        line, change, where = mutant.line(source), mutant.change(source), self._language.name
+        return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 
+    def _require_sound(self, stage: tuple[str, ...]) -> None:
+        if stage not in self._sound:
+            if not (self._compiles() and self._passes(stage)):
+                raise RuntimeError(f"expected {' '.join(stage)} to pass in {self._tree}, which has no mutant")
+            self._sound.add(stage)
 
-def play(language: Language, tree: Path, mutant: Mutant, name: str, commit: str) -> Outcome:
-    """Plant one, run its tests, and restore the file."""
-    file = tree / mutant.file
-    source = file.read_bytes()
-    file.write_bytes(mutant.planted(source))
-    try:
-        fate, by = tested(language, tree, language.folders[language.folder(mutant.file)])
-    finally:
-        file.write_bytes(source)
-    line, change = mutant.line(source), mutant.change(source)
-    return Outcome(name, language.name, mutant.file, line, mutant.operator, change, fate, by, commit)
+    def _compiles(self) -> bool:
+        return self._language.name == "python" or forge(self._tree, "build", "contracts/src")
 
-
-def python(tree: Path, stages: Stages) -> tuple[Fate, int]:
-    """What pytest says of the tree."""
-    for number, paths in enumerate(stages, 1):
-        if not passes(
-            tree, ROOT / ".venv/bin/python", "-m", "pytest", "-qx", "-p", "no:cacheprovider", *paths
-        ):
-            return Fate.KILLED, number
-    return Fate.SURVIVED, 0
-
-
-def solidity(tree: Path, stages: Stages) -> tuple[Fate, int]:
-    """What forge says of the tree."""
-    if not forge(tree, "build", "contracts/src"):
-        return Fate.REFUSED, 0
-    for number, options in enumerate(stages, 1):
-        if not forge(tree, "test", "--fail-fast", *options):
-            return Fate.KILLED, number
-    return Fate.SURVIVED, 0
+    def _passes(self, stage: tuple[str, ...]) -> bool:
+        if self._language.name == "solidity":
+            return forge(self._tree, "test", "--fail-fast", *stage)
+        return passes(self._tree, ROOT / ".venv/bin/python", "-m", "pytest", *QUIETLY, *stage)
 
 
 def for_slither(tree: Path) -> None:

@@ -69,7 +69,7 @@ PYTHON: Final = Language(
             ("tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),
             (*PARALLEL, "tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"),
             (*PARALLEL, *(f"tests/chain/test_{name}.py" for name in GAMES)),
-            (*PARALLEL, "tests/attacks", *JURIES),
+            (*PARALLEL, *JURIES),
         ],
     },
 )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import page, running
+from tests.mutation import page
 from tests.mutation.mutants import ROOT, Mutant, identity, sample
-from tests.mutation.running import SAMPLE, Fate, Outcome, Outcomes
+from tests.mutation.running import SAMPLE, Fate, Outcome, Outcomes, Player
 from tests.mutation.scope import LANGUAGES, Language
 
 SOURCE = '"""Of one function."""\n\n\ndef least(a: int, b: int) -> int:\n    return a if a < b else b\n'
@@ -59,20 +59,19 @@ def test_comments_of_solidity_do_not_change_an_identity(tmp_path: Path) -> None:
 
 
 def test_a_mutant_that_a_test_notices_is_killed_and_one_that_none_does_survives(tree: Path) -> None:
-    killed = running.play(SMALL, tree, MUTANT, "a", "b")
+    player = Player(SMALL, tree, "b")
+    killed = player.play(MUTANT, "a")
     assert (killed.fate, killed.by, killed.line) == (Fate.KILLED, 1, 5)
     assert killed.change == "return a if a < b else b → return a if a > b else b"
-    assert running.play(SMALL, tree, EQUAL, "a", "b").fate is Fate.SURVIVED
+    assert player.play(EQUAL, "a").fate is Fate.SURVIVED
     assert (tree / "least.py").read_text() == SOURCE
 
 
 def test_tests_that_fail_without_a_mutant_are_said(tree: Path) -> None:
-    sound: set[tuple[str, ...]] = set()
-    running.unmutated(SMALL, tree, "least.py", sound)
     (tree / "test_least.py").write_text(TEST.replace("(1, 1)", "(1, 2)"))
-    running.unmutated(SMALL, tree, "least.py", sound)
     with pytest.raises(RuntimeError, match=r"expected test_least.py to pass in .*, which has no mutant"):
-        running.unmutated(SMALL, tree, "least.py", set())
+        Player(SMALL, tree, "b").play(MUTANT, "a")
+    assert (tree / "least.py").read_text() == SOURCE
 
 
 def test_outcomes_are_continued_and_survivors_tried_again_on_another_commit(tmp_path: Path) -> None:
@@ -83,6 +82,8 @@ def test_outcomes_are_continued_and_survivors_tried_again_on_another_commit(tmp_
     kept.add(survivor)
     again = Outcomes(file, OUTCOME.commit)
     assert [again.of(one.id) for one in (OUTCOME, survivor)] == [OUTCOME, survivor]
+    recorded = Outcomes(tmp_path / "none.jsonl", OUTCOME.commit, [OUTCOME])
+    assert recorded.of(OUTCOME.id) == OUTCOME, "the page's file counts as well"
     later = Outcomes(file, "2" * 40)
     assert [later.of(one.id) for one in (OUTCOME, survivor)] == [OUTCOME, None]
 
@@ -106,14 +107,14 @@ def test_the_page_is_of_the_file_and_argues_every_survivor() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_score_is_at_least_95_per_cent(language: str) -> None:
-    own = [one for one in page.recorded() if one.language == language]
+    own = [one for one in page.recorded() if one.language == language and one.fate is not Fate.REFUSED]
     assert 0 < len(own) <= SAMPLE
     assert sum(one.fate is Fate.KILLED for one in own) >= 0.95 * len(own)
 
 
 def test_an_unargued_survivor_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     survivor = replace(OUTCOME, file="protocol/dispute/keys.py", fate=Fate.SURVIVED, by=0)
-    outcomes: Sequence[Outcome] = [survivor]
+    outcomes: Sequence[Outcome] = [survivor, replace(survivor, fate=Fate.REFUSED)]
     monkeypatch.setattr(page, "arguments", dict)
     assert page.unargued(outcomes) == [survivor]
     text = page.page(outcomes)
