@@ -23,7 +23,8 @@ LIMIT: Final = 900
 """Seconds for one stage of tests; the longest takes a fifth of that. A mutant that needs more counts as killed."""
 
 
-QUIETLY: Final = ("-qx", "-p", "no:cacheprovider", "-m", "not heavy and not gpu")
+PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
+"""The tests that failed last come first: often they notice the next mutant of the same file as well."""
 
 
 class Fate(StrEnum):
@@ -176,7 +177,7 @@ class Player:
     def _passes(self, stage: tuple[str, ...]) -> bool:
         if self._language.name == "solidity":
             return forge(self._tree, "test", "--fail-fast", *stage)
-        return passes(self._tree, ROOT / ".venv/bin/python", "-m", "pytest", *QUIETLY, *stage)
+        return passes(self._tree, ROOT / ".venv/bin/python", "-m", "pytest", *PYTEST, *stage)
 
 
 def for_slither(tree: Path) -> None:
