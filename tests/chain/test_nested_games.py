@@ -11,8 +11,9 @@ from protocol.dispute.view import Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, StepProgram, TensorType
 from protocol.program.check import MAX_CALL_DEPTH
-from tests.chain.arena import Arena, Ended, Subject
-from tests.chain.corruption import JUDGE_GAS, SEGMENTS, STEPS, Corruptions, Site
+from tests.adversaries.perturbing import Perturbation, one_ulp
+from tests.chain.arena import Arena, Ended, Subject, replay
+from tests.chain.corruption import JUDGE_GAS, SEGMENTS, STEPS, WRONG_STEP, Corruptions, FalseState, Site
 
 pytestmark = pytest.mark.chain
 
@@ -75,6 +76,20 @@ def test_served_games_end_at_the_innermost_primitive_of_every_depth(arena: Arena
         print(f"depth {depth}: {len(game.gas)} transactions, {gas[depth - 1]:,} gas, judge {game.gas[-1]:,}")
         assert len(game.gas) == ENTRY + LEVEL * depth
     assert all(0 < deeper - gas[k] < LEVEL_GAS for k, deeper in enumerate(gas[1:]))
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_claimed_result_of_a_call_is_judged_by_the_callees_output(
+    arena: Arena, depth: int, silent: bool
+) -> None:
+    """The trace of the caller has another result than the callee computes, and the callee's own trace is right."""
+    found, (path, _) = made(depth), innermost(depth)
+    change = Perturbation(path[:-1], path[-1], ELEMENT, one_ulp, WRONG_STEP, WRONG_STEP)
+    run = replay(found.subject, FalseState(found.subject, {}, change))
+    game = found.play(arena, run, silent=silent)
+    assert game.verdict is Verdict.SOLVER_FALSE
+    assert (game.view.path, game.moves[-1]) == (path, "judgeOutput")
 
 
 @pytest.mark.parametrize("depth", [2, 4])
