@@ -138,6 +138,18 @@ contract ElementsTest is Judging {
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
+    /// @dev Each operand is proved, not only the first.
+    function test_judge_anotherSecondOperandValue_reverts() public {
+        _start();
+        GameId id = _inCallee();
+        ElementJudgment memory j = _calleeAdd(0);
+        (j.operands[1], j.chunks[1]) = (j.operands[0], _chunk(1, calleeValues[0], 0));
+        bytes32 head = _head(id);
+        vm.prank(challenger);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
+        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
+    }
+
     function test_judge_longPath_reverts() public {
         _start();
         GameId id = _inCallee();
