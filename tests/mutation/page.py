@@ -28,7 +28,7 @@ mutants, the mutators of slither-mutate those of the contracts. Tests of gas are
 are compiled without the optimiser here.
 
 A mutant that survives is killed by a new test, or argued below: it is the same program, or differs
-from it only where nothing depends on it. A score counts argued mutants as survivors.
+from it only where nothing depends on it. Scores count argued mutants as survivors.
 """
 
 
