@@ -34,7 +34,7 @@ class TwoReplays(VerifierError):
 
 
 class SaltRefused(VerifierError):
-    """A salt is useless: there is no such seat, the seat is one of our own, or it did not attest under this
+    """A salt is useless: there is no such seat, the seat is ours, or it did not attest under this
     salt.
     """
 
