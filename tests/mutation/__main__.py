@@ -15,6 +15,11 @@ from tests.mutation.scope import LANGUAGES
 from tests.resuming import clean_commit
 
 
+def say(text: str) -> None:
+    """Print a line at once, also into a file."""
+    print(text, flush=True)
+
+
 def main() -> int:
     """0 if every survivor is argued."""
     parser = ArgumentParser(prog="python -m tests.mutation", description=__doc__)
@@ -32,10 +37,9 @@ def main() -> int:
         return 2
     FOLDER.mkdir(parents=True, exist_ok=True)
     kept = {name: [one for one in page.recorded() if one.language == name] for name in LANGUAGES}
+    argued = page.arguments()
     for name in options.languages or LANGUAGES:
-        kept[name] = run(
-            LANGUAGES[name], commit, kept[name], lambda text: print(text, flush=True), not options.found
-        )
+        kept[name] = run(LANGUAGES[name], commit, kept[name], argued, say, not options.found)
     outcomes = [outcome for name in LANGUAGES for outcome in kept[name]]
     page.record(outcomes)
     print(f"the table is in {page.PAGE}")

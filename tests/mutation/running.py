@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -51,13 +51,16 @@ class Outcome:
 
 
 class Outcomes:
-    """Those of a file, by identity of the mutant. A survivor of another commit is tried again, because tests may have
-    been added; a killed mutant is not, as long as the code of its file is the same.
+    """Those of a file, by identity of the mutant. A survivor of another commit is tried again unless it is `argued`,
+    because tests may have been added; a killed mutant is not, as long as the code of its file is the same.
     """
 
-    def __init__(self, file: Path, commit: str, recorded: Iterable[Outcome] = ()) -> None:
+    def __init__(
+        self, file: Path, commit: str, recorded: Iterable[Outcome] = (), argued: Container[str] = ()
+    ) -> None:
         self._file = file
         self._commit = commit
+        self._argued = argued
         self.found = {outcome.id: outcome for outcome in recorded}
         for line in file.read_text().splitlines() if file.is_file() else []:
             outcome = read(json.loads(line))
@@ -66,8 +69,9 @@ class Outcomes:
     def of(self, name: str) -> Outcome | None:
         """The outcome that still counts."""
         found = self.found.get(name)
-        stale = found is not None and found.fate is Fate.SURVIVED and found.commit != self._commit
-        return None if stale else found
+        if found is None or found.fate is not Fate.SURVIVED:
+            return found
+        return found if found.commit == self._commit or name in self._argued else None
 
     def add(self, outcome: Outcome) -> None:
         """Keep one more."""
@@ -86,6 +90,7 @@ def run(
     language: Language,
     commit: str,
     recorded: Iterable[Outcome],
+    argued: Container[str],
     say: Callable[[str], object],
     plays: bool = True,
 ) -> list[Outcome]:
@@ -94,7 +99,7 @@ def run(
     tests fail without a mutant.
     """
     tree = clone(language)
-    outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded)
+    outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded, argued)
     if language.name == "solidity":
         for_slither(tree)
     mutants = proposed(language, tree)

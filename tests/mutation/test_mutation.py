@@ -86,6 +86,7 @@ def test_outcomes_are_continued_and_survivors_tried_again_on_another_commit(tmp_
     assert recorded.of(OUTCOME.id) == OUTCOME, "the page's file counts as well"
     later = Outcomes(file, "2" * 40)
     assert [later.of(one.id) for one in (OUTCOME, survivor)] == [OUTCOME, None]
+    assert Outcomes(file, "2" * 40, argued={survivor.id}).of(survivor.id) == survivor
 
 
 def test_every_file_that_is_mutated_is_there_and_every_test_is() -> None:
