@@ -90,6 +90,13 @@ def test_what_does_not_fit_is_named_with_its_source(file: Path) -> None:
         load(Example, "verifier", file, {}, {})
 
 
+@pytest.mark.parametrize("section", ["solver", "verifier", "assay", "lane"])
+def test_every_command_may_have_its_table_beside_those_of_others(tmp_path: Path, section: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[assay]\n[lane]\n[solver]\n[verifier]\n")
+    assert load(Lists, section, file, {}, {}).values == Lists()
+
+
 @pytest.mark.parametrize("text", ["[solver", "solver = 3\n"])
 def test_a_file_that_is_no_table_is_refused(file: Path, text: str) -> None:
     file.write_text(text)
