@@ -199,9 +199,11 @@ def test_who_is_cut_off_has_from_the_jury_what_it_cannot_fetch(scene: Stage) -> 
         lacking = claimant.node.context.database.own_segments
         wait(lambda: len(claimant.node.context.juries.sources(case.task)) == 1, 30)
         wait(lambda: case.is_with(claimant))
+        scene.skip_to(until + MOVE_TIME // 2)
         scene.skip_to(until + MOVE_TIME)
         verdict = case.judged()
         assert (verdict["verdict"], verdict["yes"], verdict["no"]) == (JuryVerdict.AVAILABLE, JURORS, 0)
+        assert not happened(scene, "Objected", case.task), "it has what it claimed"
         wait(lambda: scene.submitter.audit.audit(case.task).audited)
         assert lacking(case.task) <= 1, "it has run nothing from the start"
         scene.end_challenges(case.task)

@@ -20,9 +20,7 @@ from tests.mutation.scope import Language
 FOLDER: Final = ROOT / "build" / "mutation"
 SAMPLE: Final = 300
 LIMIT: Final = 900
-"""Seconds for one stage of tests; the longest takes a fifth of that. A mutant that needs more counts as killed."""
-
-
+"""Seconds for one stage of tests. A mutant that needs more counts as killed."""
 PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
 """The tests that failed last come first: often they notice the next mutant of the same file as well."""
 
@@ -126,6 +124,7 @@ def clone(language: Language) -> Path:
     tree = FOLDER / language.name
     if not tree.is_dir():
         subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, tree], check=True)
+    if not (tree / "node_modules").is_symlink():
         (tree / "node_modules").symlink_to(ROOT / "node_modules")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
     subprocess.run(["git", "fetch", "--quiet", "origin", "HEAD"], cwd=tree, check=True)

@@ -52,18 +52,8 @@ PYTHON: Final = Language(
         ],
         "protocol/commitments": [
             ("tests/unit/commitments", "tests/unit/dispute"),
-            (
-                *PARALLEL,
-                "tests/unit/vectors",
-                "tests/unit/execution",
-                "tests/unit/tasks",
-                "tests/unit/solver",
-            ),
-            (
-                "tests/unit/verifier",
-                "tests/chain/test_verifier_juries.py",
-                "tests/chain/test_second_looks.py",
-            ),
+            (*PARALLEL, *(f"tests/unit/{name}" for name in ("vectors", "execution", "tasks", "solver"))),
+            (*PARALLEL, "tests/unit/verifier", *JURIES),
         ],
         "protocol/dispute": [
             ("tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),

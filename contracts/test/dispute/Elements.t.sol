@@ -121,10 +121,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.chunks[1].data[5] ^= 0x01;
-        bytes32 head = _head(id);
-        vm.prank(challenger);
-        vm.expectPartialRevert(Refusals.WrongRoot.selector);
-        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
+        _judgeFailsAtRoot(id, j);
     }
 
     function test_judge_anotherOperandValue_reverts() public {
@@ -132,10 +129,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         (j.operands[0], j.chunks[0]) = (j.operands[1], _chunk(0, calleeValues[1], 0));
-        bytes32 head = _head(id);
-        vm.prank(challenger);
-        vm.expectPartialRevert(Refusals.WrongRoot.selector);
-        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
+        _judgeFailsAtRoot(id, j);
     }
 
     /// @dev Each operand is proved, not only the first.
@@ -144,10 +138,7 @@ contract ElementsTest is Judging {
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         (j.operands[1], j.chunks[1]) = (j.operands[0], _chunk(1, calleeValues[0], 0));
-        bytes32 head = _head(id);
-        vm.prank(challenger);
-        vm.expectPartialRevert(Refusals.WrongRoot.selector);
-        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
+        _judgeFailsAtRoot(id, j);
     }
 
     function test_judge_longPath_reverts() public {
@@ -196,10 +187,7 @@ contract ElementsTest is Judging {
         ElementJudgment memory j = _calleeAdd(0);
         // `sub` instead of `add`.
         j.instruction.data[1] = 0x02;
-        bytes32 head = _head(id);
-        vm.prank(challenger);
-        vm.expectPartialRevert(Refusals.WrongRoot.selector);
-        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
+        _judgeFailsAtRoot(id, j);
     }
 
     function test_judge_edge_reverts() public {
@@ -237,5 +225,13 @@ contract ElementsTest is Judging {
         (bool done,) = address(game).call{gas: gas_}(move);
         assertFalse(done);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Frame));
+    }
+
+    /// @dev The judgment reverts because some opening does not lead to its root.
+    function _judgeFailsAtRoot(GameId id, ElementJudgment memory j) private {
+        bytes32 head = _head(id);
+        vm.prank(challenger);
+        vm.expectPartialRevert(Refusals.WrongRoot.selector);
+        game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 }
