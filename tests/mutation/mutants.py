@@ -8,10 +8,10 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from tests.mutation.scope import Language
@@ -48,8 +48,8 @@ class Mutant:
         return f"{_joined(source[first:last].decode())} → {_joined(after.decode())}"
 
 
-def proposed(language: Language, root: Path) -> list[Mutant]:
-    """All mutants of the language's files in the checkout `root`, without repetitions, in order of file and place."""
+def proposed(language: Language, root: Path) -> Mapping[str, Mutant]:
+    """All mutants of the language's files in the checkout `root` by identity, each as small as it can be written."""
     folder = Path(os.environ.get("FORGE", "forge")).parent  # Slither asks forge for the settings
     run = subprocess.run(
         [TOOLS, Path(__file__).with_name(language.generator), *language.files(root)],
@@ -62,16 +62,35 @@ def proposed(language: Language, root: Path) -> list[Mutant]:
         stdout=subprocess.PIPE,
         check=True,
     )
-    found = {Mutant(**fields) for fields in json.loads(run.stdout)}
-    ordered = sorted(found, key=lambda one: (one.file, one.start, one.end, one.operator, one.text))
-    return list({identity(mutant, root): mutant for mutant in reversed(ordered)}.values())[::-1]
+    found = {_trimmed(Mutant(**fields), root) for fields in json.loads(run.stdout)}
+    ordered = sorted(
+        found, key=lambda one: (one.file, one.start, one.end, one.operator, one.text), reverse=True
+    )
+    return {identity(mutant, root): mutant for mutant in ordered}
 
 
-def sample(mutants: Sequence[Mutant]) -> Iterator[Mutant]:
-    """The mutants in the order of the draw, the same one each time."""
-    shuffled = list(mutants)
-    Random(SEED).shuffle(shuffled)
-    return iter(shuffled)
+def _trimmed(mutant: Mutant, root: Path) -> Mutant:
+    """The same program, without what the old and the new text share at both ends."""
+    old = (root / mutant.file).read_bytes()[mutant.start : mutant.end].decode()
+    first = _shared(old, mutant.text)
+    last = _shared(old[first:][::-1], mutant.text[first:][::-1])
+    return replace(
+        mutant,
+        start=mutant.start + len(old[:first].encode()),
+        end=mutant.end - len(old[len(old) - last :].encode()),
+        text=mutant.text[first : len(mutant.text) - last],
+    )
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters at the beginning are the same."""
+    shorter = range(min(len(one), len(other)))
+    return bisect_left(shorter, True, key=lambda last: one[: last + 1] != other[: last + 1])
+
+
+def sample(identities: Iterable[str]) -> list[str]:
+    """The order of the draw. It is a hash of each identity, so a change of one file does not draw others elsewhere."""
+    return sorted(identities, key=lambda one: hashlib.sha256(f"{SEED} {one}".encode()).digest())
 
 
 def identity(mutant: Mutant, root: Path) -> str:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from tests.mutation.mutants import ROOT, Mutant, identity, proposed, sample
+from tests.mutation.mutants import ROOT, Mutant, proposed, sample
 from tests.mutation.scope import Language
 
 FOLDER: Final = ROOT / "build" / "mutation"
@@ -104,13 +104,12 @@ def run(
     say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
     drawn: list[Outcome] = []
     player = Player(language, tree, commit)
-    for mutant in sample(mutants):
-        name = identity(mutant, tree)
+    for name in sample(mutants):
         outcome = outcomes.of(name)
         if outcome is None and not plays:
             break
         if outcome is None:
-            outcome = player.play(mutant, name)
+            outcome = player.play(mutants[name], name)
             outcomes.add(outcome)
             say(f"{outcome.fate:8} {outcome.file}:{outcome.line} {outcome.operator}: {outcome.change}")
         drawn.append(outcome)

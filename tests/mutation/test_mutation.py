@@ -31,10 +31,11 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_the_sample_has_every_mutant_once_in_the_same_order() -> None:
-    mutants = [Mutant("a.py", "x", place, place + 1, "") for place in range(50)]
-    drawn = list(sample(mutants))
-    assert drawn == list(sample(mutants)) != mutants
-    assert set(drawn) == set(mutants)
+    identities = [f"{number:016x}" for number in range(50)]
+    drawn = sample(identities)
+    assert drawn == sample(reversed(identities)) != identities
+    assert sorted(drawn) == identities
+    assert sample(identities[1:]) == [one for one in drawn if one != identities[0]]
 
 
 def test_comments_docstrings_and_layout_do_not_change_an_identity(tree: Path) -> None:
