@@ -157,11 +157,8 @@ class Player:
                 file.write_bytes(source)
                 self._require_sound(stage)
                 file.write_bytes(mutant.planted(source))
-                if not self._compiles():
-                    fate = Fate.REFUSED
-                    break
                 if not self._passes(stage):
-                    fate, by = Fate.KILLED, number
+                    fate, by = (Fate.KILLED, number) if self._compiles() else (Fate.REFUSED, 0)
                     break
         finally:
             file.write_bytes(source)
@@ -170,7 +167,7 @@ class Player:
 
     def _require_sound(self, stage: tuple[str, ...]) -> None:
         if stage not in self._sound:
-            if not (self._compiles() and self._passes(stage)):
+            if not self._passes(stage):
                 raise RuntimeError(f"expected {' '.join(stage)} to pass in {self._tree}, which has no mutant")
             self._sound.add(stage)
 
