@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from tests.mutation.mutants import ROOT, Mutant, proposed, sample
@@ -20,7 +21,12 @@ from tests.mutation.scope import Language
 FOLDER: Final = ROOT / "build" / "mutation"
 SAMPLE: Final = 300
 LIMIT: Final = 900
-"""Seconds for one stage of tests. A mutant that needs more counts as killed."""
+"""Seconds for a command, also for one stage of tests without a mutant."""
+PATIENCE: Final = 4
+LEAST_LIMIT: Final = 60
+"""A mutant is killed if a stage takes this many times as long as without it, and at least this many seconds. Some
+mutants never end.
+"""
 PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "not heavy and not gpu")
 """The tests that failed last come first: often they notice the next mutant of the same file as well."""
 
@@ -145,7 +151,7 @@ class Player:
         self._language = language
         self._tree = tree
         self._commit = commit
-        self._sound: set[tuple[str, ...]] = set()
+        self._limits: dict[tuple[str, ...], float] = {}
 
     def play(self, mutant: Mutant, name: str) -> Outcome:
         """The outcome of one mutant; the file is restored. Raises RuntimeError if tests fail without a mutant."""
@@ -155,9 +161,9 @@ class Player:
         try:
             for number, stage in enumerate(self._language.folders[self._language.folder(mutant.file)], 1):
                 file.write_bytes(source)
-                self._require_sound(stage)
+                limit = self._limit(stage)
                 file.write_bytes(mutant.planted(source))
-                if not self._passes(stage):
+                if not self._passes(stage, limit):
                     fate, by = (Fate.KILLED, number) if self._compiles() else (Fate.REFUSED, 0)
                     break
         finally:
@@ -165,38 +171,41 @@ class Player:
         line, change, where = mutant.line(source), mutant.change(source), self._language.name
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 
-    def _require_sound(self, stage: tuple[str, ...]) -> None:
-        if stage not in self._sound:
-            if not self._passes(stage):
+    def _limit(self, stage: tuple[str, ...]) -> float:
+        """Seconds for a stage of tests, measured when it first runs."""
+        if stage not in self._limits:
+            start = monotonic()
+            if not self._passes(stage, LIMIT):
                 raise RuntimeError(f"expected {' '.join(stage)} to pass in {self._tree}, which has no mutant")
-            self._sound.add(stage)
+            self._limits[stage] = max(PATIENCE * (monotonic() - start), LEAST_LIMIT)
+        return self._limits[stage]
 
     def _compiles(self) -> bool:
         return self._language.name == "python" or forge(self._tree, "build", "contracts/src")
 
-    def _passes(self, stage: tuple[str, ...]) -> bool:
+    def _passes(self, stage: tuple[str, ...], limit: float) -> bool:
         if self._language.name == "solidity":
-            return forge(self._tree, "test", "--fail-fast", *stage)
-        return passes(self._tree, ROOT / ".venv/bin/python", "-m", "pytest", *PYTEST, *stage)
+            return forge(self._tree, "test", "--fail-fast", *stage, limit=limit)
+        return passes(self._tree, ROOT / ".venv/bin/python", "-m", "pytest", *PYTEST, *stage, limit=limit)
 
 
 def for_slither(tree: Path) -> None:
     """Compile all contracts for `solidity_mutants.py`, beside the mutants' builds. Raises RuntimeError."""
     out = tree / "build" / "mutation" / "proposed"
     shutil.rmtree(out, ignore_errors=True)
-    places = {"FOUNDRY_OUT": str(out), "FOUNDRY_CACHE_PATH": str(out / "cache")}
-    if not forge(tree, "build", "contracts/src", "--build-info", **places):
+    build = ("build", "contracts/src", "--build-info")
+    if not forge(tree, *build, FOUNDRY_OUT=str(out), FOUNDRY_CACHE_PATH=str(out / "cache")):
         raise RuntimeError(f"expected `forge build` to succeed in {tree}, which has no mutant")
 
 
-def forge(tree: Path, *arguments: str, **environment: str) -> bool:
+def forge(tree: Path, *arguments: str, limit: float = LIMIT, **environment: str) -> bool:
     """Whether forge succeeds with the profile `mutation`."""
     program = os.environ.get("FORGE", "forge")
-    return passes(tree, program, *arguments, FOUNDRY_PROFILE="mutation", **environment)
+    return passes(tree, program, *arguments, limit=limit, FOUNDRY_PROFILE="mutation", **environment)
 
 
-def passes(tree: Path, *command: object, **environment: str) -> bool:
-    """Whether a command in the tree ends well within the limit; afterwards none of its processes is left."""
+def passes(tree: Path, *command: object, limit: float, **environment: str) -> bool:
+    """Whether a command in the tree ends well within `limit` seconds; afterwards none of its processes is left."""
     process = subprocess.Popen(
         [str(part) for part in command],
         cwd=tree,
@@ -206,7 +215,7 @@ def passes(tree: Path, *command: object, **environment: str) -> bool:
         start_new_session=True,
     )
     try:
-        return process.wait(LIMIT) == 0
+        return process.wait(limit) == 0
     except subprocess.TimeoutExpired:
         return False
     finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import page
+from tests.mutation import page, running
 from tests.mutation.mutants import ROOT, Mutant, identity, sample
 from tests.mutation.running import SAMPLE, Fate, Outcome, Outcomes, Player
 from tests.mutation.scope import LANGUAGES, Language
@@ -66,6 +66,12 @@ def test_a_mutant_that_a_test_notices_is_killed_and_one_that_none_does_survives(
     assert killed.change == "return a if a < b else b → return a if a > b else b"
     assert player.play(EQUAL, "a").fate is Fate.SURVIVED
     assert (tree / "least.py").read_text() == SOURCE
+
+
+def test_a_mutant_that_never_ends_is_killed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LEAST_LIMIT", 1)
+    forever = replace(MUTANT, text="< sum(iter(int, 1)) <")
+    assert Player(SMALL, tree, "b").play(forever, "a").fate is Fate.KILLED
 
 
 def test_tests_that_fail_without_a_mutant_are_said(tree: Path) -> None:
