@@ -98,9 +98,11 @@ def run(
     say: Callable[[str], object],
     plays: bool = True,
 ) -> list[Outcome]:
-    """The outcomes of the sample, those of mutants that do not compile among them; `recorded` ones count like those in
-    the build folder. Unless it `plays`, only the outcomes before the first mutant that has none. Raises RuntimeError if
-    tests fail without a mutant.
+    """The outcomes of the sample, with those of mutants that do not compile.
+
+    The first stage of tests is run on all mutants, then the other stages on those that pass it. Outcomes that are
+    `recorded` count like those in the build folder. Unless it `plays`, only the outcomes before the first mutant that
+    has none. Raises RuntimeError if tests fail without a mutant.
     """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded, argued)
@@ -108,20 +110,25 @@ def run(
         for_slither(tree)
     mutants = proposed(language, tree)
     say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
-    drawn: list[Outcome] = []
+    drawn: dict[str, Outcome | None] = {}
     player = Player(language, tree, commit)
-    for name in sample(mutants):
-        outcome = outcomes.of(name)
-        if outcome is None and not plays:
-            break
-        if outcome is None:
-            outcome = player.play(mutants[name], name)
+
+    def play(name: str, quick: bool) -> Outcome | None:
+        outcome = player.play(mutants[name], name, quick)
+        if outcome is not None:
             outcomes.add(outcome)
             say(f"{outcome.fate:8} {outcome.file}:{outcome.line} {outcome.operator}: {outcome.change}")
-        drawn.append(outcome)
-        if sum(one.fate is not Fate.REFUSED for one in drawn) == SAMPLE:
+        return outcome
+
+    for name in sample(mutants):
+        drawn[name] = outcomes.of(name) or (play(name, quick=True) if plays else None)
+        if drawn[name] is None and not plays:
             break
-    return drawn
+        if sum(one is None or one.fate is not Fate.REFUSED for one in drawn.values()) == SAMPLE:
+            break
+    if plays:
+        drawn = {name: outcome or play(name, quick=False) for name, outcome in drawn.items()}
+    return [outcome for outcome in drawn.values() if outcome is not None]
 
 
 def clone(language: Language) -> Path:
@@ -153,13 +160,16 @@ class Player:
         self._commit = commit
         self._limits: dict[tuple[str, ...], float] = {}
 
-    def play(self, mutant: Mutant, name: str) -> Outcome:
-        """The outcome of one mutant; the file is restored. Raises RuntimeError if tests fail without a mutant."""
+    def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
+        """The outcome of a mutant's first stage if `quick`, None if that passes; otherwise the outcome of the other
+        stages. The file is restored. Raises RuntimeError if tests fail without a mutant.
+        """
+        stages = self._language.folders[self._language.folder(mutant.file)]
         file = self._tree / mutant.file
         source = file.read_bytes()
         fate, by = Fate.SURVIVED, 0
         try:
-            for number, stage in enumerate(self._language.folders[self._language.folder(mutant.file)], 1):
+            for number, stage in enumerate(stages[:1] if quick else stages[1:], 1 if quick else 2):
                 file.write_bytes(source)
                 limit = self._limit(stage)
                 file.write_bytes(mutant.planted(source))
@@ -168,6 +178,8 @@ class Player:
                     break
         finally:
             file.write_bytes(source)
+        if quick and fate is Fate.SURVIVED:
+            return None
         line, change, where = mutant.line(source), mutant.change(source), self._language.name
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 

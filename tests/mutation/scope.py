@@ -56,7 +56,8 @@ PYTHON: Final = Language(
             (*PARALLEL, "tests/unit/verifier", *JURIES),
         ],
         "protocol/dispute": [
-            ("tests/unit/dispute", "tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),
+            ("tests/unit/dispute",),
+            ("tests/chain/test_partial_sum_games.py", "tests/chain/test_game_view.py"),
             (*PARALLEL, "tests/unit/vectors", "tests/unit/verifier", "tests/unit/tasks"),
             (*PARALLEL, *(f"tests/chain/test_{name}.py" for name in GAMES)),
             (*PARALLEL, *JURIES),

@@ -61,23 +61,29 @@ def test_comments_of_solidity_do_not_change_an_identity(tmp_path: Path) -> None:
 
 def test_a_mutant_that_a_test_notices_is_killed_and_one_that_none_does_survives(tree: Path) -> None:
     player = Player(SMALL, tree, "b")
-    killed = player.play(MUTANT, "a")
+    killed = player.play(MUTANT, "a", quick=True)
+    assert killed is not None
     assert (killed.fate, killed.by, killed.line) == (Fate.KILLED, 1, 5)
     assert killed.change == "return a if a < b else b → return a if a > b else b"
-    assert player.play(EQUAL, "a").fate is Fate.SURVIVED
+    assert player.play(EQUAL, "a", quick=True) is None
+    survivor = player.play(EQUAL, "a", quick=False)
+    assert survivor is not None
+    assert survivor.fate is Fate.SURVIVED
     assert (tree / "least.py").read_text() == SOURCE
 
 
 def test_a_mutant_that_never_ends_is_killed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "LEAST_LIMIT", 1)
     forever = replace(MUTANT, text="< sum(iter(int, 1)) <")
-    assert Player(SMALL, tree, "b").play(forever, "a").fate is Fate.KILLED
+    killed = Player(SMALL, tree, "b").play(forever, "a", quick=True)
+    assert killed is not None
+    assert killed.fate is Fate.KILLED
 
 
 def test_tests_that_fail_without_a_mutant_are_said(tree: Path) -> None:
     (tree / "test_least.py").write_text(TEST.replace("(1, 1)", "(1, 2)"))
     with pytest.raises(RuntimeError, match=r"expected test_least.py to pass in .*, which has no mutant"):
-        Player(SMALL, tree, "b").play(MUTANT, "a")
+        Player(SMALL, tree, "b").play(MUTANT, "a", quick=True)
     assert (tree / "least.py").read_text() == SOURCE
 
 
