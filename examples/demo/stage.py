@@ -50,8 +50,8 @@ REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
 """Accounts of the two seats and three jurors in the story with withheld data."""
 REFUSED_LEVEL = 3
 """Level of the stakes of REFUSED: 8 units cover the lock of their story, which lower levels do not."""
-SILENT_LEVEL = 6
-"""Level of the silent verifier's stake: 64 units, while the ordinary verifiers have one each."""
+SILENT_LEVEL = 7
+"""Level of the silent verifier's stake: 128 units, while the ordinary verifiers have one each."""
 SEAT_LEVEL = 2
 """Level of the honest seat's stake in the accomplice's story: 4 units cover a lock that one unit does not."""
 OUTSOURCER_LEVEL = 7

@@ -45,7 +45,7 @@ class Story:
 
 
 SILENT_TERMS = {
-    # The silent verifier has 64 of about 88 slots and no seat yet, so it misses all five only once in 5,000
+    # The silent verifier has 128 of about 152 slots and no seat yet, so it misses all five only once in 15,000
     # demos.
     "verifiers": 5,
     "segments_per_verifier": 1,

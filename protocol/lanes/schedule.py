@@ -173,7 +173,7 @@ def schedules(
     if not found:
         raise ScheduleError(
             "task",
-            expected=f"steps enough for {LEAST_TURNS} rounds of each lane",
+            expected=f"enough steps to send each parameter {LEAST_TURNS} times",
             got=str(steps),
             remedy="train longer, name fewer --lanes, or say --any",
         )

@@ -133,7 +133,7 @@ class Recommended(Study):
         """Findings on the played points, then on the closed forms."""
         played = self._played(table)
         if played is None:
-            return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
+            return Answer([Finding("Only honest or only false work was played: nothing can be compared")])
         return Answer(
             [played.cheating(), played.earning(), *margins()],
             played.claims(),

@@ -2,8 +2,8 @@
 `recorded`).
 
 The expected results of attention come from whole tables, one function after another; those of convolutions
-from one matrix product for each element of a kernel; those of the hasher from hashlib. Batch norm has those
-of the library's kernels, which may be compiled.
+from one matrix product for each element of a kernel; those of the hasher from hashlib; those of batch norm
+from the bodies of the library's functions, evaluated with torch.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from protocol.numerics.kernels.attention_shape_classes import Kind as ChangeKind
 from protocol.numerics.kernels.convolution import problem_of
 from protocol.numerics.kernels.convolution_self_test import operands, plain
 from protocol.program.library import CATALOGUE
+from protocol.program.library.evaluate import evaluate
 from tests.fuzz.recorded import Buffer, Kind, call
 from tests.unit.library.test_attention import Plain, case, causal
 from tests.unit.numerics.test_convolution_shape_classes import random_call
@@ -159,17 +160,17 @@ def channels(r: Random, count: int) -> list[bytes]:
             x.view(-1)[-1] = r.choice((math.inf, math.nan, 1e-42))
         mean, rstd, gain, bias, total, along = (torch.randn(shape[1], generator=drawn) for _ in range(6))
         eps = torch.tensor([1e-5])
-        statistics = CATALOGUE["batch_statistics"].kernel({"eps": 1e-5})([x])
-        sums = CATALOGUE["batch_norm_sums"].kernel({})([g, x, mean, rstd])
+        statistics = evaluate(CATALOGUE["batch_statistics"]._body, [x], {"eps": 1e-5})
+        sums = evaluate(CATALOGUE["batch_norm_sums"]._body, [g, x, mean, rstd], {})
         none = [None] * 6
         found.append(call(Kind.STATISTICS, shape, eps, None, x, *none, *statistics))
         found.append(call(Kind.SUMS, shape, eps, g, x, mean, rstd, *none[2:], *sums))
         for affine in ((), (gain,), (gain, bias)):
-            (y,) = CATALOGUE["batch_normalise"].kernel({})([x, mean, rstd, *affine])
+            (y,) = evaluate(CATALOGUE["batch_normalise"]._body, [x, mean, rstd, *affine], {})
             given = (*affine, None, None)[:2]
             found.append(call(Kind.NORMALISE, shape, eps, None, x, mean, rstd, *given, None, None, y))
         for slope in ((), (gain,)):
-            (y,) = CATALOGUE["batch_norm_grad"].kernel({})([g, x, mean, rstd, total, along, *slope])
+            (y,) = evaluate(CATALOGUE["batch_norm_grad"]._body, [g, x, mean, rstd, total, along, *slope], {})
             given = (g, x, mean, rstd, slope[0] if slope else None, None, total, along)
             found.append(call(Kind.CHANNEL_GRAD, shape, eps, *given, y))
     return found

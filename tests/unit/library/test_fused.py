@@ -258,8 +258,8 @@ def test_the_compiled_lists_are_written_from_the_lists() -> None:
 
 
 def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptureFixture) -> None:
-    class Reassociated(Plain):
-        """A planted instruction set with wrong results, as from another order of addition."""
+    class OneBitOff(Plain):
+        """A planted instruction set whose AdamW gives parameters one step too close to zero."""
 
         def adamw(
             self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
@@ -268,7 +268,7 @@ def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptur
             return torch.nextafter(p, torch.zeros(())), m, v
 
     with caplog.at_level(logging.WARNING):
-        assert not fused_dispatch._passes(Reassociated("planted"))
+        assert not fused_dispatch._passes(OneBitOff("planted"))
     assert "wrong bits in adamw" in caplog.text
 
 

@@ -59,10 +59,10 @@ def test_skipping_never_pays_with_derived_looks(case: tuple[Setting, Parameters]
     assert amounts.seat_lock >= max(deterrent_lock(RULES, amounts), 4 * amounts.game_cost)
     assert amounts.slots <= 32
     assert amounts.audit_fee >= made.gas_price * GAS.seat, "a looker of one segment is paid its gas"
-    assert require_fits(made, amounts, parameters)
+    assert fits(made, amounts, parameters)
 
 
-def require_fits(made: Setting, amounts: Amounts, parameters: Parameters) -> bool:
+def fits(made: Setting, amounts: Amounts, parameters: Parameters) -> bool:
     """Whether the amounts that looks change are within their bounds."""
     posted = terms(made, amounts)
     found = {bound.field: bound for bound in bounds(posted, replace(parameters, stake_unit=10**9 * TOKEN))}
