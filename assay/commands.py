@@ -1,5 +1,5 @@
-"""The implementations of the `assay` commands. Imported only when one of them runs, because this loads web3
-and, where needed, torch.
+"""Implements some of the `assay` commands, and the `Context` that most commands share. It is imported only
+when a command runs, because it loads web3 and, where needed, torch.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ from protocol.tasks.task import MAX_SEGMENTS, MAX_TENSORS, Terms
 
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 27
-"""Most bytes of a proof file: 70 for each of 2^20 segments and 16 MiB of manifest, with a margin."""
+"""Limit on the size of a proof file in bytes: 72 for each of 2^20 segments, 16 MiB for the manifest, and a
+margin.
+"""
 METADATA: Final = "assay.proof"
 """The key under which a safetensors file's metadata holds the text of a proof."""
 MAX_GAMES: Final = 1 << 16

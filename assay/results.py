@@ -48,9 +48,9 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """Fetch the committed result of a task. The bundle is read, and servers are asked, within `limits`: first
-    the solver's server, then those of accounts that attested that they hold the result. These servers are
-    also asked for the bundle if it is not at the address in the terms. Raises ResultError, BundleError,
+    """Fetch the committed result of a task. The solver's server is asked first, then the servers of accounts
+    that attested that they hold the result. The same servers are asked for the bundle if it is not at the
+    address in the terms. `limits` apply to the bundle and to every answer. Raises ResultError, BundleError,
     ChainError.
     """
     view = client.market.task(task)

@@ -87,7 +87,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
 
 
 def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
-    """The part of a task's status that the market contract alone knows."""
+    """The part of a task's status that comes from the market contract, and the name from the home folder."""
     terms = client.market.terms(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {

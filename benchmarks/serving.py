@@ -63,7 +63,10 @@ def percentile(found: list[float], share: float) -> float:
 
 
 def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
-    """An honest client's answers, one after another, under attack from `addresses` addresses."""
+    """The server's answers to an honest client's successive requests.
+
+    Hostile clients attack the server from `addresses` addresses; with 0 there is no attack.
+    """
     with serving() as (port, server), attacking(port, kind, addresses):
         return [answer(port, server) for _ in range(QUESTIONS)]
 

@@ -39,7 +39,9 @@ _log = logs.get("lane")
 
 
 class LaneSettings(BaseModel):
-    """The operator's options: flags over ASSAY_* over the [lane] table of config.toml over these defaults."""
+    """The operator's options. Each comes from the first source that sets it: a flag, an ASSAY_* variable, the
+    [lane] table of config.toml, or the default here.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

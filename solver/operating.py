@@ -98,8 +98,8 @@ def resume(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make no more bids, and end with exit code 0 once no task is left; a node that is killed meanwhile continues at
-    its next start.
+    """Make no more bids, and exit with code 0 once no task is left. If the node is killed first, it goes on
+    draining when it next starts.
     """
     from solver.asking import order
 

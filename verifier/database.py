@@ -155,9 +155,9 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
     def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
-        """A segment's digest. The salt, given by its hash, identifies one of our seats; `root` is that of the
-        segment tree. For the segment number that stands for the result (`findings.Committed`), it is the
-        result's digest.
+        """The digest of a segment; None if we have none. `salt_hash` identifies the seat or look of ours that
+        the digest belongs to. `root` is the root of the segment tree. If `segment` is the number that stands
+        for the result (`findings.Committed`), the digest is that of the result.
         """
         found = self._execute(
             "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",

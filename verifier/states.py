@@ -69,8 +69,8 @@ class States:
         return self._load(self._database.states(self._task, own=True)[number])
 
     def commitment(self, root: bytes) -> Sequence[bytes]:
-        """The kept roots r_0, r_1, … under the root of the solver's segment tree; empty if they are not
-        kept.
+        """The kept checkpoint roots r_0, r_1, … of the solver whose segment tree has the root `root`. Empty if
+        none are kept, or if the kept ones give another root.
         """
         roots = self._database.commitment(self._task, root)
         return roots if roots and segment_tree(roots).root == root else ()

@@ -23,7 +23,7 @@ POINTS = 20
 """Number of points of a curve."""
 
 States = Iterator[tuple[int, Callable[[], State]]]
-"""Pairs of a number of steps and a function that gives the state trained by then."""
+"""Yields pairs: a step count, and a function that returns the state after that many steps."""
 
 
 @dataclass(frozen=True)

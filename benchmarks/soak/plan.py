@@ -55,7 +55,7 @@ class Plan:
     idle_blocks: int = 30
 
     def is_false(self, task: int) -> bool:
-        """Whether a cheat trains a task: the one in the middle of every `cheat_every`."""
+        """Whether a cheat trains this task. It trains the middle one of each `cheat_every` tasks."""
         return task % self.cheat_every == self.cheat_every // 2
 
     @property

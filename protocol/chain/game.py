@@ -109,7 +109,7 @@ class Game(BoundContract):
 
     def conviction(self, task: int, block: BlockId = "latest") -> tuple[int, int]:
         """Time of the task's conviction, in seconds since 1970, and the convicted segment. Both are 0 without
-        a conviction; the segment is also 0 until one is named.
+        a conviction; the segment is also 0 if the convicting game had not yet selected one.
         """
         at, segment = self.read_all("convictionOf", task, block=block)
         return int(at), int(segment)

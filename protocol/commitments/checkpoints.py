@@ -2,9 +2,9 @@
 
 There is one blob per tensor, and a JSON manifest that lists the blobs with their types, shapes and roots. The
 manifest's blob id names the checkpoint. The manifest is written last, so a checkpoint with a manifest is complete.
-`write_state` saves a state tensor by tensor, without holding a copy of it. Loading trusts nothing: every tensor root
-and the state root are recomputed. The commitment is the state root (docs/spec/encoding.md section 2), which does not
-depend on this file format.
+`write_state` saves a state tensor by tensor, without holding a copy of it. `load_checkpoint` trusts nothing: it
+recomputes every tensor root and the state root. `load_tensor` reads one tensor and checks only its length and blob
+id. The commitment is the state root (docs/spec/encoding.md section 2), which does not depend on this file format.
 """
 
 from __future__ import annotations

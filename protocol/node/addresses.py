@@ -30,7 +30,7 @@ class BadAddress(AssayError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The location of an HTTP server: a host, a port and a path, nothing else."""
+    """The location of an HTTP server: a scheme, a host, a port and a path, nothing else."""
 
     scheme: str
     """http or https."""

@@ -70,7 +70,7 @@ class Auctions(Study):
         )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Numbers of bidders, budgets, and loads of a market with strong and weak devices."""
+        """The number of bidders, the budget, the load, and the economy: a market with strong and weak devices."""
         return {
             "solver_count": (1, 2, 3, 5, 10, 20),
             "budget": tuple(amount * TOKEN for amount in (40, 50, 60, 75, 90, 120)),

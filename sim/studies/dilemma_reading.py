@@ -188,8 +188,8 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """Claims on the fee that covers a seat's replays if nobody cheats. It pays for taking part, not for
-    replaying.
+    """The claim on the least fee at which a seat that replays loses nothing if nobody cheats; none if the
+    measured earnings never change sign. A seat that does not replay is paid the same fee.
     """
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
     fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])

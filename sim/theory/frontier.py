@@ -1,7 +1,8 @@
 """When the minimum stake explodes, how many audits prevent that, and how milestones help instead.
 
-The multiple is S_min / p. Everything follows from the zero-profit stake (`cheating`), with the cost equal to
-the price and the gain as a ratio g = G / p, so token units appear only in `milestones`.
+A stake's multiple is S_min / p: the minimum stake divided by the task's price. Everything follows from the
+zero-profit stake (`cheating`). The cost is taken to equal the price, and the gain G is given as a ratio
+g = G / p, so token units appear only in `milestones` and `fewest_milestones`.
 """
 
 from fractions import Fraction

@@ -253,7 +253,9 @@ def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
 
 
 def test_a_digest_that_is_not_opened_costs_the_lock_once(replayed: Replayed) -> None:
-    """Two looks at one seat: the first gets half of the odd lock, rounded down; the seat gets no fee."""
+    """Two looks at one seat. The lock is an odd number: the first look gets half, rounded down. The seat gets
+    no fee.
+    """
     ended, amounts = played(replayed, "unopened")
     _, lock = looked("unopened")
     assert lock % 2, "an even lock has no rounding to see"

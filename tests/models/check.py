@@ -28,7 +28,9 @@ whichever is larger.
 """
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
-"""Prefixes of operations that draw random numbers; only the preflight can compare their steps with torch."""
+"""Prefixes of the names of operations that draw random numbers. Only the preflight can compare a step that
+contains one with torch.
+"""
 NUDGE = 2.0**-13
 """Relative rounding error of a contraction's operands."""
 RUNS = 4

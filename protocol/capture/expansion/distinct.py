@@ -79,7 +79,9 @@ def _is_of_integers(node: Node) -> bool:
 
 
 def _are_distinct(indices: list[Tensor | None], shape: torch.Size) -> bool:
-    """Whether `indices`, along the first axes of a tensor of this `shape`, select no place twice."""
+    """Whether `indices`, along the first axes of a tensor of this `shape`, select no place twice. False if one
+    of them is a mask.
+    """
     given = [(t, size) for t, size in zip(indices, shape) if t is not None]
     if any(t.dtype is torch.bool for t, _ in given):
         return False

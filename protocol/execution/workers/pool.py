@@ -170,8 +170,10 @@ class Workers:
         return [answers[rank] for rank in range(len(self._processes))]
 
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
-        """The error to report for a failure, after all workers had time to report. Wrong bits come first, then a worker
-        that ended without a message, then errors of workers that waited for another.
+        """The error to report for a failure, once all workers have had time to report.
+
+        An error that means wrong bits takes precedence, then a worker that ended without a message, then any
+        other error, because the worker that reported it may only have waited for another.
         """
         last = {rank: message}
         while len(last) < len(self._processes):

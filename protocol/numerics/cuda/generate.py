@@ -1,4 +1,4 @@
-"""The lists of `numerics.elementary` in Triton.
+"""Writes the operation lists of the functions of `numerics.elementary` as Triton code.
 
 `python -m protocol.numerics.cuda.generate` writes device/lists.py: one statement per operation, in order, as
 `kernels.lists` does for C++. A test checks that the file is up to date.

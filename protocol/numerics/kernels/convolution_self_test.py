@@ -130,7 +130,9 @@ def _sums(
 
 
 def _met(call: ConvolutionCall, axis: int, k: int) -> tuple[slice, slice]:
-    """Positions of g along an axis for which element k of the window is inside x, and its positions in x."""
+    """The positions along an axis of g at which element k of the kernel lies inside x, not in the padding,
+    and the positions of that element in x.
+    """
     stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
     first = max(0, -(start // stride))
     count = max(0, min(call.result[axis], (call.size[axis] - 1 - start) // stride + 1) - first)

@@ -237,7 +237,7 @@ def _index() -> Tensor:
 
 
 def _wide_index() -> Tensor:
-    """Indices from -2 to 20 for the rows of `wide`; the result has twenty rows."""
+    """Indices from -2 to 20, one for each row of `wide`, to sum into twenty rows. Some are out of range."""
     return (torch.arange(WIDE[0]) * 7919 % 23 - 2).to(torch.int32)
 
 

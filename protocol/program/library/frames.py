@@ -120,7 +120,7 @@ class Frame:
     def product(self, number: int) -> Product:
         """The product that an instruction calls.
 
-        Raises `NoMatch` if it has a bias or the operands' heads differ.
+        Raises `NoMatch` if it calls no product, the product has a bias, or the operands' leading axes differ.
         """
         kernel, instruction = self.kernel(number), self.program.instructions[number]
         if kernel is None or kernel.function.name not in CONTRACTED or len(instruction.operands) != 2:

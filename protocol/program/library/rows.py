@@ -1,4 +1,6 @@
-"""Instructions that several bodies share: sums along rows of any length, first elements of rows, counting.
+"""Instructions that the bodies of several library functions share.
+
+These are sums and means along rows of any length, the first elements of rows, and counting.
 
 Rows are padded for reductions as encoding.md section 3 ("Rows") requires.
 """

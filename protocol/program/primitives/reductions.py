@@ -81,7 +81,11 @@ def block_reads(instruction: Instruction, element: int, block: int, _load: Load)
 
 
 def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
-    """The row number in each operand: the element itself, or for `dot` (batch, m) and (batch, n)."""
+    """For each operand, the number of the row from which the element is computed.
+
+    It is the element's number. For `dot` it is that of row (batch, m) in the first operand, and of row
+    (batch, n) in the second.
+    """
     if instruction.op is not Op.DOT:
         return (element,)
     m_size, n_size = instruction.result.shape[-2:]

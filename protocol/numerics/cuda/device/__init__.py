@@ -1,1 +1,4 @@
-"""Triton code, run by `launch.start`. Only `launch` imports these modules, because they import Triton."""
+"""Triton code, run by `launch.start`.
+
+Outside this folder, only `launch` imports these modules, because they import Triton.
+"""
