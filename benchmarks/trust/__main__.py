@@ -32,7 +32,7 @@ MOST: Final = 20
 
 
 def main() -> None:
-    """Measure, write, record in docs/performance.md, print."""
+    """Measure the price of trust, write it to docs/trust.json, record it in docs/performance.md, print it."""
     found = {**where(), **measure()}
     MEASURED.write_text(json.dumps(found, indent=1) + "\n")
     kept = {name: found[name] for name in where()}
