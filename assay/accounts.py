@@ -1,4 +1,4 @@
-"""The commands of `assay account`. This module imports Typer only; see `cli`."""
+"""The commands of `assay account`. Typer is the only third-party package imported at the top; see `cli`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The balances of accounts on a chain: coin, tokens, and free and locked tokens in the vault. Imported by a
-command.
+"""The balances of accounts on a chain: coin, tokens, and free and locked tokens in the vault. This module
+is imported only when a command runs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Balance:
         return f"{amount(self.coin)} coin" + ("" if self.held is None else f", {self.held}")
 
     def plain(self) -> dict[str, str | None]:
-        """The amounts for JSON, as text like all amounts."""
+        """The amounts for JSON, as text; those of `held` are None if there is no deployment."""
         held = dict.fromkeys(HELD) if self.held is None else asdict(self.held)
         amounts = {"coin": self.coin, **held}
         return {name: None if value is None else str(value) for name, value in amounts.items()}
@@ -81,8 +81,11 @@ def show_accounts(context: Context, *, offline: bool) -> None:
 
 
 def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balance], int | None]:
-    """The balances by address, and the chain's id. Without a reachable chain: no balances and None, or an
-    error if a setting names the chain or deployment.
+    """Returns the balances by address, and the chain's id. Without a deployment, the balances hold coin
+    only. Without a reachable chain, there are no balances and the id is None.
+
+    Raises DeploymentError if there is no deployment but a setting names one, and RpcUnavailable if the
+    chain is not reachable but a setting names its node.
     """
     try:
         with context.client() as client:

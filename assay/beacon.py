@@ -1,9 +1,9 @@
 """`assay beacon`: signs the rounds of a private beacon network by the chain's time, and serves them over
 HTTP.
 
-For development chains and test networks, not where money is at stake: a single key signs, whereas drand needs
-a threshold of its members' keys, and the timing of the answers may reveal the key. The key is derived from an
-account's (protocol.beacon.keys).
+For development chains and test networks, not where money is at stake: a single key signs, whereas drand
+needs a threshold of its members' keys, and the timing of the answers may reveal the key. The key is derived
+from an account's key (`protocol.beacon.keys`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def serve(context: Context, source: str | None) -> None:
 
 def development_beacon(connection: Connection, port: int) -> Serving:
     """Start the beacon of a development chain, reachable from this machine only. Raises PortTaken, and
-    AccountError for any other chain.
+    AccountError if the chain is not a development chain.
     """
     account = development_account(0, connection.chain_id)
     return Serving(signing(connection, DEVELOPMENT, account), HOST, port, flag="--beacon-port")

@@ -1,10 +1,11 @@
-"""The default budget of a task: twice the least price of a solver with default settings, or what tasks of
-similar size have cost on the chain. Pure; amounts are token units.
+"""The default budget of a task: twice the least price of a solver with default settings or, if tasks of
+similar size were sold on the chain, an amount that follows from their prices. Pure; amounts are token
+units.
 
 The solver's least price follows from the task's operations at its default speed and prices
 (`protocol.tasks.usual_solver`), gas, and the capital cost of its locks. A budget that follows from earlier
-tasks is limited to 1.25 to 4 times that price. So an account that pays itself for sham tasks can move budgets
-no further.
+tasks is kept between 1.25 and 4 times that price, so that an account that pays itself for sham tasks cannot
+move budgets further than that.
 """
 
 from __future__ import annotations

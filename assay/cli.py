@@ -1,4 +1,6 @@
-"""The command `assay`. Only Typer is imported here; everything heavy is imported by the command that needs it."""
+"""The command `assay`. Typer is the only third-party package imported at the top; each command imports what
+else it needs.
+"""
 
 from __future__ import annotations
 

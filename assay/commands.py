@@ -1,5 +1,6 @@
-"""Implements some of the `assay` commands, and the `Context` that most commands share. It is imported only
-when a command runs, because it loads web3 and, where needed, torch.
+"""Implements some of the `assay` commands, and the `Context` that most commands share. It loads web3 and,
+where needed, torch; so it is imported only when a command runs, or when `assay.train` or `assay.attach` is
+used.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
-"""Tokens that each development account gets when contracts are deployed on a development chain."""
+"""Test tokens that each development account without any gets when contracts are deployed on a development
+chain.
+"""
 
 
 class Context:
@@ -122,7 +125,7 @@ def deploy_contracts(
     beacon: str | None = None,
 ) -> None:
     """Deploy the missing contracts to the chain at `rpc`, and write the deployment file. On a development
-    chain, also give out test tokens.
+    chain, also give out test tokens, unless `token` names a token to use.
 
     `parameters` names a preset or a file; the default is the preset for development chains, or the
     recommended one. `beacon` names a network or a file; the default is the development chain's own, or

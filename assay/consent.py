@@ -15,7 +15,7 @@ Ask = Callable[[Price], bool]
 
 
 def require_asked(yes: bool, output: Output) -> None:
-    """Raise NotConfirmed if neither `yes` is set nor anybody can be asked at a terminal."""
+    """Raise NotConfirmed unless `yes` is set or somebody can be asked: at a terminal, and without `--json`."""
     if not yes and (output.as_json or not _is_terminal()):
         raise NotConfirmed(
             "posting",
@@ -26,7 +26,9 @@ def require_asked(yes: bool, output: Output) -> None:
 
 
 def at_terminal(price: Price) -> bool:
-    """Ask at the terminal. The question goes to stderr, because stdout carries the result."""
+    """Ask at the terminal; returns whether the answer is yes. The question goes to stderr, because stdout
+    carries the result.
+    """
     print(_question(price), end="", file=sys.stderr, flush=True)
     return _is_yes(sys.stdin.readline())
 

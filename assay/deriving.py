@@ -1,7 +1,9 @@
-"""Derives the terms that a task file leaves out for a deployment, and the cost of trust in these terms.
+"""Derives, for a deployment, the terms that a task file leaves out, and the cost of trust under these
+terms.
 
-The same task gets the same terms as long as the first digit of the chain's gas price is the same and, for a
-budget, as long as tasks of its size cost the same. `assay.posting` notes the terms before it sends anything.
+Small changes of the chain's gas price seldom change the terms: by default, amounts follow from twice this
+price, rounded up to one digit, and a derived budget is rounded up to two digits. `assay.posting` notes the
+terms before it sends anything.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ from protocol.tasks.offers import Figures
 from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
 
 ROUNDS: Final = 100
-"""Maximum number of rounds in which terms are adjusted, which exceeds the segments that a seat may have. If
-the budget still grows after that, nobody would accept it.
+"""Maximum number of rounds in which terms are adjusted. It exceeds the number of segments that a seat may
+have. If the budget still grows after that, nobody would accept it.
 """
 GWEI: Final = 10**9
 
@@ -102,7 +104,7 @@ class Derived:
     description: Plan
     place: Place
     periods: Mapping[str, int]
-    """Seconds, by `protocol.chain.periods.NAMES`."""
+    """Seconds of each period, by its name in `protocol.chain.periods.NAMES`."""
     setting: Setting
     amounts: Amounts
     segments_reckoned: int = 1
@@ -113,8 +115,9 @@ class Derived:
         """Derive the terms of a task with these requirements. A budget that the file leaves out follows from
         the tasks `sold` before. Raises NoRecommendation.
 
-        Periods depend on the segments per seat, which depend on periods and budget; the budget depends on
-        both. So all of them start at the minimum and grow until nothing changes.
+        The periods depend on the number of segments per seat, this number depends on the periods and the
+        budget, and a derived budget depends on both. So this number and the budget start low and grow until
+        nothing changes.
         """
         given = description.terms.fields()
         found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load))
@@ -132,8 +135,8 @@ class Derived:
         return self.setting.budget
 
     def asked(self, load: Load, sold: Sequence[Sold]) -> int:
-        """The default budget under these terms: it follows from the least price of a solver with default
-        settings.
+        """The default budget under these terms. It follows from the least price of a solver with default
+        settings, and from the tasks `sold` before.
         """
         figures = self.place.usual_solver
         least = least_price(
@@ -150,7 +153,7 @@ class Derived:
     """Terms that are derived if the file does not give them."""
 
     def terms(self) -> dict[str, int]:
-        """The market fields of `Terms`, except the thinning."""
+        """The market fields of `Terms`; the thinning only if the file gives it."""
         attest = self.periods["attest_period"]
         return {
             "move_time": move_time(self.place.parameters, attest),
@@ -174,7 +177,9 @@ class Derived:
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:
-        """The terms in words: the derived ones, the cost of trust, and whether the stake deters."""
+        """The terms in words: the derived ones, the cost of trust, and notes if the stake or the seat lock
+        is too low to deter.
+        """
         given = self.description.terms.fields()
         derived = {"budget": self.budget, **self.periods, **asdict(self.amounts)}
         found = {
@@ -245,7 +250,7 @@ def _first_budget(place: Place, load: Load) -> int:
 
 
 def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:
-    """All terms, with periods for seats of `size` segments."""
+    """All terms, with periods for seats of `size` segments, or of as many as the file gives."""
     given, parameters = description.terms.fields(), place.parameters
     jurors = given.get("jurors", default_jurors(parameters))
     verifiers, size = given.get("verifiers", RULES.verifiers), given.get("segments_per_verifier", size)

@@ -1,6 +1,7 @@
-"""The file that describes a task for `assay submit` (TOML), read strictly: every number bounded, no unknown field.
+"""Reads the TOML file that describes a task. Every number is bounded, and unknown fields are refused.
 
-Amounts are whole tokens in the file and token units here; times are seconds.
+Amounts are in tokens, which may have decimals; `TermsTable.fields` gives them in token units. Times are in
+seconds.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ class RunTable(_Table):
 
 
 class TaskTable(RunTable):
-    """What is trained. `source` is a Python file in the folder of this file; `build` is its function that
-    takes the number of steps. If `micro_batches` is given, `build` also takes it: the parts of a batch that
-    processes may share. If `start` is given, `build` also takes `resume`, the state to continue from; `start`
-    is the folder of a result, relative to this file.
+    """What is trained. `source` is a Python file, relative to the task file's folder; `build` is its
+    function that takes the number of steps. If `micro_batches` is given, `build` also takes it: the number
+    of parts of a batch, which several processes may share. If `start` is given, `build` also takes
+    `resume`, the state to continue from; `start` is the folder of a result, relative to the task file's
+    folder.
     """
 
     source: str
@@ -59,14 +61,14 @@ class TaskTable(RunTable):
 
 
 class ResultTable(_Table):
-    """What the submitter does with the final state: `evaluate` is a function in the same source file."""
+    """What the submitter does with the final state: `evaluate` names a function in the task's `source`."""
 
     evaluate: _Function | None = None
 
 
 class TermsTable(_Table):
-    """The market terms. Each may be left out and is then derived (`assay.deriving`); a `stake` requires the
-    audit's terms.
+    """The market terms. Each may be left out and is then derived (`assay.deriving`) or, for `thinning`,
+    recommended (`assay.submitting`). A `stake` requires `verifiers` and `segments_per_verifier`.
     """
 
     budget: Annotated[Decimal, Field(gt=0, le=10**15, decimal_places=18)] | None = None
@@ -117,7 +119,7 @@ class Plan(_Table):
 
     @property
     def steps(self) -> int:
-        """Steps of the whole task, K C."""
+        """Number of steps of the whole task."""
         return self.task.segments * self.task.segment_steps
 
 

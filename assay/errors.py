@@ -55,7 +55,7 @@ class NobodyTakes(SubmitterError):
 
 
 class NotMade(SubmitterError):
-    """`assay init` was given an invalid name, or one that is taken."""
+    """`assay init` was given an invalid name, a name that is taken, or a place where it cannot write."""
 
 
 class NotCancelled(SubmitterError):
@@ -79,7 +79,7 @@ class PackageMissing(SubmitterError):
 
 
 class ResultError(SubmitterError):
-    """The task has no result, or its solver does not serve the committed one."""
+    """A task has no result, or its result or proof cannot be fetched, made or written."""
 
 
 class NotHeld(ResultError):

@@ -1,4 +1,4 @@
-"""Gives coin and test tokens to an account of a development chain. Imported by a command that runs."""
+"""Gives coin and test tokens to an account of a development chain. Imported only when a command runs."""
 
 from __future__ import annotations
 

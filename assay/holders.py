@@ -1,8 +1,8 @@
 """The parties that serve a task's data: its solver, then the accounts of attested seats.
 
-Their answers are not trusted: a state must have the committed root, and segment roots must make the committed
-tree. A party that failed to serve a request is asked after the others. It is not asked again after
-`MOST_FAILURES` failures, or after one that wasted much time.
+Their answers are not trusted: a state must have the committed root, and segment roots must make the
+committed tree. A party that failed to serve a request is asked after the others. It is not asked again
+after `MOST_FAILURES` failures, or after one that took more than `SLOW_SECONDS`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Holders:
         )
 
     def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
-        """The state roots r_0 … of a segment tree with this root and `size` leaves, of a task of `segments`
+        """The `size` state roots r_0, r_1, … whose segment tree has this root, of a task of `segments`
         segments. Raises NotHeld if nobody serves them.
         """
         most = (segments + 1) * HASH_BYTES  # a solver that is still training may have committed more by now
@@ -113,8 +113,8 @@ class Holders:
 def committed(
     url: str, task: int, number: int, program: StepProgram, root: bytes, limits: Limits
 ) -> list[bytes] | str:
-    """Canonical bytes of a checkpoint's tensors from one server, or the reason why its answer was
-    rejected.
+    """The bytes of a checkpoint's tensors from one server, or the reason why its answer was rejected. The
+    bytes have the root, but may not be canonical.
     """
     try:
         data = _tensors(url, task, number, program, limits)
@@ -125,7 +125,7 @@ def committed(
 
 
 def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
-    """Canonical bytes of a checkpoint's tensors, each of its expected length. Raises BadAddress, BundleError."""
+    """The bytes of a checkpoint's tensors, each of its expected length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
     with closing(_source(url, f"tasks/{task}/checkpoints/{number}", sum(sizes), limits)) as source:
         return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]

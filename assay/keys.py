@@ -1,5 +1,5 @@
-"""The implementation of `assay account`: create, import, export, and re-encrypt keys. Imported by a command
-that runs.
+"""Implements the commands of `assay account` that create, import, export and re-encrypt keys. Imported only
+when such a command runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from protocol.chain.passwords import PasswordSource, ask
 from protocol.node.output import Output
 
 MOST: Final = 200
-"""Most characters that are read of a raw key: it has 64, and an optional prefix of 2."""
+"""Limit on the characters that are read from standard input for a raw key, which has 64 and an optional
+prefix of 2.
+"""
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _SOURCE_OPTION: Final = "--source-password-file"
 

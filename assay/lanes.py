@@ -1,6 +1,6 @@
 """Commands for several machines that train one model: `assay split` and `assay plan`. No chain.
 
-Only Typer is imported here; everything heavy is imported by the command that needs it.
+Typer is the only third-party package imported at the top; each command imports what else it needs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.node.options import HomeOption, JsonOption
 
 
 def add_lanes(app: typer.Typer) -> None:
-    """Add `split` and `plan` to the command."""
+    """Add the commands `split` and `plan` to `app`."""
     for function in (plan, split):
         command(app)(function)
 

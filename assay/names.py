@@ -11,13 +11,13 @@ from protocol.node.documents import parse_json
 from protocol.node.home import Home
 
 MOST_BYTES: Final = 1 << 20
-"""Most bytes of a manifest that are read to find the name."""
+"""Limit on the bytes of a manifest: a longer one is not searched for a name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # the pattern of protocol.tasks.bundles.manifest
 
 
 def task_name(home: Home, bundle_hash: bytes) -> str | None:
-    """The name in a bundle's manifest; None if the bundle is not in the home folder or its manifest is
-    damaged.
+    """The name in a bundle's manifest; None if the bundle is not in the home folder, or if its manifest is
+    damaged or too long.
 
     Does not use `protocol.tasks.bundles`, which checks the whole manifest but loads torch.
     """

@@ -24,7 +24,9 @@ ROOTS = ("program_id", "constants_root", "initial_state", "bundle_hash")
 
 
 def remember(home: Home, client: Client, task: int, file: Path | None) -> None:
-    """Note which file a task came from, for `assay result`; None for a task posted from Python."""
+    """Note which file a task came from, for its evaluation by `assay result` and `assay watch`. `file` is
+    None for a task posted from Python.
+    """
     noted = None if file is None else str(file.absolute())
     write_atomically(note_of(home, client, task), json.dumps({"file": noted}).encode())
 

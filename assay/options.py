@@ -1,5 +1,5 @@
-"""Options that several commands of `assay` share, besides `protocol.node.options`. Nothing heavy is imported
-here.
+"""Options that several commands of `assay` share, in addition to those of `protocol.node.options`. Nothing
+heavy is imported here.
 """
 
 from __future__ import annotations

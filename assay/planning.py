@@ -1,5 +1,5 @@
-"""`assay plan`: finds how many machines, how many steps per round and what message density end a task's
-training first over given links. Step times are measured on this machine; the rest is calculated
+"""`assay plan`: finds with how many machines, how many steps per round and what message density a task's
+training ends first over given links. Computing times are measured on this machine; the rest is calculated
 (`protocol.lanes.schedule`). No chain.
 """
 
@@ -129,8 +129,9 @@ def cost(schedule: Schedule) -> int:
 def measured(
     captured: CapturedStep, seed: int, widths: Sequence[int], blocks: Sequence[int], folder: Path
 ) -> Times:
-    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its state
-    in `folder`, and checking and keeping the others' messages.
+    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its
+    state in `folder`, and checking and keeping the others' messages. Also the bytes of a message with its
+    announcement, by density.
     """
     state: State = captured.initial_state(seed)
 

@@ -132,8 +132,9 @@ def post(
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:
-    """Check everything that `submit` checks, and send nothing. Prints all errors, then raises the gravest.
-    Checks that need a chain are skipped if none is reachable.
+    """Check everything that `submit` checks, and send nothing. Prints all errors but the gravest, and
+    raises that one. If no deployment is reachable, it checks only whether a solver with default settings
+    would take the task.
     """
     settings, output = context.settings, context.output
     description = read(file)
@@ -196,8 +197,8 @@ def _checks(
 
 
 def _error_of(check: Check) -> AssayError | None:
-    """The error that a check raises, or None. A ChainError is raised on, because it says nothing about the
-    task.
+    """The error that a check raises, or None. A ChainError is not returned but raised, because it says
+    nothing about the task.
     """
     try:
         check()

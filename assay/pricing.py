@@ -33,8 +33,8 @@ from protocol.tasks.usual_solver import SPEED
 
 @dataclass(frozen=True)
 class Price:
-    """What a task with these `terms` costs, in token units, and the parts of that cost. Its text is the
-    output of `assay price`.
+    """What a task with these `terms` costs, in token units, and the parts of that cost. Its text is what
+    `assay price` prints first.
     """
 
     derived: Derived

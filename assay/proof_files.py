@@ -17,7 +17,7 @@ from protocol.node.home import Home
 from protocol.tasks.bundles.write import MANIFEST
 
 MAX_METADATA: Final = 90_000_000
-"""Most bytes of a proof in a header: safetensors reads no header above 100,000,000."""
+"""Limit on the size in bytes of a proof in a header: safetensors reads no header above 100,000,000 bytes."""
 
 
 def proof_of(client: Client, home: Home, result: Result) -> Proof:

@@ -67,8 +67,8 @@ class _Model(BaseModel):
 
 
 class SeatFact(_Model):
-    """A seat or a look, by its number. `attestation` is the 32-byte word that the board keeps of its
-    attestation.
+    """A seat or a look, by its number. `attestation` is the 32-byte word that the audit board keeps of its
+    attestation; None if it has not attested.
     """
 
     number: Count
@@ -117,9 +117,10 @@ class BlockFact(_Model):
 
 
 class Proof(_Model):
-    """A proof file. `final` says that the task is settled, in a block that is final. `segment_roots` are r_0
-    … r_K, or None if nobody served them. `tensor_roots` are those of the result's tensors, in the order of
-    the manifest's state. `manifest` is the text of the bundle's manifest, whose SHA-256 is in the terms.
+    """A proof file. `final` says that the task is settled, in a block that is final. `segment_roots` are
+    the roots of the states after segments 0 … K, or None if nobody served them. `tensor_roots` are those of
+    the result's tensors, in the order of the manifest's state. `manifest` is the text of the bundle's
+    manifest, whose SHA-256 is in the terms.
     """
 
     format: Literal["assay-proof"] = "assay-proof"
@@ -171,7 +172,7 @@ def parse_proof(data: str | bytes, what: str) -> Proof:
 
 def differing(said: BaseModel, found: BaseModel, where: str) -> tuple[str, Any, Any] | None:
     """The first field of a proof that differs from what was found: its path, what was found, and what the
-    proof says.
+    proof says. None if no field differs.
     """
     return _differing(said.model_dump(mode="json"), found.model_dump(mode="json"), where)
 

@@ -19,8 +19,8 @@ UNSOLD: Final = (TaskStatus.NONE, TaskStatus.BIDDING, TaskStatus.REFUNDED)
 
 @dataclass(frozen=True)
 class RecentTask:
-    """A task of the deployment: token units, and scalar operations of the whole training. `price` is that of
-    the winning bid, None if nobody has won.
+    """A task of the deployment. `operations` are the scalar operations of the whole training; `budget` and
+    `price` are token units. `price` is that of the winning bid, None if nobody has won.
     """
 
     task: int
@@ -50,7 +50,7 @@ def recent_tasks(client: Client, last: int = LAST) -> list[RecentTask]:
 
 
 def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
-    """The tasks that somebody won for a price."""
+    """The tasks that somebody won at a price above 0."""
     return [Sold(one.operations, one.price) for one in tasks if one.price]
 
 

@@ -23,8 +23,8 @@ NotHeld.
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of replaying one segment. If it is false, `tensors` names the tensors of its last state
-    that differ; None if nobody serves the committed state.
+    """The outcome of replaying one segment. If the segment is false, `tensors` names the tensors of its
+    last state that differ from the committed ones; None if nobody serves the committed state.
     """
 
     segment: int
@@ -85,7 +85,9 @@ class Run:
             yield Finding(segment, roots[segment], computed, names)
 
     def roots(self, initial: State, segments: int) -> list[bytes]:
-        """Our own roots r_0 … of a run from the initial state."""
+        """Replay the first `segments` segments from the initial state, and return the state roots from r_0
+        on.
+        """
         found, state = [self.program.state_root(initial)], initial
         for segment in range(1, segments + 1):
             state = self.segment(segment, state)
@@ -94,8 +96,9 @@ class Run:
 
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
-    """The range of segments that contains the first false one; None if all are right. `own` are the roots of
-    our own replay, `commitments` the sizes and roots of the segment trees that the solver committed.
+    """The range of segments that contains the first false one; None if all are right. `own` are the state
+    roots r_0, r_1, … of a replay here, `commitments` the sizes and roots of the segment trees that the
+    solver committed.
     """
     right = 1
     for size, root in sorted(commitments):

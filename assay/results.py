@@ -48,8 +48,8 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """Fetch the committed result of a task. The solver's server is asked first, then the servers of accounts
-    that attested that they hold the result. The same servers are asked for the bundle if it is not at the
+    """Fetch the committed result of a task. The solver's server is asked first, then the servers of the
+    accounts whose seats have attested. The same servers are asked for the bundle if it is not at the
     address in the terms. `limits` apply to the bundle and to every answer. Raises ResultError, BundleError,
     ChainError.
     """

@@ -19,7 +19,9 @@ Prefix = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{2}$")]
 
 
 def application(bundles: Path) -> FastAPI:
-    """GET /bundles/<hash>/manifest.json, GET /bundles/<hash>/blobs/<2 digits>/<blob>, GET /healthz."""
+    """The app. It answers GET /bundles/<hash>/manifest.json, GET /bundles/<hash>/blobs/<2 digits>/<blob>
+    and GET /healthz.
+    """
     api = FastAPI(title="Assay bundles", openapi_url=None, docs_url=None, redoc_url=None)
 
     @api.get("/healthz")

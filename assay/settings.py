@@ -1,6 +1,7 @@
-"""Settings of the `assay` commands: flags over ASSAY_* over the [assay] table of config.toml over these defaults.
+"""Settings of the `assay` commands. Each comes from the first source that sets it: a flag, the variable
+ASSAY_<NAME>, the table [assay] of config.toml, or the defaults here.
 
-Importing this loads pydantic, so a command line does it only when it runs.
+Importing this module loads pydantic, so the command line imports it only when a command runs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from protocol.node.party.settings import ConnectionSettings, WebUrl
 
 
 class AssaySettings(ConnectionSettings):
-    """The options of all `assay` commands; each command uses some of them."""
+    """The settings of all `assay` commands; each command uses some of them."""
 
     account: str = "dev:0"
     host: str = "127.0.0.1"
@@ -27,13 +28,15 @@ class AssaySettings(ConnectionSettings):
     can reach.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
+    """IP addresses of proxies in front of this server. Limits for a single client do not apply to their
+    connections, because these come from many clients.
+    """
     min_eligible: Annotated[int, Field(ge=1)] | None = None
     """Registered accounts that must be eligible for a task before it is posted. Empty: three per seat and
     juror, or one on a development chain. An account has one seat at a time.
     """
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
-    """Seconds that `assay submit --wait` waits for enough eligible accounts."""
+    """Seconds that `assay submit --wait` waits at most for enough eligible accounts."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
     """Gwei per gas from which a task's amounts are derived. Empty: twice the chain's present price, rounded
     up to one digit, but at least the price assumed for a rollup.

@@ -1,4 +1,6 @@
-"""`assay status`: reports of tasks, once or repeatedly, for people or programs. Imported by the command."""
+"""`assay status`: reports of tasks, once or repeatedly, for people or programs. Imported only when the
+command runs.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,8 @@ def show(context: Context, task: int | None, past: bool = False) -> None:
 
 
 def watch(context: Context, task: int | None, past: bool = False) -> None:
-    """Print the state again with each block, until Ctrl-C or, for a single task, until it is over. Without a
-    terminal, each change is printed once. Raises SettingsError with `--json`.
+    """Print the state again about once a block, until Ctrl-C or, for a single task, until it is over.
+    Without a terminal, the state is printed only when it has changed. Raises SettingsError with `--json`.
     """
     if context.output.as_json:
         raise SettingsError(
@@ -121,7 +123,7 @@ def _look(context: Context, places: list[Client], task: int | None, past: bool) 
 
 
 def _tasks(place: Client, task: int | None, past: bool) -> tuple[list[int], int]:
-    """The tasks to report, and how many tasks are over but not among them."""
+    """The tasks to report, and how many of the place's tasks are over; 0 if `task` is given."""
     if task is not None:
         return [task], 0
     tasks, count = open_tasks(place)

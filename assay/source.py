@@ -1,4 +1,6 @@
-"""Loading the Python file that builds a task. It is the submitter's own code, run on the submitter's machine only."""
+"""Loads the Python file that builds a task. It is the submitter's own code, run on the submitter's machine
+only.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ def captured(description: Description) -> Captured:
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """Capture the step of a training of K times C steps, which begins at `start` if given. Raises SourceError, and
-    CaptureError for operations that cannot be captured.
+    """Capture the step of a training of `description.steps` steps, which begins at `start` if given. Raises
+    SourceError, and CaptureError for operations that cannot be captured.
     """
     from protocol.capture import CapturedStep
 
@@ -90,7 +92,7 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
 
 @contextmanager
 def told(source: Path) -> Iterator[None]:
-    """Turn errors of the submitter's code into a SourceError with the traceback of that file.
+    """Turn errors of the submitter's code into a SourceError with their traceback.
 
     Errors of this project pass unchanged. So do unintended errors of `protocol`, which are defects.
     """

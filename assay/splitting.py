@@ -29,9 +29,9 @@ def split(
     most_exponent: int,
     steps: int | None = None,
 ) -> None:
-    """Capture the step of a task file and write the job's folder. It includes a file of members with
-    development accounts, for trying the job on one machine. Each lane trains `steps` steps, by default the
-    task's.
+    """Capture the step of a task file and write the job's folder. If there are enough development accounts,
+    it includes a file of members with these accounts, for trying the job on one machine. Each lane trains
+    `steps` steps, by default the task's.
 
     Raises SourceError, CaptureError, LanesError, JobError, PlanError.
     """

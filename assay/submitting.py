@@ -1,4 +1,6 @@
-"""From a captured task to a posted one: bundle, check of the bundle server, escrow, post."""
+"""Takes a captured task to a posted one: writes its bundle, checks that it is served, locks the escrow, and
+posts the task.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,15 @@ from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
 
 SERVED_SECONDS = 10.0
-"""Seconds for the bundle server to answer, because it may still be starting."""
+"""Seconds that the bundle server has to answer; it may still be starting."""
 FIELDS: Final = frozenset(field.name for field in fields(Terms))
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A captured task whose bundle is in the home folder."""
+    """A captured task and its bundle. `prepare` has written the bundle to the home folder; `drafted` has
+    not.
+    """
 
     description: Plan
     bundle: Bundle
@@ -46,7 +50,7 @@ class Prepared:
 
     @property
     def load(self) -> Load:
-        """The task's requirements on its parties."""
+        """The load that the task puts on its parties."""
         given, committed = self.description.task, committed_terms(self.bundle)
         tensors = (*self.bundle.state, *self.bundle.dataset, *self.bundle.constants)
         return Load(
@@ -105,8 +109,8 @@ def prepare(captured: Captured, home: Home, arithmetic: int = ARITHMETIC) -> Pre
 
 
 def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
-    """Raise NotServed unless the bundle becomes available within `seconds` at the address in the terms; raise
-    BundleRefused if the address can never be used.
+    """Raise NotServed unless the bundle's manifest is served within `seconds` at the address in the terms;
+    raise BundleRefused if the address can never be used.
     """
     limits = Limits(seconds=seconds)
     deadline = time.monotonic() + seconds

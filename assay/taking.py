@@ -1,5 +1,5 @@
-"""Checks before posting whether a solver would take a task: by the rule that solvers bid by, with the figures
-of default settings.
+"""Checks, before a task is posted, whether a solver with default settings would take it. The rule is the
+one that solvers use to decide on bids.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from protocol.tasks.task import TOKEN, Terms
 
 
 def require_taken(terms: Terms, figures: Figures) -> None:
-    """Raise NobodyTakes, which names the rule that refuses the task and what to change, if a solver with
-    these figures would not bid.
+    """Raise NobodyTakes if a solver with these figures would not bid. The error says why the task is
+    refused, and what to change.
     """
     decision = decide(terms, figures)
     if isinstance(decision, Refusal):

@@ -35,8 +35,8 @@ SHOWN_APART = 0.01
 LAST_LINES = 20
 """Number of steps whose losses are printed; `--json` has them all."""
 TIMED = 5
-"""Number of extra torch steps that are run only for timing. They are needed if the compared steps use the
-program's random numbers.
+"""Maximum number of extra torch steps that are run only for timing. They are needed if the compared steps
+use the program's random numbers.
 """
 MEBIBYTE = 1 << 20
 

@@ -1,8 +1,8 @@
 """`assay verify`: computes a task's segments again and compares them with the chain; also compares a proof
 and a file of weights.
 
-Anyone can do this: it needs no account, no stake and no responding solver. Its output says what was not
-checked.
+Anyone can do this: it needs no account and no stake and, if all segments are replayed, none of the solver's
+states. Its output says what was not checked.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def _replay(
 
 
 def _compare_tree(client: Client, view: TaskView, own: Sequence[bytes], report: Report) -> None:
-    """Compare our own roots of all segments with the trees on the chain. Used if nobody serves the solver's
-    roots.
+    """Compare the state roots `own` of a replay of all segments with the trees on the chain. Used if nobody
+    serves the solver's roots.
     """
     last = view.size - 1
     report.checked.append(

@@ -1,4 +1,6 @@
-"""The performance table: `make bench`, or `python -m benchmarks [--json] [--rows NAME …]`."""
+"""Measures and prints the performance table: `make bench`, or `python -m benchmarks [--json] [--rows NAME
+…]`.
+"""
 
 from tests.models.libraries import prepared
 

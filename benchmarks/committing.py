@@ -41,7 +41,7 @@ STEPS = 2
 """Steps per checkpoint: enough to write one, and too few for the machine's speed to drift."""
 ROUNDS = 15
 GOAL = 5.0
-"""The most that checkpoints may cost, in per cent of the training time."""
+"""Limit on the cost of checkpoints, in per cent of the training time."""
 
 
 def rows() -> list[Row]:

@@ -1,7 +1,7 @@
 """Generates docs/guide/coverage.md from the rules and from captured models: `python -m benchmarks.coverage`.
 
-No line is written by hand. An operation's meaning is its rule's docstring; its result is what `coverage()`
-reports.
+The page itself is not edited. An operation's meaning is the first paragraph of its rule's docstring. What
+it became in the models is what `coverage()` reports.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ CORE = {
     "nonzero": "a shape that depends on the data",
     "resize_": "memory that is given or taken; a trace has views and copies",
 }
-"""Why operations of torch's core ATen set are not supported; the page fails if a reason is missing."""
+"""Why operations of torch's core ATen set are not supported. Generating the page fails if a reason is
+missing.
+"""
 
 INTRODUCTION = """\
 # What `capture` takes

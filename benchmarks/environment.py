@@ -29,7 +29,7 @@ def commit() -> str:
 
 
 def hardware() -> str:
-    """Processor, number of cores, and the kernel that this processor uses for 13 x 13 bits."""
+    """Processor, number of cores, and the kernel that it uses for products of 13 x 13 bits."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

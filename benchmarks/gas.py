@@ -1,4 +1,4 @@
-"""Gas of the demo's disputes on a real anvil: runs the demo and reads its report."""
+"""Measures the gas of the demo's disputes on a real anvil: runs the demo and reads its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares exact and float32 steps of recurrent layers, on one thread in processor time; times capture."""
+"""Compares exact and float32 steps of recurrent layers, in processor time on one thread, and times capture."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Solver(mesa.Agent):
         self.ask = 0
 
     def bid(self) -> None:
-        """A new ask for every task."""
+        """Choose the ask for the next task."""
         terms = self.model.terms
         markup = 1 + terms["markup"] * 2 * self.model.random.random()
         self.ask = math.ceil(self.cost * self.model.effort * markup)

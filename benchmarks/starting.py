@@ -62,7 +62,7 @@ def _run(folder: str) -> dict[str, float]:
 
 
 def first_step(folder: Path, start: float) -> dict[str, float]:
-    """Seconds from `start` to the end of the first step, and of every part."""
+    """Seconds from `start` to the end of the first step, as `whole`, and the seconds of each of `PARTS`."""
     from protocol.node.process import importing, keep_memory
 
     keep_memory()

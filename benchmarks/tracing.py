@@ -1,5 +1,5 @@
-"""Measures a traced step of an 11M-parameter GPT on 2,048 tokens: the first cost of a dispute about one of
-its steps.
+"""Measures a traced step of an 11M-parameter GPT on 2,048 tokens. A dispute about a step begins with its
+trace.
 
 Runs in a separate process, because a process's peak memory never decreases.
 """
@@ -36,7 +36,7 @@ def rows() -> list[Row]:
 
 
 def measure() -> dict[str, float]:
-    """Seconds of a step and of its trace, bytes of the trace's values, and peak memory."""
+    """Seconds of a step and of its trace, bytes of the trace's values, and peak memory in bytes."""
     model = gpt.make_model(SHAPE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1)
     text = gpt.corpus(SHAPE.context)

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from protocol.capture import CapturedStep, capture
 
 TRAINING_ROWS = 1_500
-"""Training images, of 1,797; the others are held out."""
+"""Number of training images, of 1,797 in all; the others are held out."""
 HIDDEN = 512
 BATCH = 64
 PEAK_RATE = 0.2
 WARM_UP = 20
-"""Steps during which the learning rate rises; then it falls as a half cosine."""
+"""Number of steps during which the learning rate rises; then it falls as a half cosine."""
 PIXEL_MAXIMUM = 16.0
 """Pixels are integers from 0 to 16, so the division by 16 is exact."""
 
@@ -71,7 +71,7 @@ def split() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
-    """Accuracy of a trained state on the held-out images, which the submitter evaluates."""
+    """Accuracy of a trained state on the held-out images."""
     model = make_model()
     model.load_state_dict({name: state[name] for name in model.state_dict()})
     _, held_out = split()

@@ -23,7 +23,7 @@ VOCABULARY = 256
 BATCH = 8
 PEAK_RATE = 3e-3
 WARM_UP = 10
-"""Steps during which the learning rate rises; then it falls as a half cosine."""
+"""Number of steps during which the learning rate rises; then it falls as a half cosine."""
 WEIGHT_DECAY = 0.1
 CLIP_NORM = 1.0
 HELD_OUT = 64
@@ -153,7 +153,7 @@ def make_model(shape: Shape, seed: int = 0) -> Gpt:
 
 
 def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
-    """AdamW without weight decay for biases and the gains of layer norms."""
+    """AdamW; biases and the gains of layer norms have no weight decay."""
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -166,7 +166,7 @@ def warm_up_and_cosine(step: int, steps: int) -> float:
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-    """Cross-entropy of every next byte of the windows."""
+    """Mean cross-entropy of the predicted next bytes in the windows."""
     window = batch["bytes"].long()
     logits = model(window[:, :-1])
     return F.cross_entropy(logits.reshape(-1, VOCABULARY), window[:, 1:].reshape(-1))

@@ -177,7 +177,7 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What a command's end means to the script or supervisor that started it."""
+    """The exit code of a command, for the script or supervisor that started it."""
 
     FINE = 0
     RETRY = 1
@@ -185,18 +185,23 @@ class ExitCode(IntEnum):
     HOPELESS = 2
     """A restart does not help: wrong input, wrong chain, missing balance."""
     FRAUD = 3
-    """Fraud was found, our own stake was slashed, or a replay, a proof or weights differ from the contracts."""
+    """Fraud was found, a stake was slashed, a game was lost, or a proof, weights or a simulated ledger are
+    not what the contracts say.
+    """
     INTERRUPTED = 130
 
 
 class AssayError(Exception):
-    """An error that the operator can act on. A field that does not apply is None.
+    """An error that the operator, or for an InternalError another part of the project, can act on.
+    `expected` and `got` are None if they are not given.
 
     The message is "what: expected E, got G; remedy" without the parts that are not given.
     """
 
     exit_code: ClassVar[ExitCode | None] = ExitCode.HOPELESS
-    """What a command ends with when this error reaches it. None: it is a defect, reported with its traceback."""
+    """The exit code of a command that this error ends. None: the error is a defect, reported with its
+    traceback.
+    """
     has_lines: ClassVar[bool] = False
     """Whether the message is a list or holds a traceback, which a command prints unchanged instead of in one line."""
 
@@ -215,7 +220,7 @@ class AssayError(Exception):
 
 
 def exit_code_of(error: BaseException) -> ExitCode | None:
-    """What a command ends with when this error reaches it; None for a defect."""
+    """The exit code of a command that this error ends; None for a defect."""
     return error.exit_code if isinstance(error, AssayError) else None
 
 

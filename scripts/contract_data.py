@@ -42,7 +42,7 @@ Artifact = Mapping[str, Any]
 def write(compiled: Path = COMPILED, folder: Path = DATA) -> list[Path]:
     """Write every file whose content has changed, and remove obsolete ones; returns the written files.
 
-    Raises OSError or KeyError for missing or malformed artifacts.
+    Raises OSError, KeyError or ValueError for missing or malformed artifacts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {f"{name}.json": document for name, document in documents(compiled).items()}
@@ -101,7 +101,7 @@ def format(made: Artifact) -> dict[str, Any]:
 
 
 def errors(compiled: Path, sources: set[str]) -> list[Any]:
-    """The errors that these source files declare or use, without duplicates, sorted by name."""
+    """The errors in the ABIs of the contracts in these source files, without duplicates, sorted by name."""
     found = {}
     for made in artifacts(compiled):
         (target,) = made["metadata"]["settings"]["compilationTarget"]

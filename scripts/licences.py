@@ -1,6 +1,7 @@
 """Writes docs/licences.md (`make licences`): the packages that operators or the contracts' build use.
 
-Licences come from the packages' metadata, versions from requirements.lock and package-lock.json.
+Versions come from requirements.lock and package-lock.json; licences from the metadata of the Python
+packages and, for npm packages, also from package-lock.json.
 """
 
 from __future__ import annotations
@@ -82,8 +83,7 @@ def normal(name: str) -> str:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """The distributions that these requirements name, with their dependencies on this machine, direct or
-    not."""
+    """The distributions that these requirements name, and all their dependencies on this machine."""
     found: set[tuple[str, str]] = set()
     queue = [(line, "") for line in requirements]
     while queue:

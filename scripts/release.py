@@ -93,7 +93,9 @@ def python_packages(source: Path, out: Path, time: int) -> None:
 
 
 def contract_files(compiled: Path) -> dict[str, bytes]:
-    """Package data of all contracts, and the standard JSON input of each deployed one, by file name."""
+    """Contents by file name: package data of all contracts, the standard JSON input of each deployed one,
+    and the compiler's version.
+    """
     files = {}
     for name, document in contract_data.documents(compiled).items():
         files[f"data/{name}.json"] = _text(document)

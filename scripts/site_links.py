@@ -1,7 +1,7 @@
-"""A hook of mkdocs that turns links out of docs/ into text, as the site contains only docs/. Dead links are
-warnings.
+"""A hook of mkdocs that turns links out of docs/ into text, as the site contains only docs/.
 
-`mkdocs build --strict`, part of `make lint`, fails on a warning. mkdocs itself checks the links inside docs/.
+It warns of dead links out of docs/; mkdocs itself checks the links inside. `mkdocs build --strict`, part of
+`make lint`, fails on a warning.
 """
 
 from __future__ import annotations

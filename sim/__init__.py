@@ -1,7 +1,7 @@
 """Economics: simulated agents play against a model of the contracts, in exact integer token units.
 
-For notebooks: `sim.run("baseline", runs=100, params={"stake": "100:5000:20"})` plays a study and returns its `Results`.
-Both are loaded on first use, because they import NumPy and Arrow.
+For notebooks: `sim.run("baseline", runs=100, params={"stake": "100:5000:20"})` plays a study and returns
+its `Results`. `run` and `Results` are loaded on first use, because they import NumPy and Arrow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `sim`. Only Typer is imported here; everything heavy is imported by the command that needs it."""
+"""The command `sim`. Each command imports the heavy modules that it needs; only Typer is imported for all."""
 
 from __future__ import annotations
 

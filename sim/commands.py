@@ -1,4 +1,4 @@
-"""The commands of `sim` behind the command line: plan, play, print, and write reports."""
+"""The implementations of all `sim` commands but `replay`: they list and play studies and write reports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Generate docs/economics.md from docs/economics.json and the recommended file; no figure is written by hand.
+"""Generates docs/economics.md from the findings of all studies and from the recommended parameters.
 
-`python -m sim.economics_page` takes the findings of all studies whose results lie in build/sim (`make studies` plays
-them), keeps them in docs/economics.json, draws their figures, and writes the page.
+`python -m sim.economics_page` takes the findings from the results in build/sim (`make studies` plays the
+studies), keeps them in docs/economics.json, draws their figures, and writes the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RESULTS: Final = Path("build/sim")
 BUDGET: Final = 100 * CHAIN_TOKEN
 DAY: Final = 86_400
 WIDEST: Final = 10
-"""Number of claims that the page shows for each study: those with the widest tolerance."""
+"""Maximum number of claims that the page shows for each study: those with the widest tolerance."""
 _SIZES: Final = (5, 10, 20, 60, 120, 300, 1000)
 
 Kept = Mapping[str, Mapping[str, Any]]
@@ -106,7 +106,7 @@ def _head() -> Iterator[str]:
 
 
 def _parameters() -> Iterator[str]:
-    """One row for each recommended number."""
+    """Lines of the table of recommended defaults."""
     chain, rules = RECOMMENDED, RULES
     proof = challenges()
     rows = [
@@ -301,7 +301,9 @@ def _tokens(units: int) -> str:
 
 
 def write(kept: Kept, drawn: Drawn) -> None:
-    """Replace the page, findings and figures, each atomically, and only after the page has been composed."""
+    """Replace the page, findings and figures, each atomically, after the page has been composed; delete old
+    figures.
+    """
     texts = {FIGURES / name: text for name, text in drawn.items()}
     texts[KEPT] = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     texts[PAGE] = page(kept)
@@ -314,7 +316,7 @@ def write(kept: Kept, drawn: Drawn) -> None:
 
 
 def main() -> None:
-    """Gather, draw, write."""
+    """Gather the findings, draw the figures, and write the page."""
     write(*gather(RESULTS))
     print(PAGE)
 

@@ -14,7 +14,9 @@ class ParameterError(SimError):
 
 
 class SweepError(SimError):
-    """A sweep that has no points, or a range that cannot be read."""
+    """A sweep without points or with too many, a range that cannot be read, or options that do not fit
+    together.
+    """
 
 
 class ExtraMissing(SimError):
@@ -22,11 +24,11 @@ class ExtraMissing(SimError):
 
 
 class StudyError(SimError):
-    """A study or a scenario that does not exist."""
+    """A study or a scenario that does not exist, or an option that a scenario does not take."""
 
 
 class ResultsError(SimError):
-    """A folder whose results answer another question, or cannot be read."""
+    """A folder without results, or whose results answer another question or cannot be read."""
 
 
 class Disagreement(SimError):

@@ -19,7 +19,7 @@ COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 DASHES: Final = ("-", "--", "-.", ":")
 """Dash patterns; the next one is used after every eight lines, when the colours repeat."""
 MOST_MARKS: Final = 1000
-"""More marks are rasterised, because as vectors they would make the file several megabytes."""
+"""Maximum number of marks drawn as vectors. More are rasterised, or the file would have several megabytes."""
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,10 @@ class MarketParameters:
             )
 
     def with_values(self, values: Mapping[str, float]) -> MarketParameters:
-        """A copy with other values, in the engine's units. Raises ParameterError for an unknown name."""
+        """A copy with other values, in the engine's units.
+
+        Raises ParameterError for an unknown name or a value out of its bounds.
+        """
         given: dict[str, Any] = {canonical(name): value for name, value in values.items()}
         return replace(self, **given)
 

@@ -43,7 +43,9 @@ _SAME: Final = 0.01
 """The page mentions a change of the computed price since the measurement if it is larger, in percent of the
 budget."""
 GOAL: Final = Fraction(12, 100)
-"""Target share of the price, for budgets of at least 1,000 tokens on a rollup."""
+"""The most that trust should cost as a share of the budget, for budgets of at least
+1,000 tokens on a rollup.
+"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.dr
 (audit.md section 1)."""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""An L1. Its draw fee covers a draw's 330,000 gas: one token at 1 gwei and 3,000 tokens per coin."""
+"""An L1. Its draw fee covers a draw's 330,000 gas: about one token at 1 gwei and 3,000 tokens per coin."""
 
 
 def lines() -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""The kinds of HTTP answers: canonical bytes (whole or a range of chunks), concatenated roots, manifests.
+"""The kinds of HTTP answers to requests for data: canonical bytes (whole or a range of chunks),
+concatenated roots, manifests.
 
 The parameters' types validate requests, so malformed ones never reach a run store.
 """

@@ -44,8 +44,8 @@ def status(home: Home, as_json: bool) -> None:
 
 
 def order(home: Home, what: str, as_json: bool, wait: bool = False) -> None:
-    """Give the node an order. If none runs, the order is kept for its next start, except `stop`. Raises
-    NotRunning for `stop`, ControlError, OrdersError.
+    """Give the node an order. If none runs, the order is kept for its next start, but `stop` raises
+    NotRunning. With `wait`, return when the node has ended. Raises ControlError, OrdersError.
     """
     output = Output(f"solver {what}", as_json)
     try:

@@ -80,11 +80,11 @@ class Assignment:
         self._committer = Committer(context, self.run_store)
 
     def tick(self, view: TaskView) -> None:
-        """Start what is due now. The training runs beside this loop.
+        """Start what is due now. The training runs on its own thread.
 
-        If the market refuses the run because of what was committed, `refused` says so, and no more is sent
-        for the task. Raises the error that ended the training; the next tick restarts it from the last
-        checkpoint.
+        If the market refuses the run because of what was committed, `refused` says so, and no more
+        is sent for the task. Raises the error that ended the training; the next tick restarts it
+        from the last checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -125,8 +125,8 @@ class Assignment:
             self._trainer.pause()
 
     def close(self, wait: bool = True) -> None:
-        """End all processes and threads: the training after its present step, the commitments' worker once
-        its transaction is sent. Checkpoints of finished segments are kept. With `wait`, wait for both.
+        """End the training after its present step, and the commitments' worker once its transaction is sent.
+        Checkpoints of finished segments are kept. With `wait`, wait for both.
         """
         self._end_training(wait)
         self._committer.close(wait)
@@ -269,8 +269,8 @@ class Assignment:
 
 
 def _materials(context: Context, task: int, terms: Terms) -> Materials:
-    """Load what is needed to replay a finished task from its bundle. Raises RunStoreError if the bundle is
-    lost.
+    """Load, from a finished task's bundle, what a replay of the task needs. Raises
+    RunStoreError if the bundle is lost.
     """
     try:
         work = Work.of(task, task_bundle(context, terms))

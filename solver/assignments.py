@@ -54,8 +54,8 @@ class Assignments:
         return self._loaded[task]
 
     def load(self, task: int) -> Assignment:
-        """Load a task's assignment now. Runs on its own thread, because the first task of a process loads
-        torch. Raises BundleError.
+        """Load a task's assignment now. `get` calls this on another thread, because it may fetch the
+        bundle, and the first task of a process loads torch. Raises BundleError.
         """
         load_torch()
         from solver.assignment import Assignment

@@ -36,20 +36,20 @@ from solver.failures import Failures
 from solver.trainings import by_device
 
 FETCHES = 4
-"""Bundles fetched at a time. A bundle that is already on this machine does not count, because it waits for no
-server.
+"""Limit on the bundles fetched at a time. One more may be loaded if it is in this solver's folders,
+because it waits for no server.
 """
 FIRST_TRY = 30.0
 """Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
-"""Reasons to skip a task that may disappear when this solver's other tasks end."""
+"""Reasons for not bidding that may disappear when this solver's other tasks end."""
 LEAST_REST = 1.0
 """Minimum seconds to wait after a server has sent something other than the bundle."""
 
 
 class Auction:
-    """Bids on tasks from one account. Refused and lost tasks are kept in the database and not looked at
-    again.
+    """Bids on tasks with one account. A task that is refused or finally lost is kept in the
+    database and not looked at again.
 
     A failure in one task does not affect others (`failures`).
     """
@@ -128,8 +128,8 @@ class Auction:
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
-        """New tasks that take bids and are undecided. At a start, past tasks are left out. This solver's
-        tasks that are missing in the database are taken up.
+        """The posted tasks that the database does not know, that take bids, and that the settings allow.
+        Tasks of this solver that the database does not know are taken up instead.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -330,8 +330,9 @@ class Auction:
             self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, view: TaskView) -> None:
-        """Watch a task whose bid was beaten. Take it up again if our bid is the best again, or if the task
-        was assigned to this solver. Give up once the bid that beat ours is too deep for a re-organisation.
+        """Watch a task whose bid was beaten. Take it up again if this solver's bid is the best
+        again, or if the task was assigned to this solver. Give up once the bid that beat it is too
+        deep for a re-organisation.
         """
         context, task = self._context, view.task
         if view.bidder != context.client.address or view.status.is_over:
@@ -386,4 +387,6 @@ class _NotWorth(InternalError):
 
 
 class _NotNow(_NotWorth):
-    """The tasks already taken leave too little time, memory, disk or stake."""
+    """The tasks already taken leave too little memory, disk or stake, or too little
+    time for training or games.
+    """

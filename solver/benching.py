@@ -21,8 +21,9 @@ from solver.settings import SolverSettings
 
 
 def bench(home: Home, flags: Mapping[str, object], as_json: bool) -> None:
-    """Measure this machine and save the measurement. Raises MeasuringError, MeasuredError, DeviceError,
-    SelfCheckError; the previous measurement then stays.
+    """Measure all training devices, and save each one's measurement at once. Raises SettingsError,
+    MeasuringError, MeasuredError, DeviceError, SelfCheckError; the devices not yet measured then keep
+    their previous measurements.
     """
     settings = load(SolverSettings, "solver", home.config, flags)
     self_check()

@@ -41,7 +41,7 @@ def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS
 
 
 def is_here(context: Context, terms: Terms) -> bool:
-    """Whether the task's bundle is on this machine. Its manifest is written last."""
+    """Whether the task's bundle is in one of this solver's folders. Its manifest is written last."""
     return any((folder / MANIFEST).is_file() for folder in _folders(context, terms))
 
 

@@ -37,7 +37,7 @@ from solver.reachability import reachable
 from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
-"""Number of newest tasks from which today's prices are taken."""
+"""Number of newest tasks that are looked at, for this account's locked stakes and for open bidding."""
 CHAIN_ITEMS: Final = ("clock", "stake", "defence", "reachable", "profit")
 
 Look = Callable[[], Line]

@@ -16,7 +16,7 @@ from protocol.commitments.errors import CorruptBlob
 from protocol.commitments.hashing import HASH_BYTES, leaf_hashes
 
 MOST = 1 << 25
-"""Most bytes of hashes in all: enough for tensors of 1 GiB together."""
+"""Limit on the bytes of all kept hashes: enough for tensors of 1 GiB together."""
 
 
 class ChunkHashes:
@@ -30,7 +30,9 @@ class ChunkHashes:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def read(self, store: BlobStore, stored: Stored, lo: int, hi: int) -> bytes:
-        """Chunks lo … hi - 1 of a tensor, which must exist. Raises as `load_tensor` does, and OSError."""
+        """Chunks lo … hi - 1 of a tensor; the tensor must have them. Raises the errors of `load_tensor`,
+        and OSError.
+        """
         hashes = self._kept.get(stored.blob)
         if hashes is None:
             data = load_tensor(store, stored).data

@@ -1,4 +1,6 @@
-"""The command `solver`. Only Typer is imported here; everything heavy is imported by the command that needs it."""
+"""The command `solver`. Of the heavy packages, only Typer is imported here; each command imports the others
+that it needs.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Sends the progress commitments of one task in the background, so that training never waits for a receipt.
+"""Sends one task's progress commitments and its submission in the background, so that training never waits
+for a receipt.
 
-One worker sends one transaction after the other. Each commits up to the newest checkpoint offered, with a
-consistency proof from the root that the chain has at that time (dispute.md section 2, "progress").
+One worker sends one transaction after the other. Each commits to all checkpoints that were kept when it was
+offered, with a consistency proof from the root that is on the chain before it. The first one proves instead
+that the run begins with the initial state (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations
@@ -46,9 +48,10 @@ class Committer:
             running.result()
 
     def submit(self, due: int) -> None:
-        """Commit all K + 1 checkpoints soon and open the last one as the result; postponed while an earlier
-        commitment is being sent. `due` tokens (the stake less the released penalty) are deposited if they are
-        not free in the vault. Raises NotEnoughTokens, and the errors of `offer`.
+        """Commit all K + 1 checkpoints soon and open the last one as the result; skipped while an earlier
+        transaction is being sent. `due` token units (the stake less the released penalty) are deposited if
+        they are not free in the vault. Raises the error of the earlier transaction, such as
+        NotEnoughTokens.
         """
         if self.busy:
             return
@@ -61,8 +64,8 @@ class Committer:
         self._worker.shutdown(wait=wait)
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
-        """The root of the first `size` checkpoints, and the consistency proof that the market requires with
-        it.
+        """The root of the first `size` checkpoints, and the proof that the market requires with it: for the
+        first commitment the path of checkpoint 0, otherwise a consistency proof. The other one is empty.
         """
         client, tree = self._context.client, self._run_store.tree.at(size)
         with client.connection.view():  # the node has the last commitment, because its receipt was read

@@ -64,7 +64,9 @@ class Context:
     machine: Machine = ASSUMED
     places: Places = field(default_factory=Places)
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
-    """Returns the terms of tasks taken under other contracts, by name: they use this machine too."""
+    """Returns the terms of tasks that were or may be taken under other contracts, by name: they use this
+    machine too.
+    """
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
     _terms: dict[int, Terms] = field(default_factory=dict)
 
@@ -96,7 +98,9 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work) -> None:
-        """Estimate a program's speed and memory from its operations, until its steps are measured."""
+        """Estimate a program's memory, and its speed until its steps are measured. Without a measurement of
+        this machine by kind of operation, the speed is not estimated.
+        """
         from protocol.program.cost import cost
 
         self.places.expect(work.program.program.id, cost(work.program.program).peak_bytes)
@@ -128,8 +132,8 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self) -> int:
-        """Bytes of disk that one more task may take: a share of the free disk, and no more than the settings'
-        limit allows.
+        """Bytes of disk that one more task may take: a share of the free disk, but no more than what is
+        left of the settings' limit.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit

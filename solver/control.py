@@ -28,17 +28,18 @@ from solver.errors import AnotherNode, ControlError, NotRunning
 
 VERSION: Final = 1
 MAX_QUESTION: Final = 4_096
-"""Most bytes of a question, which is a word or two."""
+"""Limit on the bytes of a question. Those of our commands have a few dozen."""
 MAX_ANSWER: Final = 1 << 22
 SECONDS: Final = 5.0
 """Seconds for a question to arrive, and for an answer to be taken."""
 ANSWER_SECONDS: Final = 60.0
-"""Seconds for the node to compute an answer. For some answers it must first update its ledger from the chain.
+"""Seconds that the client waits for an answer. For some answers the node must first update its ledger from
+the chain.
 """
 LOCK_SECONDS: Final = 2.0
 """Seconds to wait for the lock, because a command may hold it for a moment."""
 AT_ONCE: Final = 8
-"""Most connections at a time; further ones are closed."""
+"""Limit on simultaneous connections; further ones are closed."""
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -140,7 +141,9 @@ class Control:
 
 
 def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
-    """Ask the running node of a home folder and return its answer. Raises NotRunning, ControlError."""
+    """Send the running node of a home folder the question `do`, such as "status", and return the data of
+    its answer. Raises NotRunning, ControlError.
+    """
     path = socket_path(home)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(ANSWER_SECONDS)
@@ -241,8 +244,8 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 def _line(connection: socket.socket, most: int, seconds: float) -> bytes | None:
-    """The first line that a connection sends; None unless it arrives within `seconds` and has at most `most`
-    bytes. Raises OSError.
+    """The first line that a connection sends; None if the line has more than `most` bytes, or if the
+    connection ends before it. Raises TimeoutError after `seconds`, and OSError.
     """
     read, until = bytearray(), time.monotonic() + seconds
     while len(read) <= most:

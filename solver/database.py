@@ -1,4 +1,5 @@
-"""What a solver must remember across a crash: which tasks it took, and the checkpoints of each (SQLite, WAL).
+"""What a solver must remember across a crash (SQLite, WAL): how far it is with each task, the checkpoints
+of won tasks, and its ledger.
 
 A task's status is on the chain, and the journal of `protocol.chain` knows what was sent; this stores the
 rest. Every write is one transaction that is on disk when the method returns. So after a kill at any point,
@@ -30,8 +31,9 @@ CREATE TABLE checkpoints (
 
 
 class Stage(StrEnum):
-    """How far this solver is with a task, in the order of a successful run. OUTBID means that it bid, but
-    another solver is ahead or has the task; a re-organisation may still change that.
+    """How far this solver is with a task. A successful run goes through BID, TRAINING, SUBMITTED and OVER.
+    OUTBID means that it bid, but another solver is ahead or has the task, or bidding ended; a
+    re-organisation may still change that.
     """
 
     REFUSED = "refused"
@@ -52,8 +54,8 @@ LIVE = (*BIDDEN, *TAKEN)
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """A task that this solver has looked at. `sent` is the size of the largest segment tree that it has
-    committed or tried to.
+    """A task that this solver has refused, bid on or won. `sent` is the size of the largest segment tree
+    that it has committed, or tried to commit.
     """
 
     task: int
@@ -73,8 +75,8 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """How far the ledger is complete: all events up to a block with this time, and the account's transactions
-    before this nonce.
+    """How far the ledger is complete. It has all events up to `block`, whose time is `time`, and all of the
+    account's transactions with a nonce below `nonce`.
     """
 
     block: int
@@ -103,7 +105,7 @@ class Database(NodeDatabase):
         return self._rows("ORDER BY task")
 
     def task(self, task: int) -> TaskRow | None:
-        """One task, or None if this solver never looked at it."""
+        """One task; None if this solver has neither refused it nor bid on it."""
         return next(iter(self._rows("WHERE task = ?", task)), None)
 
     def last(self, stage: Stage, count: int) -> list[TaskRow]:
@@ -121,7 +123,7 @@ class Database(NodeDatabase):
             return {stage: count for stage, count in self._counts.items() if count}
 
     def put(self, task: int, stage: Stage, note: str = "") -> None:
-        """Note the stage of a task; `note` gives the reason of a refusal, or the outcome."""
+        """Note the stage of a task; `note` gives details, such as why it was refused, or the outcome."""
         with self._lock:
             before = self.task(task)
             self._execute(
@@ -142,7 +144,7 @@ class Database(NodeDatabase):
         return [TaskRow(task, Stage(stage), note, sent) for task, stage, note, sent in rows]
 
     def put_sent(self, task: int, size: int) -> None:
-        """Note, before sending it, that a segment tree of `size` leaves becomes public."""
+        """Note that a segment tree of `size` leaves is about to be sent, which makes it public."""
         self._execute("UPDATE tasks SET sent = max(sent, ?) WHERE task = ?", (size, task))
 
     def checkpoints(self, task: int) -> list[CheckpointRow]:
@@ -158,7 +160,9 @@ class Database(NodeDatabase):
         return int(count)
 
     def add_checkpoint(self, task: int, row: CheckpointRow) -> None:
-        """Add the next checkpoint of a task, once."""
+        """Add the next checkpoint of a task. Raises sqlite3.IntegrityError if the task already has this
+        number.
+        """
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)
         )

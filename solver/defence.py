@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
-"""Paused answers of one task may hold states in 1/8 of the machine's memory."""
+"""A second answer for the same task may begin only if the states of all begun answers, its own included,
+take at most 1/8 of the machine's memory.
+"""
 ASKING = (Phase.STEP, Phase.FRAME, Phase.SPLIT)
 """Phases in which it may be the solver's turn without an open demand."""
 
@@ -49,7 +51,9 @@ class Defence:
             set()
         )  # games on tasks that cannot be replayed yet, because their bundle is still being loaded
         self._others: dict[int, int] = {}
-        """Maps each game on a task that is not this solver's, according to its database, to that task."""
+        """Maps each game on a task that this solver need not defend, according to its database, to that
+        task.
+        """
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
@@ -205,8 +209,8 @@ class Defence:
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _states(self) -> dict[int, GameState]:
-        """The state of each open game that does not pause. A game may be missing because of a
-        re-organisation, or because the node lags.
+        """The state of each open game that does not pause after a failure. A game may be missing because of
+        a re-organisation, or because the chain's node lags.
         """
         found = {}
         for number in self._open:
@@ -267,8 +271,8 @@ class Defence:
         self._context.log.warning("challenged", game=number, task=task)
 
     def _is_sending(self, number: int) -> bool:
-        """Whether moves of this game are being sent, or the game pauses after a refusal. Counts the mined
-        moves. Raises the error that prevented a move.
+        """Whether moves of this game are being sent, or one was refused, so that the game must be read
+        again before it is answered. Counts the mined moves. Raises the error that prevented a move.
         """
         sent = self._sent.get(number, [])
         outcomes = self._context.client.outcomes([one for _, one in sent])
@@ -289,7 +293,9 @@ class Defence:
         return refused
 
     def _answer(self, number: int) -> bool:
-        """Send all moves that this solver owes in a game. Returns whether there were any."""
+        """Send all moves that this solver owes in a game. On the challenger's turn, end the game if the
+        challenger's time has run out. Returns whether anything was sent.
+        """
         context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
@@ -315,7 +321,7 @@ class Defence:
         self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
-        """Stop watching a game. After a task's last one, its replays are released."""
+        """Stop watching a game. With a task's last game, the task's replays are released."""
         del self._open[number]
         self._sent.pop(number, None)
         task = self._tasks.pop(number)

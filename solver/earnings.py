@@ -41,8 +41,8 @@ SIGNS: Final = {Kind.LOST: -1, Kind.BURNED: -1, Kind.LOCKED: -1, Kind.WITHDRAWN:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger of one account in one deployment, complete up to the time `booked` in UTC; None if nothing
-    is booked.
+    """The ledger of one account in one deployment, or one month of it. `booked` is the time in UTC up to
+    which it is complete; None if nothing is booked.
     """
 
     market: str
@@ -94,8 +94,8 @@ def read(home: Home) -> Iterator[Ledger]:
 
 
 def write_csv(ledgers: Sequence[Ledger], file: TextIO) -> None:
-    """Write every entry, one per line. Amounts are signed whole units: tokens and coin that came in (+) or
-    went out (-).
+    """Write a header, and one line for every entry. Amounts are in tokens and coin; those that went out
+    have a minus sign (`SIGNS`).
     """
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(COLUMNS)
@@ -115,7 +115,9 @@ def _row(ledger: Ledger, entry: Entry) -> tuple[object, ...]:
 
 
 def _exact(amount: int, unit: int) -> str:
-    """An amount in whole units with all its digits, without an exponent."""
+    """An amount in tokens or coin, with all its digits and without an exponent. `unit` is the number of
+    smallest units in one.
+    """
     whole, rest = divmod(abs(amount), unit)
     digits = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").removesuffix(".")
     return f"-{digits}" if amount < 0 else digits
@@ -148,7 +150,7 @@ def _coin_price(home: Home) -> Decimal:
 
 
 def _profit(sums: Sums, price: Decimal) -> Decimal:
-    """The profit in tokens: income less gas, with coin at this price."""
+    """The profit in tokens: income less the coin spent, at `price` tokens for one coin."""
     return Decimal(sums.income) / TOKEN - Decimal(sums.coin) / COIN * price
 
 

@@ -16,11 +16,11 @@ class StakeSlashed(SolverError):
 
 
 class RunStoreError(SolverError):
-    """A committed checkpoint is not on disk and cannot be computed again."""
+    """A checkpoint is not on disk and cannot be computed again, or the bundle of a finished task is lost."""
 
 
 class PublicPlaceError(SolverError):
-    """A bucket cannot be written, or the public cannot read it."""
+    """A public bucket or folder cannot be opened, written or read, or the public cannot read it."""
 
     exit_code = ExitCode.RETRY
 
@@ -32,7 +32,7 @@ class KeepingError(SolverError):
 
 
 class OrdersError(SolverError):
-    """The file with the operator's orders is damaged, or cannot be written."""
+    """The file with the operator's orders is damaged, or cannot be read or written."""
 
 
 class ControlError(SolverError):

@@ -1,9 +1,10 @@
-"""Confines a failure in one task or game: it is logged, counted, and tried again after a pause.
+"""Confines a failure in one task or game: the failure is logged and counted, and the work is tried again
+after a pause.
 
-A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not depend
-on another task's data. A pause lasts as long as the failure took, so slow failures leave at least half of the
-time to other tasks. Of repeated failures, the first, second, fourth and so on are logged. If this machine
-computes wrong bits, that is not the task's fault, and the error is raised.
+A peer, a bundle, an answer of the chain or a model may fail in unforeseen ways, and one stake must not
+depend on another task's data. A pause lasts as long as the failed work took, so slow failures leave at
+least half of the time to other tasks. Of repeated failures, the first, second, fourth and so on are logged.
+If this machine computes wrong bits, that is not the task's fault, and the error is raised.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class Failures:
             self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
-        """Note an error with which work ended after `took` seconds."""
+        """Note an error with which work ended after `took` seconds, and let the task or game pause for as
+        long.
+        """
         now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)

@@ -1,7 +1,7 @@
 """Readings of NVIDIA GPUs through NVML, for the operator and for costs; they prove nothing (dispute.md
 section 3).
 
-This module does not choose a device: the interpreter does, and every device gives the same bits.
+The settings, not this module, choose the devices that compute, and every device gives the same bits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The readings of one GPU. `energy` is in millijoules since the driver was loaded, None if the GPU does
-    not count it. `power_limit` is the most watts that it may draw, None if the GPU does not report it.
+    """The readings of one GPU: `utilisation` in percent, memory in bytes. `energy` is in millijoules since
+    the driver was loaded, None if the GPU does not count it. `power_limit` is the most watts that the GPU
+    may draw, None if it does not report that.
     """
 
     index: int
@@ -30,7 +31,7 @@ class Reading:
 
 
 def read_gpus() -> list[Reading]:
-    """Readings of every GPU that NVML sees; none if there is no driver."""
+    """Readings of every GPU that NVML sees; empty without a driver, or if one of the GPUs cannot be read."""
     import pynvml
 
     try:
@@ -46,13 +47,15 @@ def read_gpus() -> list[Reading]:
 
 
 def watts(readings: list[Reading], devices: int) -> float | None:
-    """The most watts that `devices` of these GPUs draw together; None if no GPU reports its limit."""
+    """The most watts that a number of `devices` among these GPUs may draw together; None if no GPU reports
+    its limit.
+    """
     limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
     return sum(limits[:devices]) if limits else None
 
 
 def driver() -> str | None:
-    """The version of the NVIDIA driver; None without one."""
+    """The version of the NVIDIA driver; None without a driver, or if it does not say."""
     import pynvml
 
     try:

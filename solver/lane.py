@@ -1,5 +1,5 @@
-"""`solver lane`: runs one lane of a job, a process that trains its rounds and serves its messages to the
-others. No chain.
+"""`solver lane`: trains the rounds of one lane of a job, and serves the lane's messages to the other lanes.
+It uses no chain.
 """
 
 from __future__ import annotations
@@ -67,9 +67,11 @@ class LaneSettings(BaseModel):
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
-    """Train a lane's rounds, write its result, and serve until stopped: others may still need its last message.
+    """Train a lane's rounds, write its result, and serve until stopped: others may still need its last
+    message.
 
-    Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `LaneRunning`.
+    Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
+    `LaneRunning`.
     """
     stop = Stop()
     stop.on_signals()

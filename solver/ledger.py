@@ -28,8 +28,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Token `units` that were moved by the event with log index `place` in a block. `task` is 0 if no task is
-    involved, `lock` is 0 if no lock of this account is.
+    """Token `units` that were moved by the event with log index `place` in a block. `task` is 0 if no task
+    is involved, `lock` is 0 if no lock of this account is involved.
     """
 
     block: int
@@ -92,7 +92,7 @@ class Sums:
 
     @property
     def income(self) -> int:
-        """Token units that the entries have brought, not counting gas."""
+        """Token units that the entries have brought. Coin does not count."""
         return self.earned - self.lost - self.burned
 
     def add(self, entry: Flow | Spent) -> Sums:

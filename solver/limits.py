@@ -1,7 +1,8 @@
-"""Limits on every HTTP exchange, for any app: no request bodies, short targets, no slow readers.
+"""Limits on every HTTP exchange, for any app: only GET and HEAD, no request bodies, short targets, no slow
+readers.
 
-An ASGI middleware. `protocol.node.http_shares` limits the number of connections, in all and per address;
-`concurrency` limits the cost of answers.
+This is an ASGI middleware. `protocol.node.http_shares` limits the number of connections, in all and per
+address; `concurrency` limits the cost of answers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MAX_TARGET = 1_024
-"""Most bytes of path and query: the longest legitimate ones name eight call instructions of five digits."""
+"""Limit on the bytes of path and query. The longest legitimate ones name eight call instructions of five
+digits.
+"""
 SEND_SECONDS = 30.0
 """Seconds for one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""
 

@@ -76,4 +76,4 @@ def machine_of(settings: SolverSettings, found: Measured | None, local: bool) ->
 
 
 ASSUMED = Machine(2e9, 2e9, "assumed")
-"""The machine that nodes of a development chain assume."""
+"""The default machine of a `Context`: one with the default `speed`, not measured."""

@@ -1,5 +1,5 @@
-"""The solver's Prometheus metrics. Each node has its own registry, so that two nodes may live in one
-process.
+"""The solver's Prometheus metrics. A node has its own registry, so that two nodes may live in one process;
+only the nodes of its earlier deployments share the registry (`Metrics.of`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The running solver: a loop that looks after won tasks and looks for work, while the defence and the
 trainings run in other threads.
 
-It serves all deployments of its chain in which the account has something. Each has a node, with its own
-database and contracts. The node of the newest deployment takes new work; the others finish theirs. All share
-one process, account, journal and HTTP server, and take turns at computing.
+It serves all deployments of its chain in which the account has data. Each has a node, with its own database
+and contracts. The node of the newest deployment takes new work; the others finish theirs. All share one
+process, account, journal and HTTP server, and take turns at computing.
 
-This module decides no move, price or number: `Strategy`, `bidding` and the program do. The main thread never
-computes. The defence, every training and the HTTP service have their own threads, which compute in turns. A
-failure in one task does not affect others (`failures`).
+This module decides no move, price or number: `Strategy`, `protocol.tasks.bidding` and the program do. The
+main thread never computes. The defence, every training and the HTTP service have their own threads, which
+compute in turns. A failure in one task does not affect others (`failures`).
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class SolverNode(Node):
         machine: Machine | None = None,
         places: Places | None = None,
     ) -> None:
-        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is their
-        `leading` node. Without `machine`, the machine counts as unmeasured. `places` are by default the
-        devices in the settings.
+        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is
+        their `leading` node. Without `machine`, there is no measurement of this machine. `places` are by
+        default the devices in the settings.
         """
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
@@ -155,9 +155,10 @@ class SolverNode(Node):
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
-        """Run until stopped; with `once`, until one task that was taken is over.
+        """Run until stopped or drained; with `once`, until one task that was taken is over.
 
-        Raises SolverError, ChainError, and StakeSlashed if a stake of this solver was slashed.
+        Raises SolverError, ChainError, the errors in `WRONG_BITS`, and StakeSlashed if a stake of this
+        solver was slashed.
         """
         self._once = once
         settings, nodes = self.context.settings, (*self._earlier, self)
@@ -252,7 +253,7 @@ class SolverNode(Node):
         return {"tasks_at_stake": sorted(self._taken())}
 
     def _may_stop(self) -> bool:
-        """Whether no game waits for a move and every training is at the end of a segment."""
+        """Whether no game waits for a move of this solver, no training runs, and nothing is being sent."""
         idle = all(one.idle for one in self._assignments)
         return idle and not (self._defence.owes or self.context.sends.any)
 
@@ -262,7 +263,9 @@ class SolverNode(Node):
         return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
-        """One round of the loop, at one block. After a request to stop, only urgent work is done."""
+        """One round of the loop, at one block. After a request to stop, no bids are made, and each training
+        ends with its segment.
+        """
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
@@ -287,15 +290,16 @@ class SolverNode(Node):
         self.known.deadlines.put(context.client.market.address, "tasks", due)
 
     def _may_take(self) -> bool:
-        """Whether this node may bid on new tasks. Only the newest node may, and only while no task is trained
-        under earlier contracts.
+        """Whether this node may bid on new tasks. Only the newest node may, and only while no task is
+        trained or bid on under earlier contracts. It may not if the operator's order or `_why_not` forbids
+        it, or if the process ends with the first task and already has one.
         """
         busy = any(node.context.database.live(Stage.TRAINING, Stage.BID) for node in self._earlier)
         busy = busy or (self._once and bool(self.context.database.live(Stage.BID, *TAKEN)))
         return self._leading is None and not (busy or self._auction.paused or self._why_not())
 
     def _why_not(self) -> str:
-        """Why this node makes no bids at all; "" if it may bid."""
+        """Why this node makes no bids at all, apart from the operator's order; "" if there is no reason."""
         return self.context.machine.why_not if self._is_sound() else "a run was refused, or a stake slashed"
 
     def _elsewhere(self) -> dict[str, Terms]:
@@ -334,7 +338,9 @@ class SolverNode(Node):
             assignment.close(wait=False)
 
     def _is_sound(self) -> bool:
-        """Whether no run of this process was refused or found false. Otherwise it takes no more work."""
+        """Whether no run of this process was refused or found false. Otherwise the process takes no more
+        work.
+        """
         nodes = (*self._earlier, self)
         return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
 
@@ -346,8 +352,8 @@ class SolverNode(Node):
             self._publisher.see(assignment.run_store)
 
     def _over(self, view: TaskView) -> None:
-        """A task ended: note the outcome and the loss, stop its training, and take the earnings out of the
-        vault.
+        """A task ended: note the outcome and the loss, and stop its training. If it was settled or is void,
+        take the free tokens out of the vault.
         """
         context, task, status = self.context, view.task, view.status
         lost = settlement.lost(context, view, context.client.market.terms(task))
@@ -381,8 +387,9 @@ class SolverNode(Node):
         return max(0, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        """The exit code if the node ends now, otherwise None. It ends with `once` after the first task, after
-        a slash or refusal, or when drained, but never while work is left.
+        """The exit code if the node ends now, otherwise None. It ends with `once` after the first task,
+        after a slash or refusal, or when drained, but never while work is left. Raises the errors of
+        `outcome`.
         """
         nodes = (*self._earlier, self)
         if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
@@ -399,8 +406,8 @@ class SolverNode(Node):
     def _fund(self) -> None:
         """Deposit the missing part of the stake. Tokens already in the vault or locked count.
 
-        If the account has too few tokens, the solver takes no more work, but still trains and defends what it
-        took.
+        If the account has too few tokens, nothing is deposited. The error is raised, unless this solver has
+        taken tasks or locked stakes: it then goes on with the tokens in the vault.
         """
         error = stakes.bring(self.context)
         if error is None:

@@ -1,6 +1,6 @@
-"""Commands of a solver's operator besides `run`: measuring, checking, status and orders.
+"""Commands of a solver's operator besides `run`: measuring, checking, status, earnings and orders.
 
-Only Typer is imported here; everything heavy is imported by the command that needs it.
+Of the heavy packages, only Typer is imported here; each command imports the others that it needs.
 """
 
 from __future__ import annotations

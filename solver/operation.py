@@ -1,4 +1,6 @@
-"""The operator's view of a running node through the control socket: its status, and its orders."""
+"""What an operator reaches in a running node through the control socket: its status and ledger, and its
+order.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ class Operation:
         return self._mode
 
     def drained(self) -> None:
-        """End the order to drain, because the node has finished everything it owed. It works again after its
-        next start.
+        """End the order to drain, because the node has finished everything it owed. The node takes work
+        again after its next start.
         """
         self.tell(Mode.WORKING)
 

@@ -16,8 +16,8 @@ from solver.errors import OrdersError
 
 
 class Mode(StrEnum):
-    """The node's order. PAUSED and DRAINING make no bids. A node that is DRAINING ends once nothing is left
-    to do.
+    """The node's order. A node that is PAUSED or DRAINING makes no bids. One that is DRAINING ends once
+    nothing is left to do.
     """
 
     WORKING = "working"

@@ -12,9 +12,9 @@ from solver.errors import SolverError, StakeSlashed
 def outcome(
     ended: Sequence[tuple[int, TaskStatus]], refused: Sequence[SolverError], drained: bool, once: bool
 ) -> ExitCode | None:
-    """The exit code; None if the process continues. It ends after a slash, a refused run, an order to drain
-    and, with `once`, after the first task. `ended` are tasks of all deployments, so several may have the same
-    number. Raises StakeSlashed, and the error of a refused run.
+    """The exit code; None if the process continues. The process ends after a slash, a refused run, an order
+    to drain and, with `once`, after the first task. `ended` are tasks of all deployments, so several may
+    have the same number. Raises StakeSlashed, and the error of a refused run.
     """
     if not (ended or refused or drained):
         return None

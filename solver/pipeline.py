@@ -3,8 +3,7 @@ written.
 
 One thread keeps one checkpoint after the other, so a run store grows in order and holds only complete
 checkpoints. At most one more state is queued; if a second one comes, the producer waits, so memory stays
-bounded. A kill loses no more than it would without this thread: segments that are not in the run store yet
-are trained again.
+bounded. After a kill, segments that are not in the run store yet are trained again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ class Pipeline:
     """Appends states to `run_store` on its own thread, which calls `on_kept` after each state. All methods
     must be called by one other thread.
 
-    An error on the pipeline's thread is final: every later call raises it again, and no later state is kept.
+    An error on the pipeline's thread is final: `check`, `put` and `drain` raise it from then on, and no
+    later state is kept.
     """
 
     def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:
@@ -47,8 +47,8 @@ class Pipeline:
         return self._failure
 
     def check(self) -> None:
-        """Raise the error that ended the keeping of checkpoints, if any. Takes no time; called before every
-        step.
+        """Raise the error that ended the keeping of checkpoints, if any. Takes no time, so it may be called
+        at every step.
         """
         if self._failure is not None:
             raise self._failure

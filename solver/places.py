@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor, ExecutorFactory, Work
 
 MemoryOf = Callable[[str], int | None]
-"""Bytes that all trainings of this process may use together on a device; None if that is not known."""
+"""Returns the bytes that all trainings of this process may use together on a device; None if that is not
+known.
+"""
 
 
 def no_bound(_device: str) -> int | None:
@@ -60,12 +62,12 @@ class Places:
         self._needs[program] = WORKSPACE * peak_bytes
 
     def needs(self, program: bytes) -> int | None:
-        """Most bytes that training a program takes; None before its bundle was read."""
+        """Estimated bytes that training a program takes; None before its bundle was read."""
         return self._needs.get(program)
 
     def room(self, device: str, programs: Iterable[bytes]) -> float:
-        """Bytes on a device that trainings of these programs leave free; 0 if one of the programs is not
-        known yet.
+        """Bytes on a device that trainings of these programs leave free. Infinite if the device's memory is
+        not known; otherwise 0 if the needs of one of the programs are not known yet.
         """
         memory = self._memory(device)
         if memory is None:
@@ -84,8 +86,8 @@ def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> Executor
 
 
 def memory_of(device: str) -> int | None:
-    """The memory for trainings on a device that torch sees: free bytes plus those that this process uses.
-    Torch is loaded by now.
+    """The memory for trainings on a device that torch sees: the free bytes plus those that this process
+    uses; None if the system does not say. Called only when torch is already loaded.
     """
     from protocol.execution.device import device_of
     from protocol.execution.memory import memory_for

@@ -1,8 +1,9 @@
 """Training by several processes of this machine: `solver run --processes N`.
 
-The bits are the same as with one process; only the speed differs. A task is trained in this process if it has
-no units to share, if its workers do not fit into memory, or if they were lost twice in one segment. If
-workers disagree about a state, a device is broken, and the solver stops before it commits anything.
+The bits are the same as with one process; only the speed differs. Even so, a task is trained in this
+process alone if steps do not run on the CPU, if it has no units to share, if its workers do not fit into
+memory, or if they were lost twice in one segment. If workers disagree about a state, this machine computes
+wrong bits, and the solver stops before it commits to that state.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ ATTEMPTS = 2
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """The runner that trains a task in turns. The solver's folder must hold the verified copy of its bundle.
+    """The runner that trains a task in turns. The solver's folder must hold the verified copy of the task's
+    bundle.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor runs in this process.
     """

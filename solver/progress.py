@@ -111,7 +111,7 @@ class Progress:
         return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
-        """The training of a task is over or given up: hide its bar, and log a line."""
+        """The training of a task is over or given up: if it has a bar, hide the bar and log a line."""
         run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
         if row is not None and run is not None:

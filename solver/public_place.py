@@ -1,4 +1,4 @@
-"""A public bucket or folder: this node writes it through fsspec, and everyone else reads it at another
+"""A public bucket or folder: this node writes to it through fsspec, and everyone else reads it at another
 address.
 
 fsspec's file systems find credentials in their usual places, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://;

@@ -29,7 +29,7 @@ from solver.settings import SolverSettings
 
 SECONDS: Final = 10.0
 MOST: Final = 1_024
-"""Most bytes of an answer."""
+"""Limit on the bytes of an answer."""
 PROVES: Final = "asked from this machine alone, which no firewall before it may have noticed"
 
 

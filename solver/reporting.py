@@ -14,8 +14,8 @@ from solver.context import Context
 
 
 class Reports:
-    """Raises alerts and collects deadlines. `alerts` is None if no alerts are configured. Used by the loop's
-    thread.
+    """Raises alerts and collects deadlines. The argument `alerts` of its methods is None if the node is not
+    monitored. Used by the loop's thread.
     """
 
     def __init__(self, context: Context) -> None:
@@ -23,7 +23,7 @@ class Reports:
         self._due: dict[int, list[Deadline]] = {}
 
     def see(self, view: TaskView, alerts: Alerts | None) -> None:
-        """Raise new alerts about a task, and note its training's deadline."""
+        """Raise new alerts about a task, and note its training's deadline. Does nothing without `alerts`."""
         if alerts is None:
             return
         context, terms, market = self._context, self._context.terms(view.task), self._market

@@ -1,8 +1,8 @@
 """Deletes the data of finished tasks `hold_days` after their end, or earlier if the disk limit requires it.
 
 Data that may still be needed is never deleted: a task is over only when nothing on the chain can revive it
-(`SolverNode._over`), so no game, jury, claim or re-organisation can follow. The task's row, which says how it
-ended, stays.
+(`SolverNode._work_on`), so no game, jury, claim or re-organisation can follow. The task's row, which says
+how it ended, stays.
 """
 
 from __future__ import annotations

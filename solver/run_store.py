@@ -94,11 +94,13 @@ class RunStore:
 
     @property
     def committed(self) -> int:
-        """Number of leaves of the largest segment tree sent to the chain; 0 before the first."""
+        """Number of leaves of the largest segment tree that was sent to the chain, or is about to be; 0
+        before the first.
+        """
         return self._committed
 
     def commit(self, size: int) -> None:
-        """Note, before sending it, that the tree of the first `size` checkpoints becomes public."""
+        """Note that the tree of the first `size` checkpoints is about to be sent, which makes it public."""
         self._database.put_sent(self.task, size)
         self._committed = max(self._committed, size)
 
@@ -148,7 +150,9 @@ class RunStore:
         self._materials = again
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """A kept checkpoint, read completely, with every root verified."""
+        """A kept checkpoint, read completely, with every root verified. If it is damaged, it is computed
+        again.
+        """
         row = self._rows[number]
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
@@ -157,7 +161,7 @@ class RunStore:
 
     def manifest(self, number: int) -> list[TensorEntry]:
         """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. Reads no
-        tensors.
+        tensors, unless the manifest is damaged.
         """
         try:
             stored = self._stored(number)
@@ -170,7 +174,9 @@ class RunStore:
         ]
 
     def tensor(self, number: int, tensor: int) -> bytes:
-        """Canonical bytes of one tensor of a checkpoint; no other tensor is read."""
+        """Canonical bytes of one tensor of a checkpoint. No other tensor is read, unless the checkpoint is
+        damaged.
+        """
         try:
             return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
@@ -204,7 +210,8 @@ class RunStore:
         return last[1]
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
-        """Compute a damaged checkpoint again from the one before it, and store it again.
+        """Compute a damaged checkpoint again from the one before it, and store it again. Raises
+        RunStoreError.
 
         There is no lock. Two threads that find the damage at once write the same blobs; a lock held while a
         step waits for its turn would block the defence.

@@ -13,7 +13,9 @@ from solver.background import in_thread
 
 
 class Sends:
-    """Transactions by task and name, each waited for on its own thread. Used by one thread."""
+    """Transactions by task and name, each waited for on its own thread. All methods are called by one
+    thread.
+    """
 
     def __init__(self) -> None:
         self._running: dict[tuple[int, str], Future[object]] = {}

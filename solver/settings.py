@@ -1,7 +1,8 @@
-"""Settings of `solver run`: flags over ASSAY_* over the [solver] table of config.toml over these defaults.
+"""Settings of `solver run`. Each comes from the first source that sets it: a flag, an ASSAY_* variable, the
+[solver] table of config.toml, or the default here.
 
-Amounts are whole tokens; they are converted to token units when passed to the chain. Importing this loads
-pydantic, so the command line does it only when it runs.
+Amounts are in tokens; they are converted to token units when passed to the chain. Importing this module
+loads pydantic, so the command line imports it only in commands that need it.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ class SolverSettings(NodeSettings):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
     publish: PublishUrl | None = None
-    """An fsspec URL such as s3://mine/assay. Everything that is served is also written below it. `url` is
-    then the address where these files can be read, and this server need not be reachable.
+    """An fsspec URL such as s3://mine/assay. Bundles and committed checkpoints are also written below it.
+    `url` is then the address where these files can be read, and this server need not be reachable.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task before it is bid on; empty: three per seat and
-    juror, or one on a development chain.
+    """Registered accounts that must be eligible for a task before it is bid on; empty: three for each seat
+    and juror, or one for each on a development chain.
     """
     min_share: Annotated[float, Field(ge=0, le=1)] | None = None
     """Share of the registered stake whose offers must accept a task before it is bid on; empty: one half, or
@@ -160,8 +161,8 @@ class SolverSettings(NodeSettings):
         gas_price: int,
         taken: Mapping[str, Terms],
     ) -> Figures:
-        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks
-        that it already has. Free memory of devices is not included.
+        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the
+        terms of the tasks that it has or may win. The free memory of devices is not included.
         """
         return Figures(
             free,

@@ -22,8 +22,8 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Head start in seconds for the claimant to request the verdict, because it also wants the verdict, and the
-slower of two calls reverts and costs gas.
+"""Head start in seconds for the claimant, which also wants its claim to end: the slower of two calls
+reverts and costs gas.
 """
 
 
@@ -70,7 +70,9 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
 
 
 def lacking(balance: Balance, stake: int, block: Block) -> str:
-    """What the account lacks, in words: coin for the gas of a task, and token units for the stake."""
+    """What the account lacks, in words: coin for the gas of a task, and tokens for a stake of `stake`
+    units; "" if it lacks nothing.
+    """
     missing = []
     due = GAS * 2 * block.base_fee
     if balance.coin < due:

@@ -9,14 +9,14 @@ from solver.errors import SolverError
 
 
 def locks(context: Context) -> list[int]:
-    """The locks of unfinished tasks, for delay penalties and stakes. Raises ChainError."""
+    """The numbers of the locks for delay penalties and stakes of unfinished tasks. Raises ChainError."""
     client = context.client
     views = [client.market.task(task) for task in context.database.live(*LIVE)]
     return [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
 
 
 def locked(context: Context) -> int:
-    """Token units in these locks. Raises ChainError."""
+    """Token units in the locks of unfinished tasks (`locks`). Raises ChainError."""
     return sum(context.client.vault.lock_of(lock).remaining for lock in locks(context))
 
 

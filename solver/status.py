@@ -55,7 +55,7 @@ class Account:
     booked_time: str | None = None
 
     def lines(self) -> Iterator[str]:
-        """The account in words, with amounts in tokens."""
+        """The account in words, with amounts in tokens and coin."""
         counts = ", ".join(f"{count} {stage}" for stage, count in self.counts.items()) or "none yet"
         yield f"{self.account} on the market {self.market}: tasks {counts}"
         yield from (f"  {task.line()}" for task in self.tasks)
@@ -116,7 +116,7 @@ def left_in(home: Home) -> tuple[list[Account], list[str]]:
 
 
 def as_data(account: Account) -> dict[str, Any]:
-    """The account as data for JSON; amounts are text because they exceed 2^53."""
+    """The account as data for JSON; amounts are text because they may exceed 2^53."""
     data = asdict(account)
     return {**data, "sums": {name: str(value) for name, value in data["sums"].items()}}
 

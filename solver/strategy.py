@@ -1,6 +1,6 @@
 """The replaceable parts of a solver's behaviour.
 
-They decide who runs the steps, where training starts, what is served, and what is answered in a game. The
+They decide how steps are run, where training starts, what is served, and what is answered in a game. The
 defaults are honest. Parties outside this package that behave otherwise pass another strategy to the same
 node.
 """

@@ -43,7 +43,9 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """Whether all segments are trained. Once the thread has ended, their checkpoints are kept, too."""
+        """Whether all segments are trained. Once the thread has ended without a failure, their checkpoints
+        are kept, too.
+        """
         return self._done
 
     def pause(self) -> None:

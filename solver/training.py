@@ -42,13 +42,13 @@ class LocalRunner:
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is called only if no state is kept.
-    `runner` computes the steps, by default with the run store's executor in this process.
+    """The rest of a task's training. `initial` makes the first state and is called only if no state is
+    kept. `runner` computes the steps, by default with the run store's executor in this process.
 
-    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store. Segments
-    are trained inside `scheduled`; waiting for the disk happens outside it. All methods must be called by one
-    thread. If an earlier checkpoint could not be kept, every method raises that error. Call `close` at the
-    end.
+    `on_kept` is called on another thread for every segment's checkpoint once it is in the run store.
+    Segments are trained inside `scheduled`; waiting for the disk happens outside it. All methods must be
+    called by one thread. If an earlier checkpoint could not be kept, `segment` and `finish` raise that
+    error. Call `close` at the end.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class Training:
         self._pipeline.drain()
 
     def close(self) -> None:
-        """Like `finish`, but errors are not raised: see `failure`. Afterwards nothing is computed or written
-        any more.
+        """Like `finish`, but an error in keeping a checkpoint is not raised (`failure`). Afterwards nothing
+        is computed or written any more.
         """
         self._let_go()
         self._runner.close()

@@ -14,9 +14,10 @@ from solver.context import Context
 def by_device(
     context: Context, program: bytes, beside: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """Each device, with the bidder's figures for training this program there. They include the device's
-    trainings, which are those of the tasks `beside`. The device with the least work comes first. Memory is
-    considered only once the program's bundle was read, because that needs torch. Raises ChainError.
+    """Each device, with the bidder's figures for training this program there. They include the trainings of
+    those tasks in `beside` that are placed on the device. The device with the least work comes first.
+    Memory is considered only once the program's bundle was read, because that needs torch. Raises
+    ChainError.
     """
     needs = context.places.needs(program)
     places = context.places

@@ -1,8 +1,8 @@
 """Accuses a seat whose digest does not match the states that a look has computed (audit.md section 6).
 
-This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under it,
-and the seat must show the same chunk in its digest. If the trees differ, the solver is false, and the game
-continues against the solver.
+This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under
+it, and the seat must show the same chunk in its digest. If the trees differ, the solver's tree is false,
+and the game continues against the solver.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 NO_GAME = 0
 TRIES = 1
-"""Accusations per look. A seat that can answer may have hashed all but one chunk wrongly on purpose,
-hoping to be accused. The contract allows five.
+"""Limit on a look's accusations. A seat that has answered one may have hashed a single chunk wrongly on
+purpose, so that looks accuse it in vain and lose their deposits to it. The contract allows five.
 """
 
 

@@ -61,8 +61,9 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
     """The unfinished challenge by the seat's account which claims that the looked-at segment is false: it
-    names that segment, an earlier one, or none if the false segment is not known yet. Of several challenges,
-    those with a game come first, then the one that names the latest segment.
+    names that segment, an earlier one, or none if the false segment is not known yet. Of several
+    challenges, those with a game come first, then the one that names the latest segment. None if there is
+    none.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [

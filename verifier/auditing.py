@@ -5,14 +5,15 @@ Each action is decided from the chain and the database each time, so a restart o
 replay. A segment gets its verdict in steps: fetch the bundle, load it, ask the solver for the state before
 the segment, replay. If the solver does not serve that state, the task is run from its start; if the terms
 have jurors, `item_claims` claims that the state is unavailable instead. This module also fetches and loads
-the items that our own jurors (`juror`) need. Only fetching and asking wait for strangers; they have their own
-threads, at most one per task. The result counts as one more segment, without steps (`findings.Committed`).
+the items that our own jurors (`juror`) need. Only fetching and asking wait for strangers; they have their
+own threads, at most one per task. The result counts as one more segment, without steps
+(`findings.Committed`).
 
-A seat attests the digest of its replayed states under its own salt. So a segment that two of our seats have
-is replayed once for each of them, even if it was already replayed before the draw. Nothing is attested until
-all digests are here. If a challenged solver withholds states, the digests are those of our own run from the
-start. A look is treated as a seat with one segment and without the result. The digests that `looking`
-compares are also made here.
+A seat attests the digest of its replayed states under its own salt. So its segments are replayed after the
+draw, even if they were already replayed before. One replay digests a segment for all of our seats that have
+it. Nothing is attested until all digests are here. If a challenged solver withholds states, the digests are
+those of our own run from the start. A look is treated as a seat with one segment and without the result.
+The digests that `looking` compares are also made here.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from verifier.seats import attestable, due_segments, open_segments, own_seats, w
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
-"""Segments of others' seats that a whistleblower considers in one look."""
+"""Limit on the segments, besides those of our seats, that a whistleblower considers in one look."""
 ASKED_AT_ONCE = 16
-"""Most checkpoints requested in one job."""
+"""Limit on the segments for which one job requests checkpoints."""
 
 Found = TypeVar("Found")
 _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
@@ -172,8 +173,8 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """First the `segments` that our seats need in all tasks. Then, for a whistleblower with room on its disk,
-    all other unchecked segments.
+    """First the `segments` that our seats need in all tasks. Then, for a whistleblower with room on its
+    disk, further unchecked segments of the tasks that it has not challenged, at most `AHEAD`.
     """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
@@ -203,9 +204,10 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
     """The seats and salts for which segments are digested: our seats and looks that have not attested, the
-    seats that our looks compare, and our seats that are looked at. While a game is played that this database
-    does not know, for example because an old copy was restored, our attested seats are included. The replay
-    then finds the difference that began the game again, and the journal has the game's moves.
+    seats that our looks compare, and our seats that are looked at. While a game is played on a task that
+    this database does not know to be challenged, for example because an old copy was restored, our attested
+    seats are included. The replay then finds the difference a second time, and the journal has the game's
+    moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
     seats = own_seats(seen, context.clients, attested=bool(unknown))

@@ -1,8 +1,8 @@
-"""Bonds of commitments: kept free in the vault before they are needed. If tokens are few, the largest
-stakes come first.
+"""Bonds of commitments: kept free in the vault before they are needed. If tokens are few, the tasks with
+the largest stakes come first.
 
-Each account of a process has its own tokens. The bond is a term of the task. The contract doubles it for
-accounts without a seat while many bonds are held (`Commitments.bond`).
+Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
+held, the contract asks for more, but not for a seat's first commitment (`Commitments.bond`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Bonds:
         return self.kept(account) >= self._terms(task).bond
 
     def make_ready(self, account: str, task: int) -> None:
-        """Deposit a bond, if there are tokens for it. The commitment then need not wait for a deposit, during
-        which somebody else could convict the solver. Raises ChainError.
+        """Deposit the task's bond, if there are tokens for it. The commitment then need not wait for a
+        deposit, during which somebody else could convict the solver. Raises ChainError.
         """
         client, bond = self._clients[account], self._terms(task).bond
         with self._lock:
@@ -65,10 +65,11 @@ class Bonds:
     def require(
         self, challenge: Challenge, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Note that this challenge's bond is at stake, and deposit it, together with the bonds of its
-        account's earlier challenges. Does nothing if the challenge does not fit beside those at stake
-        (`fits`, called for one challenge at a time). Returns whether it fits. There must be coin for the
-        longest course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        """Note that this challenge's bond is at stake, and deposit it, together with the bonds of those
+        challenges of its account that are not committed but come first: they are already at stake, or their
+        tasks have larger stakes. Does nothing if the challenge does not fit beside those at stake (`fits`,
+        called for one challenge at a time). Returns whether it fits. There must be coin for the longest
+        course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

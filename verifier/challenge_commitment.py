@@ -207,8 +207,10 @@ class ChallengeCommitment:
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """Whether the challenge ends without a game: the commitment is opened late after a conviction, or
-        forfeited after its time. False if the game may still be opened.
+        """Whether a refused opening is no error. After a conviction, the commitment is opened late if that
+        is possible. After its time, its bond is forfeited, and unless the task is over, the challenge
+        begins again with another salt. Before that, nothing is done if the task cannot be challenged any
+        more. False if the opening must be tried again.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None
@@ -233,8 +235,8 @@ class ChallengeCommitment:
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:
-        """Take back the bond after the conviction, with cost and fee if the challenge has a seat. Returns
-        whether that was done.
+        """Take back the bond after the conviction, with the game's cost and the seat's fee if the challenge
+        has a seat. Returns whether that was done.
         """
         calls = self._client.commitments
         segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment

@@ -1,8 +1,8 @@
 """One challenge: whose turn it is in its game (needs only the chain), and our own moves (need the task's
 trees).
 
-`Strategy.challenger` chooses the move; here it is sent, once, even across restarts. Nothing here waits for
-the solver, so many games run side by side; only those with open trees use much memory.
+`Strategy.challenger` chooses the move; here it is sent, once, even across restarts. Nothing here waits
+until the solver has moved, so many games run side by side; only those with open trees use much memory.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class ChallengeDriver:
         return self._trees is None and self.deadline < math.inf
 
     def advance(self) -> None:
-        """Do the next thing that is due, with at most one transaction. Raises ChainError, BundleError,
-        CommitmentError, VerifierError, NotEnoughTokens.
+        """Do the next thing that is due: at most one move or other call, before a commitment also a
+        deposit. Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens.
         """
         challenge = self._challenge()
         if challenge.game is not None:

@@ -23,13 +23,15 @@ from verifier.context import Context
 from verifier.jobs import Job
 
 REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
-"""Final refusals of a claim by the contract: it was already collected, or does not exist. Other refusals
-may come from a node that lags.
+"""Final refusals of a claim by the contract: it was already collected, does not exist, or comes too late.
+Other refusals may come from a chain's node that lags.
 """
 
 
 class Claim(NamedTuple):
-    """A claim of a seat: for cost and fee of its `game`, or for the fee alone (None)."""
+    """A claim of a seat: for the cost of its `game` and the seat's fee, or without a game for the fee
+    alone.
+    """
 
     seat: Seat
     game: int | None
@@ -46,8 +48,8 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that collect the claims of our seats. A seat waits until the challenges of its account are
-    decided. Raises ChainError.
+    """Jobs that collect the claims of our seats. A seat waits while a commitment of its account is about to
+    be opened late. Raises ChainError.
     """
     task, seats = seen.view.task, pending(context, seen)
     if not seats:

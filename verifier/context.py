@@ -137,7 +137,9 @@ class Context:
         return Rates(self.settings.speed, programs=self.speeds.measured())
 
     def clocks(self, client: Client, now: float = 0.0) -> Clocks:
-        """The seconds that an account's transaction takes. Raises ChainError."""
+        """The seconds that an account's transaction and a look at the chain take; `now` is the chain's
+        time. Raises ChainError.
+        """
         return Clocks(client.inclusion, self.settings.pace, now)
 
     def work_by(self, until: float, waits: int = 1) -> float:

@@ -63,16 +63,16 @@ bond counts as at stake.
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The challenge of one account, and how far it is. `segment` is the task's first false segment, None
-    if it must be found on-chain.
+    """The challenge of one account, and how far it is. `segment` is false given the state before it; None
+    if the false segment must be found on-chain.
 
-    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … concatenated, empty
-    for a blind challenge. `opening_until` is the last second in which the commitment can be opened; None
-    before the commitment, `COMMITTING` while it may be on its way. `game` is None before the game is open,
+    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … concatenated, empty for
+    a blind challenge. `opening_until` is the last second in which the commitment can be opened; None before
+    the commitment, `COMMITTING` while it may be on its way. `game` is None before the game is open,
     `outcome` before it is over.
 
-    A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which
-    the look accuses a seat; it continues against the solver only if that tree is false.
+    A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which the
+    look accuses a seat; it continues against the solver only if that tree is false.
     """
 
     task: int
@@ -130,7 +130,7 @@ class Database(NodeDatabase):
         return task in self._finished
 
     def finish(self, *tasks: int) -> None:
-        """Note that these tasks are never looked at again, and drop the data kept for them."""
+        """Note that these tasks are never looked at again, and drop the rows that only open tasks need."""
         with self._lock, self._transaction():
             for task in tasks:
                 self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
@@ -139,7 +139,7 @@ class Database(NodeDatabase):
         self._finished.update(tasks)
 
     def knows(self, task: int) -> bool:
-        """Whether a result of the task is held, or it was challenged or attested."""
+        """Whether a result of the task is held, or this verifier has challenged or attested it."""
         return any(
             self._execute(f"SELECT 1 FROM {table} WHERE task = ? LIMIT 1", (task,))
             for table in ("held", "challenges", "attested")
@@ -207,7 +207,7 @@ class Database(NodeDatabase):
         self._execute("INSERT OR REPLACE INTO commitments VALUES (?, ?, ?)", (task, root, b"".join(roots)))
 
     def attested(self, task: int, salt_hash: bytes) -> bytes | None:
-        """The digest that was attested, or is about to be, under the salt of a seat."""
+        """The digest that was or is about to be attested under the salt of a seat; None if there is none."""
         found = self._execute(
             "SELECT digest FROM attested WHERE task = ? AND salt_hash = ?", (task, salt_hash)
         )
@@ -287,8 +287,9 @@ class Database(NodeDatabase):
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before any of its transactions is sent. Ignored if its account already
-        challenges the task. A finished challenge that only asked is replaced.
+        """Note a challenge before any of its transactions is sent. Ignored if its account has already
+        challenged the task, or its seat has a challenge, even one that only asks. A finished challenge that
+        only asked is replaced.
         """
         self._execute(
             "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
@@ -355,7 +356,9 @@ class Database(NodeDatabase):
         )
 
     def is_claimed(self, task: int, seat: int) -> bool:
-        """Whether a seat's claim after a conviction was collected or refused."""
+        """Whether nothing more is owed to a seat of a convicted task: its claim was collected or refused,
+        or it had none.
+        """
         return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
 
     def put_claimed(self, task: int, seat: int) -> None:

@@ -1,5 +1,5 @@
-"""Orders the tasks by the deadlines of their duties, so that the most urgent come first when workers are
-few.
+"""Computes the deadlines of our duties in a task. Tasks are ordered by them, so that the most urgent come
+first when workers are few.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from verifier.seats import due_by
 
 
 def replays_due(context: Context, seen: Observation) -> int:
-    """When the next digest of our seats is due, for an attestation or a reveal."""
+    """When the next digest of our seats is due, for an attestation or a reveal; if none is due, when
+    challenges end. Seconds since 1970.
+    """
     due = due_by(seen, context.clients)
     if seen.audit is None or not any(True for _ in unopened(context, seen)):
         return due
@@ -22,8 +24,8 @@ def replays_due(context: Context, seen: Observation) -> int:
 
 
 def due_next(context: Context, seen: Observation) -> int:
-    """When the next attestation, vote, opening or answer of our accounts in a task is due; if there is none,
-    when challenges end. Seconds since 1970.
+    """When the next attestation, vote, opening or answer of our accounts in a task is due, in seconds since
+    1970. If no attestation is due, the end of challenges takes its place.
     """
     return min([due_by(seen, context.clients), *juror.deadlines(context, seen), *_answers(context, seen)])
 

@@ -1,11 +1,11 @@
 """What a verifier's accounts may have to compute, and whether another game fits beside it
 (`protocol.tasks.admission`).
 
-A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's work
-and answers to looks. Each challenge whose bond is at stake counts as a game. Two kinds of work have the
-lowest priority and are not counted. The first is work that does not fit into its time even alone, which could
-otherwise keep this verifier from every game. The second is the replays of a seat whose solver is challenged;
-otherwise terms could leave a verifier no time to challenge.
+A free account may be drawn at any time into any task that its offer accepts. A bound one owes its seat's
+work and answers to looks. Each challenge whose bond is at stake counts as a game. Two kinds of work have
+the lowest priority and are not counted. The first is work that does not fit into its time even alone, which
+could otherwise keep this verifier from every game. The second is the replays of a seat whose solver this
+verifier challenges; otherwise terms could leave a verifier no time to challenge.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The questions to a replay, and its findings (`replaying`). Does not need torch, which a waiting node has
-not loaded.
+"""What a replay is asked about, and its findings (`replaying`). This module does not need torch, which a
+waiting node has not loaded.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 FETCH_SHARE = 1 / 8
 """Share of the attestation time for fetching one checkpoint from one source, and roughly for one `ask`.
-Seats claim at half of that time, so two hostile sources still leave room for two others.
+Seats claim at half of the attestation time, so two hostile sources still leave time for two others.
 """
 
 

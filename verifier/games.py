@@ -34,8 +34,8 @@ Key = tuple[int, int]
 
 
 class Games:
-    """The challenges of one deployment. Used by the loop's thread. `fetches` fetches bundles again that this machine
-    has deleted.
+    """The challenges of one deployment. Used by the loop's thread. `fetches` fetches bundles that are not
+    on this machine any more.
     """
 
     def __init__(self, context: Context, fetches: Jobs, engagements: Engagements) -> None:
@@ -63,7 +63,9 @@ class Games:
         return any(self._is_played(key) for key in self._drivers if key[0] == task)
 
     def make_ready(self, seen: Observation) -> Iterator[Job]:
-        """Jobs that deposit the bonds that this task's seats, or a whistleblower, may soon lock."""
+        """Jobs that deposit the bonds that our accounts may soon lock: those with seats or looks in this
+        task, and a whistleblower's main account.
+        """
         if not seen.view.status.can_be_challenged:
             return
         accounts = {seat.account for seat in own_seats(seen, self._context.clients)}

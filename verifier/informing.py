@@ -119,8 +119,9 @@ def _require_time(client: Client, task: int, seat: int) -> None:
 
 
 def _require_before_looks(client: Client, task: int, seat: int, least: float) -> None:
-    """Raise SaltRefused unless the round of the first looks is at least `least` seconds away. Looks reveal
-    salts, and from then on the board pays nothing for a salt (`AuditBoard.caught`). Raises ChainError.
+    """Raise SaltRefused if looks were requested, unless the round that picks the first ones is more than
+    `least` seconds away. Looks reveal salts, and from then on the board pays nothing for a salt
+    (`AuditBoard.caught`). Raises ChainError.
     """
     audit = client.audit.audit(task)
     if not audit.level and not audit.picked_at:
@@ -136,7 +137,9 @@ def _require_before_looks(client: Client, task: int, seat: int, least: float) ->
 
 
 def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:
-    """The seat of this number. Raises SaltRefused if it is empty or taken by one of our accounts."""
+    """The seat of this number. Raises SaltRefused if there is none, or if it is empty or taken by one of
+    our accounts.
+    """
     what = f"salt for task {task}, seat {number}"
     if not 0 <= number < len(seats) or seats[number].is_empty:
         raise SaltRefused(

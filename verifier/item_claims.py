@@ -63,9 +63,10 @@ def bound(context: Context, seen: Observation) -> bool:
 
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
-    """The items that a seat lacks, in the order in which it needs them. Empty unless a request was
-    refused, or has waited for `FETCH_SHARE` of the seat's time. The first state is in the bundle, so if
-    only the roots are missing for a replay from there, the state at the end of that segment is named.
+    """The items that a seat lacks, in the order in which it needs them. Empty unless a request was refused,
+    or the first request was made more than `FETCH_SHARE` of the attestation period ago. The initial state
+    is in the bundle, so if only the roots are missing for a replay from there, the state at the end of the
+    first segment is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)
     material = context.materials.find(view.task)

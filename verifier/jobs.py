@@ -1,5 +1,5 @@
-"""Runs work beside the node's loop: one job per key at a time, a bounded number in all, with pauses after
-failures.
+"""Runs work beside the node's loop: one job per key at a time, on a limited number of workers, with pauses
+after failures.
 
 So a game never waits for another game's receipt, nor a move for a replay. Work that is due before all
 running jobs starts even without a free worker. An error in a job counts against its task: the task pauses
@@ -294,8 +294,8 @@ class Jobs:
             return idle
 
     def _next(self) -> _Running | None:
-        """Begin the most urgent job that found no worker before; None if there is none. Jobs of tasks that
-        have failed since must pause.
+        """Begin the most urgent job that found no worker before; None if there is none, or if no worker is
+        free. Jobs of tasks that have failed since must pause.
         """
         with self._lock:
             failed = {running.job.task for running in self._running.values() if running.error is not None}

@@ -24,7 +24,8 @@ from verifier.jury import Jury
 from verifier.task_events import TaskEvents
 
 TRIES = 3
-"""Most claims of one item by a seat. If juries are silent, further claims cost bonds and decide nothing."""
+"""Limit on a seat's claims of one item. If juries are silent, further claims cost bonds and decide nothing.
+"""
 
 
 @dataclass(slots=True)
@@ -85,9 +86,9 @@ class JuryEvents(TaskEvents[_Told]):
             return told is not None and (seat.number, seat.account) in told.claims
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
-        """Whether the account in this seat should claim the item. It must have made fewer than its `most`
-        claims, and fewer than `TRIES` of this item. If a jury found the item available, another jury would
-        say the same for another bond.
+        """Whether the account in this seat should claim the item. It must have made fewer than `most`
+        claims in all, and fewer than `TRIES` of this item. A jury must not have found the item available on
+        its claim: another jury would say the same for another bond.
         """
         with self._lock:
             told = self._tasks.get(task)

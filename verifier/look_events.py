@@ -1,4 +1,4 @@
-"""What the looks of open tasks have revealed: salts and accusations (audit.md section 6)."""
+"""What looks of open tasks have made public: revealed salts, and accusations (audit.md section 6)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Told:
 
 
 class LookEvents(TaskEvents[_Told]):
-    """The looks of open tasks, from the first look on. `see` is for the loop's thread, the other methods
+    """The state and events of open tasks' looks. `see` is for the loop's thread, the other methods
     for any.
     """
 

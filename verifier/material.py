@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Tasks in memory besides those under challenge. Each holds its dataset and constants."""
+"""Number of tasks kept in memory; more if more segments are replayed side by side. Games with open trees
+keep theirs in addition. Each holds its dataset and constants.
+"""
 
 _BUNDLE = "bundle"
 """Name of the file that holds the hash of a task's bundle."""
@@ -192,9 +194,9 @@ class Materials:
     def fetch(self, task: int, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
         """Fetch and verify the bundle. `endpoint` is the address that the task's solver announced.
 
-        An attempt may take as long as all earlier ones together, which took `lost` seconds. So a slow
-        server takes little time from other tasks' seats, and the bytes that it has sent are kept. Raises
-        BundleError, and DiskFull, which is not the server's fault.
+        In an attempt, each address may take as long as all earlier attempts together, which took `lost`
+        seconds, within limits. So a slow server takes little time from other tasks' seats, and the bytes
+        that it has sent are kept. Raises BundleError, and DiskFull, which is not the server's fault.
         """
         load_torch()
         self.want(task, terms)
@@ -263,8 +265,8 @@ class Materials:
         prune(self._bundles, {path.read_text() for path in self._folder.glob(f"tasks/[0-9]*/{_BUNDLE}")})
 
     def want(self, task: int, terms: Terms) -> None:
-        """Note on disk that a task needs its bundle. After a restart, the end of another task must not
-        delete it.
+        """Note on disk that a task needs its bundle, so that the end of another task does not delete it,
+        even after a restart.
         """
         path = self._task_folder(task) / _BUNDLE
         with self._bundles_lock:

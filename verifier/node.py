@@ -1,13 +1,13 @@
 """The running verifier: one loop that plays its games first, then attests, advances tasks, and replays.
 
-It serves all deployments of its chain in which the account has something. Each has a node, with its own
-database and contracts. The verifier registers in the newest deployment; the nodes of earlier ones lock no
-more stake, and finish what was begun.
+It serves all deployments of its chain in which the account has data. Each has a node, with its own database
+and contracts. The verifier registers in the newest deployment; the nodes of earlier ones lock no more
+stake, and finish what was begun.
 
 This module decides no move or number: `Strategy`, `seats` and the program do. The loop never waits for a
-receipt, a replay or a stranger; `Jobs` does, so that games and seats advance side by side. An error about
-a task counts against that task: it is logged with the task's number, counted, and tried again after a
-pause.
+receipt, a replay or a stranger; `Jobs` does, so that games and seats advance side by side. An error about a
+task counts against that task: the error is logged with the task's number and counted, and the work is tried
+again after a pause.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class VerifierNode(Node):
         self._tasks = OpenTasks(client, self.context.database, settings.tasks, self.context.clients)
         self._withdraw = True
         self._urls: tuple[str, ...] = ()
-        """Addresses where results are served and salts accepted; the first one is announced. Empty for a
-        whistleblower.
+        """Addresses where results are served and salts accepted; the first one is announced. Empty without
+        a stake.
         """
         self._alive = 1
         """Number of tasks and challenges that are not over, and of jobs in progress, as of the last look."""
@@ -228,8 +228,9 @@ class VerifierNode(Node):
         return not (self._alive or any(work.busy for work in works) or self._withdraw)
 
     def turn(self, block: Block) -> int:
-        """Look at everything as of this block, and offer the work that is due. Returns how many tasks and
-        challenges are not over, plus jobs in progress. Raises ChainError.
+        """Look at everything as of this block, and offer the work that is due. Returns how many challenges,
+        and before a request to stop also tasks, are not over, plus the jobs in progress except replays and
+        fetches. Raises ChainError.
         """
         self._collect()
         context = self.context
@@ -387,9 +388,7 @@ class VerifierNode(Node):
                 self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
 
     def _collect(self) -> None:
-        """Report the errors of jobs. They are offered again later; only an unreachable chain ends the
-        loop.
-        """
+        """Report the errors of jobs. What failed is offered again later."""
         failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
         failures += [*self._answers.collect(), *self._keeps.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:

@@ -17,7 +17,9 @@ from protocol.chain.views import TaskStatus
 from verifier.database import Database
 
 PAST_A_LOOK: Final = 100
-"""Past tasks handled in one look. They take the time of four requests, during which open tasks wait."""
+"""Limit on the past tasks handled in one look. They take the time of a few requests, during which open
+tasks wait.
+"""
 
 
 class OpenTasks:

@@ -82,9 +82,9 @@ class Replayer:
         return 0.0 if since is None else time.monotonic() - since
 
     def ask(self, committed: Committed, segments: Sequence[int], seconds: float = math.inf) -> None:
-        """Request what these segments still need from the solver and from jurors that voted yes. Segments
-        with the fewest failed requests come first; no request begins after `seconds`. Raises Unserved if
-        something was not served.
+        """Request from the solver, and from jurors that voted yes, what these segments still need. Segments
+        with the fewest failed requests come first; after `seconds`, no further segment begins. Raises
+        Unserved if something was not served.
         """
         begun = time.monotonic()
         self._asked.setdefault(committed, begun)

@@ -18,8 +18,8 @@ from verifier.seats import attestable, own_seats, waits_for_jury
 
 
 class Reports:
-    """Raises alerts and collects deadlines. `alerts` is None if no alerts are configured. Used by the loop's
-    thread.
+    """Raises alerts and collects deadlines. The argument `alerts` of its methods is None if the node is not
+    monitored. Used by the loop's thread.
     """
 
     def __init__(self, context: Context) -> None:
@@ -39,7 +39,9 @@ class Reports:
         )
 
     def say_what_is_late(self, seen: Observation, alerts: Alerts | None) -> None:
-        """Alert once for each of our seats whose time ended without an attestation."""
+        """Log an error, and raise an alert, once for each of our seats whose time ended without an
+        attestation. Seats that wait for a jury do not count.
+        """
         if seen.view.status is not TaskStatus.SUBMITTED:
             return
         for seat in own_seats(seen, self._context.clients):

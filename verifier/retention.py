@@ -1,7 +1,7 @@
 """Deletes data of finished tasks: results after `hold_days`, or earlier if the disk limit requires it; and
 at the start, leftovers of killed processes.
 
-Data that replays, games, juries and answers to looks need stay until a task is over for good
+The data for replays, games, juries and answers to looks are kept until a task is over for good
 (`VerifierNode._over`), however large they are.
 """
 
@@ -58,7 +58,9 @@ class Disk:
 
 
 def tidy(folder: Path, database: Database) -> None:
-    """Delete leftovers of killed processes: half-deleted folders, and data of tasks that are over for good."""
+    """Delete leftovers of killed processes: half-deleted folders, and data of tasks that are over for good,
+    except results that are still held.
+    """
     for name in ("tasks", "items", "results"):
         remove_rests(folder / name)
         for path in (folder / name).glob("[0-9]*"):

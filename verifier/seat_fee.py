@@ -33,7 +33,7 @@ class SeatFee:
         return self.gas + self.capital
 
     def __str__(self) -> str:
-        """The sum and parts in words, in whole tokens."""
+        """The sum and parts in words, in tokens."""
         return f"{tokens(self.units)} (gas {amount(self.gas)}, capital {amount(self.capital)})"
 
 

@@ -17,7 +17,7 @@ from verifier.errors import SaltRefused, TooManySalts
 from verifier.results import Items, Results
 
 MAX_BODY = 1_024
-"""Most bytes of an offer: four times the length of a long one."""
+"""Limit on the bytes of an offer's body: several times the length of a real one."""
 Number = Annotated[int, PathParameter(ge=0, lt=1 << 63)]
 Digest = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,3}$")]

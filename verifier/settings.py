@@ -1,8 +1,8 @@
-"""Settings of `verifier watch`: flags over ASSAY_* over the [verifier] table of config.toml over these
-defaults.
+"""Settings of `verifier watch`. Each comes from the first source that sets it: a flag, an ASSAY_* variable,
+the [verifier] table of config.toml, or the default here.
 
-Amounts are whole tokens; they are converted to token units when passed to the chain. Importing this loads
-pydantic, so the command line does it only when it runs.
+Amounts are in tokens; they are converted to token units when passed to the chain. Importing this module
+loads pydantic, so the command line imports it only in commands that need it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from verifier.seat_fee import SeatFee, seat_fee
 MOST_LEVEL: Final = 15
 """Largest exponent of a stake, which is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
 MOST_FEE: Final = 2**112 - 1
-"""Most token units that an offer may ask for (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
+"""The largest fee in token units that an offer can hold (contracts/src/types/Seats.sol): 5 x 10^15 tokens."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
@@ -42,14 +42,14 @@ class VerifierSettings(NodeSettings):
     differences found without a seat.
     """
     stake: Tokens = Decimal(1000)
-    """Most tokens that each account locks; rounded down to a power of two of the deployment's units. The
+    """The stake of each account in tokens, rounded down to a power of two of the deployment's units. The
     chance to be drawn grows with it. 0: not registered, as for a pure whistleblower.
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
-    """Refuse seats whose replays need more operations a second than this, within the attestation period
-    or, for looks, within a move time. If unset: the speed at which all accounts finish in time if all are
-    drawn. This is a third of `speed`, because the machine does other work, divided by the number of
-    accounts. A verifier that also replays without seats keeps another share.
+    """Refuse seats whose replays need more operations a second than this, within the attestation period or,
+    for looks, within a move time. If unset: the speed at which all accounts finish in time if all are
+    drawn. This is less than a third of `speed`, because the machine does other work, divided by the number
+    of accounts. A verifier that also replays without seats keeps one more share.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""

@@ -1,10 +1,10 @@
-"""A client of a solver's HTTP service, as `protocol.dispute.provider.Provider` and for checkpoints (the
-solver's routes).
+"""A client of a solver's, or a juror's, HTTP service. It is a `protocol.dispute.provider.Provider` that
+also provides checkpoints.
 
-Answers are not trusted and can do no harm. An answer's length is known in advance, and nothing beyond it
-is read. Redirects, encodings and addresses outside `Reach` are refused. The whole exchange, headers
-included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for one
-value and for all tensors of a checkpoint together. A solver that stays silent or answers badly `TRIES`
+Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
+beyond it is read. Redirects, encodings and addresses outside `Reach` are refused. The whole exchange,
+headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for
+one value and for all tensors of a checkpoint together. A solver that stays silent or answers badly `TRIES`
 times in a row is not asked again for a while. Data that it withholds are demanded on-chain. The callers
 compare roots.
 """
@@ -59,8 +59,8 @@ class Shapes:
 
 
 class SolverClient:
-    """Requests one task's data from one solver. Without an address it returns nothing. Callable from any
-    thread.
+    """Requests one task's data from one service. Every method returns None without an address, and for data
+    that do not arrive as expected. Callable from any thread.
     """
 
     def __init__(

@@ -76,7 +76,9 @@ class States:
         return roots if roots and segment_tree(roots).root == root else ()
 
     def keep_commitment(self, root: bytes, roots: Sequence[bytes]) -> None:
-        """Keep the roots under the root of the solver's segment tree while the task lasts."""
+        """Keep the checkpoint roots of the segment tree with the root `root`, until the task is over or
+        those of another tree are kept.
+        """
         self._database.put_commitment(self._task, root, roots)
 
     def steps(self, segment: int, salt: bytes) -> Sequence[bytes]:

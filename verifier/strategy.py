@@ -1,5 +1,5 @@
-"""The replaceable parts of a verifier's behaviour: who replays the steps, whom it asks, which move it
-makes.
+"""The replaceable parts of a verifier's behaviour: how steps are replayed, how data are requested, and
+which move is made in a game.
 
 The defaults are honest. Parties outside this package that behave otherwise pass another strategy to the
 same node.
@@ -50,8 +50,8 @@ def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
     """A client of a solver's, or a juror's, HTTP service. A question may take a sixtieth of the
-    challenger's time, because no game needs as many as 30 questions. A checkpoint may take `FETCH_SHARE`
-    of the time to attest, however large it is.
+    challenger's time, because no game needs as many as 30 questions, but at least 1 and at most 30 seconds.
+    A checkpoint may take `FETCH_SHARE` of the time to attest, however large it is.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)

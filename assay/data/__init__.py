@@ -1,4 +1,5 @@
-"""Readers of training data: files, folders of images, text and ragged rows into plain dicts of numpy arrays.
+"""Readers of training data: they turn files, folders of images, texts and ragged rows into plain dicts of
+numpy arrays.
 
     from assay import data
 

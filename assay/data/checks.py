@@ -1,5 +1,5 @@
-"""Checks that all readers share. They refuse missing names, non-numeric types, unequal lengths, and too much
-data.
+"""Checks that the readers share. They refuse missing names, non-numeric types, unequal lengths, and too
+much data.
 """
 
 from __future__ import annotations

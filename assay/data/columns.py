@@ -31,8 +31,8 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The chunks of a column as arrays. Every row must have the shape and type of `first`, if given. Raises
-    DataError.
+    """The chunks of a column as arrays, without empty ones. Every row must have the shape and type of
+    `first` or, if that is None, of the first chunk. Raises DataError.
     """
     row = 0
     for chunk in column.chunks:
@@ -60,7 +60,7 @@ class _Column:
         self._path, self._name, self._start = path, name, start
 
     def array(self, values: Any, each: int) -> Array:
-        """An Arrow array as a numpy array. Each row of the column has `each` of its elements."""
+        """An Arrow array as a numpy array. Each row of the column holds `each` elements of `values`."""
         arrow = package("pyarrow", "pyarrow", "columns")
         shape = getattr(values.type, "shape", None)  # only Arrow's tensor types have a shape
         if isinstance(values.type, arrow.BaseExtensionType):
@@ -75,7 +75,7 @@ class _Column:
         return inner.reshape(len(values), *(shape or [size]), *inner.shape[1:])
 
     def _length(self, lists: Any, each: int) -> int:
-        """The common length of the lists. Raises DataError if they differ or are empty."""
+        """The common length of the lists. Raises DataError if the lengths differ or are 0."""
         compute = package("pyarrow.compute", "pyarrow", "columns")
         lengths = compute.list_value_length(lists).to_numpy(zero_copy_only=False)
         other = np.flatnonzero(lengths != lengths[0])

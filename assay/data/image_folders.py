@@ -27,10 +27,10 @@ def images(
     """Read a folder of images into `x` u8 [n, 3, height, width], with channels red, green and blue, and `y`
     int64 [n], the class.
 
-    Classes are the folders in `folder`, numbered in the order of their names. A class contains all images in
-    or below its folder, in the order of their folders and names. All images must have one size. If `size`
-    (height, width) is given, others are resized to it (bilinear). `x` has at most `most` bytes. Transparency
-    is dropped.
+    Classes are the folders in `folder`, numbered in the order of their names. A class contains all images
+    in or below its folder, in the order of their folders and names. All images must have the same size
+    unless `size` (height, width) is given; then images of other sizes are resized to it (bilinear). `x` may
+    have at most `most` bytes. Transparency is dropped.
 
     Raises DataError, and PackageMissing if Pillow is not installed.
     """

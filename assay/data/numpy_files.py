@@ -1,8 +1,8 @@
-"""Readers of `.npy` and `.npz`. Arrays are mapped if the file stores them as memory does, and otherwise read.
-Nothing is unpickled.
+"""Readers of `.npy` and `.npz`. Arrays are mapped if the file stores them uncompressed and aligned, and
+otherwise copied into memory. Nothing is unpickled.
 
-numpy parses the headers. The size that a header declares is compared with the file's size before memory is
-allocated.
+numpy parses the headers. The size that a header declares is compared with the size of the file, or of the
+archive's member, before memory is allocated.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def mapped(
     begin: int,
     order: Literal["C", "F"] = "C",
 ) -> Array:
-    """Map an array at an offset of a file read-only, or copy it if it is not aligned."""
+    """Map, read-only, the array at an offset of a file; if it is not aligned, copy it."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     array = np.memmap(path, dtype, "r", begin, shape, order)

@@ -12,16 +12,16 @@ from assay.data.checks import NUMBERS, Array, Arrays, require_count
 from assay.errors import DataError
 
 NONE: Final = np.iinfo(np.int64).max
-"""The value in `_first_fit` for "no row has this much room"."""
+"""The value in `_first_fit` for "no row has exactly this much room"."""
 
 
 def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:
     """Pad rows to one length.
 
-    Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True for
-    a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
-    vectors keep their further axes. `length` defaults to that of the longest row. The type is that of the
-    rows. Raises DataError, also for a row that is longer.
+    Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True
+    for a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
+    vectors keep their further axes. `length` defaults to that of the longest row. The type is one that
+    holds all rows. Raises DataError, also for a row that is longer than `length`.
     """
     arrays = _arrays(rows)
     if length is None:
@@ -45,8 +45,8 @@ def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
 
     The mask `segment[:, :, None] == segment[:, None, :]` keeps attention inside a sequence; for causal
     attention add `position[:, :, None] >= position[:, None, :]`. Every element then attends at least to
-    itself. The loss counts where `segment > 0`. For next-token prediction, the target of an element is the
-    next element, and counts where both have the same segment.
+    itself. The loss should count only where `segment > 0`. For next-token prediction, the target of an
+    element is the next element; it should count only where both have the same segment, other than 0.
 
     Sequences are placed in their order, each into the first row that has room (first fit), so the result is
     deterministic. None is cut. Raises DataError, also for a sequence that is longer than `length`.

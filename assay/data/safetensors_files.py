@@ -27,7 +27,7 @@ TYPES: Final = {
     "F32": "<f4",
     "F64": "<f8",
 }
-"""The format's types that numpy supports, with numpy's names."""
+"""The format's types that are read, with numpy's names for them."""
 
 
 def read_safetensors(path: Path, wanted: Sequence[str] | None) -> Arrays:

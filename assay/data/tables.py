@@ -25,8 +25,8 @@ WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
-    """Read the columns of Parquet files and concatenate the files in order. All must have the same columns.
-    Raises DataError, PackageMissing.
+    """Read the columns of Parquet files and concatenate the files in order. Every file must have the
+    columns that are read from the first, with the same types. Raises DataError, PackageMissing.
     """
     arrow = package("pyarrow", "pyarrow", "Parquet files")
     parquet = package("pyarrow.parquet", "pyarrow", "Parquet files")
@@ -69,7 +69,9 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Bytes that the columns take in memory, as a Parquet file declares them."""
+    """Yields the most bytes that each column of each row group takes in memory, by the counts that the file
+    declares.
+    """
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
             column = metadata.row_group(group).column(number)

@@ -1,1 +1,3 @@
-"""The folder that `assay init` writes: a model to change, and its task file. Copied, never imported."""
+"""The files that `assay init` copies into a new folder: a model to change, and its task file. The model is
+never imported from here.
+"""

@@ -1,7 +1,8 @@
 """NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the loss.
 
-This file runs on your machine alone, once, when the task is captured. Solvers and verifiers get what `capture` makes
-of it: the step as a program, and all numbers of data and weights. Anyone who wants to can read these.
+This file runs on your machine alone: when the task is tried, priced or captured, and when its result is
+evaluated. Solvers and verifiers get what `capture` makes of it: the step as a program, and all numbers of
+data and weights. Anyone who wants to can read these.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ BATCH = 64
 
 
 def build(steps: int, resume: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The training step for `steps` steps. `assay` calls this with the values of the task file. `resume` is
-    the state to continue from, if the task file has a `start`.
+    """Returns the captured step of a training of `steps` steps. `assay` calls this with the values of the
+    task file. `resume` is the state to continue from, if the task file has a `start`.
     """
     model = make_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.01)

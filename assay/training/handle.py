@@ -99,7 +99,8 @@ class Handle:
     ) -> str:
         """Wait until the task is over for good and, if it was settled, until its result is here; at most
         `timeout` seconds. Returns the status. `on_progress` is called each second with the progress;
-        `on_metrics` is called with the metrics of all steps from the first on, like `callbacks` of `train`.
+        `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step
+        of each segment, from the first segment on.
 
         Ctrl-C does not affect the task. Raises ChainError, and ResultError or BundleError if nobody serves
         the result.

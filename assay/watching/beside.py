@@ -1,5 +1,5 @@
-"""Work beside the loop that waits for strangers' servers: one piece of each kind at a time, in daemon
-threads.
+"""Runs work that waits for strangers' servers beside the loop of `command`: one piece of each kind at a
+time, in daemon threads.
 
 Failed work may begin again after a pause, which doubles with each failure.
 """

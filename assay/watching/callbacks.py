@@ -1,4 +1,6 @@
-"""Callbacks that receive a training's metrics: each step once, in order, and only checked values."""
+"""Callbacks that receive a training's metrics: only checked values, of the last step of each segment, in
+order. Of a task with more than `MOST_POINTS` segments, only some segments are read.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from assay.watching.curve import Point
 
 
 class Callback(Protocol):
-    """Called with a step, counted from 1, and the metrics of its batch by name. Any function with these
-    parameters will do.
+    """Called with the number of a segment's last step, counted from 1, and the metrics of its batch by
+    name. Any function with these parameters will do.
     """
 
     def __call__(self, step: int, metrics: Mapping[str, float], /) -> object: ...

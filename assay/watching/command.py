@@ -33,7 +33,7 @@ from protocol.tasks.bundles import BundleError, Limits
 CURVE, RESULT, UNTAKEN = "curve", "result", "untaken"
 """Kinds of work beside the loop."""
 LONGEST_WAIT: Final = 60.0
-"""Maximum seconds between two looks at the chain."""
+"""Maximum seconds between two looks at the chain, unless blocks are further apart."""
 LEAST_PACE: Final = 0.5
 """Minimum seconds between two looks at the chain."""
 LAST_TRIES: Final = 4

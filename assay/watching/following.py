@@ -67,8 +67,8 @@ class News:
 
 
 class Following:
-    """Follows a task from its post on. `terms` and `standing` are from the latest look. Raises ChainError:
-    Reverted (UnknownTask) if there is no such task.
+    """Follows a task from its post on. `terms` are read once; `standing` is None before the first look, and
+    read again after events of the task. Raises ChainError: Reverted (UnknownTask) if there is no such task.
     """
 
     def __init__(self, client: Client, home: Home, task: int) -> None:
@@ -168,7 +168,7 @@ class Following:
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, _task: int) -> int:
-        """The segments per seat in the task's terms, q."""
+        """The number of segments per seat in the task's terms."""
         return self.terms.segments_per_verifier
 
     def names(self, _event: Event) -> Names | None:

@@ -33,8 +33,9 @@ class Happened:
     told: tuple[Told, ...] = ()
 
     def rewound(self, block: int, again: Sequence[Event]) -> tuple[Happened, list[Told]]:
-        """Split the events after a re-organisation to a block into those that still stand and void ones. An
-        event after that block still stands if the same transaction emitted it again (in `again`).
+        """After a re-organisation back to a block, split the events into those that still stand and the
+        void ones. An event after that block still stands if the same transaction emitted it again (in
+        `again`).
         """
         repeated = {Told(event).key: event for event in again}
         kept, void = [], []

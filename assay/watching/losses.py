@@ -43,7 +43,7 @@ class Losses:
 
     def reading(self, view: TaskView, checkpoints: Sequence[int]) -> Callable[[], Read]:
         """A function that reads the metrics of some checkpoints from the solver's server. It may run in any
-        thread, but only one at a time. Raises MetricsError, BundleError, ChainError.
+        thread, but only one at a time. It raises MetricsError, BundleError, ChainError.
         """
         rewinds = self._rewinds
         return lambda: Read(rewinds, self._read(view, checkpoints))

@@ -48,7 +48,7 @@ class Printer:
         return self.terminal
 
     def points(self, points: Sequence[Point]) -> None:
-        """Print checked metrics. A terminal shows their curve instead."""
+        """Print checked metrics, or leave them to the curve on a terminal; then call the callbacks."""
         for point in () if self.terminal else points:
             self.line(
                 "metrics",

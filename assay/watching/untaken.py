@@ -46,7 +46,9 @@ def reasons(client: Client, terms: Terms, this_machine: bool) -> list[str]:
 
 
 def _unserved(terms: Terms, this_machine: bool) -> str | None:
-    """The reason why a stranger cannot fetch the bundle from its address; None if it can be fetched."""
+    """The reason why a stranger cannot fetch the bundle from its address; None if its manifest can be
+    fetched.
+    """
     limits = replace(Limits(this_machine=this_machine), seconds=SERVED_SECONDS)
     try:
         with closing(open_source(terms.bundle, limits)) as source:

@@ -37,7 +37,7 @@ class Told(Protocol):
         """The segments of a seat or look."""
 
     def segments_per_seat(self, task: int) -> int:
-        """The segments per seat in the task's terms, q."""
+        """The number of segments per seat in the task's terms."""
 
     def names(self, event: Event) -> Names | None:
         """Names from the program of the event's game; None if the program is not here."""

@@ -14,6 +14,7 @@ and writes one JSON file.
 | `bits` | state roots of training runs, CUDA against CPU |
 | `times` | products and steps; the rows of `python -m benchmarks` |
 | `tiles` | tile sizes of the Triton product |
+| `lanes` | times of emitting and absorbing messages, relative to an inner step |
 | `models` | the trained models |
 | `outcomes` | a pytest plugin: the outcome of each test as it ends |
 """

@@ -138,7 +138,9 @@ _START = time.monotonic()
 
 
 def main() -> None:
-    """Run the chosen parts. Exits with 1 if a bit is wrong, an error occurred or a test failed."""
+    """Run the chosen parts. Exits with 1 if a bit is wrong, an error occurred, a test failed, or time ran
+    out.
+    """
     every = [part.name for group, _ in ROUNDS for part in group]
     parser = argparse.ArgumentParser(prog="benchmarks.cuda", description=__doc__)
     parser.add_argument("--all", action="store_true", help="all parts")

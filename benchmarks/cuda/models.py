@@ -1,4 +1,6 @@
-"""The models trained on CUDA: those of the examples, on random data so that capture needs only torch."""
+"""The models trained on CUDA: one layer, and those of the examples. Images are random, so that capture
+needs only torch; the GPTs train on the standard library's source.
+"""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def _rounds(device: torch.device) -> int:
 
 
 class Exact:
-    """One exact step after another; the state stays on the device."""
+    """Each call makes the next exact step; the state stays on the device."""
 
     def __init__(self, executor: DeviceExecutor, state: State, program: StepProgram) -> None:
         self._executor, self._state, self._number, self._program = executor, state, 0, program

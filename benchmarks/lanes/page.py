@@ -1,4 +1,4 @@
-"""Writes docs/lanes.md from the measured runs."""
+"""Makes the text of docs/lanes.md from the measured runs."""
 
 from __future__ import annotations
 

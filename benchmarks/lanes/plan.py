@@ -29,8 +29,8 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 class Run:
     """One training. `rule` names what is exchanged after every `inner` steps.
 
-    `lanes`: one number in `block`, by the lanes' programs; `mean` and `nesterov`: float32 differences;
-    `alone`: nothing; `all-reduce`: the gradients of every step.
+    `lanes`: one parameter of every `block`, by the lanes' programs; `mean` and `nesterov`: float32
+    differences; `alone`: nothing; `all-reduce`: the gradients of every step.
     """
 
     size: str
@@ -111,8 +111,8 @@ def _rates() -> Iterator[Run]:
 def _confirmed(seed: int) -> Iterator[Run]:
     """The best screened settings for each traffic, on a larger model.
 
-    Also runs that take as long as four lanes at 1/8: one lane alone (links of 10 Mbit/s) and all-reduce (100
-    Mbit/s).
+    With seed 1 also runs that take as long as four lanes at 1/8: one lane alone (links of 10 Mbit/s) and
+    all-reduce (100 Mbit/s).
     """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone

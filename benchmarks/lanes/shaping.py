@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 PIECE = 1 << 11
 """Bytes forwarded at a time: as small as packets, because each piece waits for earlier ones on both links."""
 ON_LINK, UNDER_WAY = 4, 1_024
-"""Most pieces of a connection that wait for a link, and most that have passed the links but not yet arrived."""
+"""Limits on the pieces of a connection that wait for a link, and on those that have passed the links but
+not yet arrived.
+"""
 BURST = 0.005
 """Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
 
@@ -44,7 +46,8 @@ class Link:
 
 @dataclass
 class Path:
-    """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds.
+    """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds,
+    which requests have too.
 
     `loss` is the chance that a piece is lost, which breaks the connection. Changes apply to later pieces.
     """

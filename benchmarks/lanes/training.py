@@ -1,4 +1,4 @@
-"""One run of the study: exact training by the captured step, on one thread."""
+"""Plays one run of the study on one thread. All steps of training are exact."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ States = Iterator[tuple[int, Callable[[], State]]]
 class Outcome:
     """The results of a run: `loss` in nats per item on held-out data, `received` bytes in total per lane.
 
-    `seconds` is processor time, `step_seconds` that of one inner step. `curve` has (steps, loss) pairs for
-    some sizes.
+    `seconds` is processor time, `step_seconds` that of one inner step. `curve` has (steps, loss) pairs if
+    the size is `CURVES`; otherwise it is empty.
     """
 
     loss: float

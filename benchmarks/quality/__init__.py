@@ -1,7 +1,8 @@
-"""The quality cost of exactness: training compared with float32, bias cases, and elementary functions'
-errors.
+"""Measures what exactness costs in quality: compares training with float32, and measures the bias of
+rounding. The page also has the errors of elementary functions, from tests/vectors.
 
 `python -m benchmarks.quality` measures and writes docs/numerics.json, docs/numerics.md and docs/figures/.
-With `--page` it only writes the page from the measured numbers. With `--convolutions` it only measures the
-bits of convolutions, which needs timm and torchvision. Speed is measured elsewhere, except for convolutions.
+With `--page` it measures nothing, and writes the page and its figures from the kept numbers. With
+`--convolutions` it measures only the bits of convolutions, which needs timm and torchvision. Speed is
+measured elsewhere, except for convolutions.
 """

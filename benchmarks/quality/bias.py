@@ -62,8 +62,9 @@ def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
 def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: int = 24) -> float:
     """KL divergence in nats from the empirical word distribution, Zipf's, to the one that a softmax learns.
 
-    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head. The
-    mean gradient estimates the word's frequency, and each step covers half the distance to it.
+    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head.
+    The probability less the mean gradient estimates the word's frequency; each step covers half the
+    distance to it, in logarithms.
     """
     frequency = 1.0 / torch.arange(1, words + 1, dtype=torch.float64)
     counts = torch.clamp((frequency / frequency.sum() * tokens).floor().long(), min=1)

@@ -1,8 +1,9 @@
 """Measures which bits convolutions need: gradient errors against float64, training against float32, and time.
 
-Models are timm's with random weights, on scikit-learn's digits enlarged to 32 x 32 with three equal colours.
-This needs `pip install timm torchvision`, with torchvision built for the installed torch. Every figure is
-saved in build/convolutions/ once it is measured, so an interrupted run resumes and nothing is measured twice.
+Models are timm's and the ResNet-18 of `benchmarks.resnet`, with random weights, on scikit-learn's digits
+enlarged to 32 x 32 with three equal colours. This needs `pip install timm torchvision`, with torchvision
+built for the installed torch. Every figure is saved in build/convolutions/ once it is measured, so an
+interrupted run resumes and nothing is measured twice.
 
 16 x 16 is not a width of arithmetic.md. Those rows are of a torch model whose convolutions round their
 operands to 16 bits as section 3 defines it, in float64 for gradients and in float32 for training. It is not

@@ -1,4 +1,4 @@
-"""Generates docs/numerics.md from the measurements; no number is written by hand."""
+"""Generates docs/numerics.md from the measurements; no measured number is written by hand."""
 
 from __future__ import annotations
 

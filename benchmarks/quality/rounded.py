@@ -1,4 +1,4 @@
-"""Emulates convolutions of any bits: torch with operands rounded as in arithmetic.md section 3.
+"""Emulates convolutions of any number of bits: torch with operands rounded as in arithmetic.md section 3.
 
 Elements share exponents in the same groups as in `protocol.program.library.convolution`.
 """
@@ -57,7 +57,9 @@ class _Convolution(torch.autograd.Function):
 
 
 def _round(x: Tensor, axes: tuple[int, ...], p: int) -> Tensor:
-    """m_p(x) 2^(e-p) with one exponent for all elements along `axes`."""
+    """Round x to p bits: m_p(x) 2^(e-p) of arithmetic.md section 3, with one exponent e for all elements
+    along `axes`.
+    """
     largest = x.abs().amax(axes, keepdim=True).clamp(min=2.0**-96)
     scale = torch.exp2((p - torch.frexp(largest).exponent).to(x.dtype))
     return (x * scale).round() / scale

@@ -44,7 +44,9 @@ class Criterion:
 
 
 def criteria(found: Samples) -> list[Criterion]:
-    """All criteria that can be evaluated: slopes of long enough sessions, and each idle stretch."""
+    """All criteria that can be evaluated: the slopes of sessions that are long enough, and the requests of
+    each idle stretch.
+    """
     return [*_slopes(found), *_calls(found)]
 
 

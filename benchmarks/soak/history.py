@@ -1,8 +1,8 @@
 """Makes many past tasks on a chain within seconds.
 
-Half of the tasks received no bid and were refunded. Half were submitted, never drawn, and closed after their
-stall period. Nothing is trained: a run is two made-up roots. The development node signs for its accounts, so
-that a block takes many transactions.
+Half of the tasks received no bid and were refunded. Half were submitted; their seats were never drawn, so
+they were stalled and then closed. Nothing is trained: a run is two made-up roots. The development node
+signs for its accounts, so that a block takes many transactions.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ TERMS: Final[dict[str, Any]] = {
 class Plan:
     """`tasks` tasks, at most `window` at a time, trained by one honest solver.
 
-    A cheat trains one task in `cheat_every`, and is caught in a game. `processes` verifiers have `accounts`
-    accounts each. Before the first task and after the last one the parties are idle for `idle_blocks`.
+    A cheat trains one task in `cheat_every`, and is caught in a game. Each of the `processes` verifier
+    processes has `accounts` accounts. Before the first task and after the last one the parties are idle for
+    `idle_blocks`.
     """
 
     tasks: int = 100

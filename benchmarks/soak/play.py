@@ -1,4 +1,6 @@
-"""Plays several tasks at a time, from post to last release. Moves the clock when all parties wait."""
+"""Plays several tasks at a time, each from its post to the release of its last seat. Moves the clock when
+all parties wait.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class Play:
         return {f"cheat-{task}" for task in self._finished}
 
     def _send_cheats(self, views: Iterable[TaskView]) -> None:
-        """Start a cheat if none is running; cheats share one account."""
+        """Start the cheat of the first false task that is not over, unless an earlier cheat is running;
+        cheats share one account.
+        """
         false = [view for view in views if self._stage.plan.is_false(view.task) and not view.status.is_over]
         running = any(self._stage.is_running(name) for name in self._past_cheats())
         if false and not running:

@@ -90,7 +90,9 @@ class Proxies:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """Read a whole HTTP request or response. Raises IncompleteReadError at the end of the connection."""
+    """Read a whole HTTP request or response. Raises IncompleteReadError at the end of the connection, and
+    RuntimeError if a message does not give its length.
+    """
     head = await reader.readuntil(END)
     length = LENGTH.search(head)
     if length is None:

@@ -30,7 +30,7 @@ PANELS: Final[tuple[tuple[str, Callable[[Party], float]], ...]] = (
 
 
 def summary(plan: Plan, found: Samples) -> dict[str, Any]:
-    """The contents of docs/soak.json, except the machine."""
+    """The contents of docs/soak.json, except the date, commit and hardware."""
     bounds = criteria(found)
     return {
         "plan": plan.data(),
@@ -43,7 +43,7 @@ def summary(plan: Plan, found: Samples) -> dict[str, Any]:
 
 
 def record(measured_at: Mapping[str, str], plan: Plan, found: Samples) -> None:
-    """Write docs/soak.json, the figure and the rows."""
+    """Write docs/soak.json, the figure, and the rows in docs/performance.md."""
     DATA.write_text(json.dumps({**measured_at, **summary(plan, found)}, indent=None) + "\n")
     plot(found.samples, FIGURE)
     made = [asdict(row) for row in rows(plan, found)]
@@ -96,7 +96,9 @@ def _last_samples(found: Samples) -> list[Sample]:
 
 
 def plot(samples: Sequence[Sample], path: Path) -> None:
-    """Plot each process over the tasks, one panel per quantity. The file is deterministic."""
+    """Plot the quantities of each process against the finished tasks, one panel per quantity. The same
+    samples always give the same file.
+    """
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(8.6, 6.2), layout="constrained")
     panels = figure.subplots(2, 2)

@@ -1,7 +1,7 @@
-"""A soak's measurements: a file with one line for each finished task and each idle stretch, written
-immediately.
+"""A soak's measurements, in a file with one line for each finished task and each idle stretch.
 
-A session is one run of the stage. Its processes are new, so memory is compared only within a session.
+Each line is written immediately. A session is one run of the stage. Its processes are new, so memory is
+compared only within a session.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from benchmarks.soak.stage import Stage
 from benchmarks.soak.usage import database_bytes, folder_bytes, usage_of
 
 QUIET: Final = 12
-"""Blocks without a transaction before an idle stretch: deeper than a development chain's re-organisations."""
+"""Number of blocks without a transaction before an idle stretch. A development chain's re-organisations are
+not as deep.
+"""
 PATIENCE: Final = 300.0
 
 
 @dataclass(frozen=True)
 class Party:
-    """One process after a task. Sizes are in bytes, `seconds` is processor time since the start.
+    """The resources of one process after a task. Sizes are in bytes, `seconds` is its processor time since
+    its start.
 
     `database` is the party's database, `journal` its accounts' journals, `disk` the whole home folder
     including stored results.
@@ -91,7 +94,7 @@ class Samples:
 
     @property
     def finished(self) -> list[int]:
-        """Numbers of finished tasks."""
+        """The numbers of the finished tasks."""
         return [sample.task for sample in self.samples]
 
     def write(self, one: Sample | Idle) -> None:
@@ -109,7 +112,7 @@ class Samples:
 
 
 def sample(stage: Stage, session: int, seconds: float, task: int, status: str, finished: int) -> Sample:
-    """Measure all parties."""
+    """Measure all parties and the chain's node after a task."""
     return Sample(
         session,
         task,
@@ -132,7 +135,9 @@ def _party(stage: Stage, name: str) -> Party:
 
 
 def idle(stage: Stage, session: int, past: int) -> Idle:
-    """Wait until no party sends transactions, then count requests over some blocks. Raises TimeoutError."""
+    """Wait until no party sends transactions, then count requests over some blocks. Raises TimeoutError if
+    transactions do not stop within `PATIENCE` seconds.
+    """
     connection, blocks = stage.chain.connection, stage.plan.idle_blocks
     deadline = time.monotonic() + PATIENCE
     while _sent(stage, QUIET):

@@ -1,9 +1,9 @@
 """The stage of a soak: a development chain, one solver, verifiers with many accounts each, and occasional
 cheats.
 
-Every party is a `solver run` or `verifier watch` process with its own home folder and a counting proxy in
-front of the chain's node. A stopped soak leaves everything in its folder, including the chain's state, and
-the next call resumes it.
+The solver and the verifiers are `solver run` and `verifier watch` processes, each with its own home folder
+and a counting proxy in front of the chain's node. A cheat's process connects to the node directly. A
+stopped soak leaves everything in its folder, including the chain's state, and the next call resumes it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ ROOT: Final = Path(__file__).parents[2]
 CHAIN: Final = "chain.json"
 """The file with the chain's state after its node has ended."""
 STATES: Final = 64
-"""Blocks whose states the node keeps. Nothing requests older ones, and each is as large as all contracts."""
+"""Number of newest blocks whose states the chain's node keeps. Nothing requests older states, and each is
+as large as all contracts together.
+"""
 PATIENCE: Final = 600.0
-"""Seconds within which all processes must have started, concurrently."""
+"""Limit, in seconds, of each wait while the processes start; they start concurrently."""
 RECENT: Final = 16
 """Number of newest blocks that are certain to include the last block before a restart."""
 PURSE: Final = 5_000 * TOKEN
@@ -91,7 +93,7 @@ class Stage:
         return task
 
     def send_cheat(self, task: int) -> None:
-        """Start the cheat of a task, unless it was started before."""
+        """Start the cheat of a task, unless it was already started in this session."""
         name = f"cheat-{task}"
         if name in self.children:
             return
@@ -136,7 +138,7 @@ class Stage:
         return self
 
     def _keep_time(self) -> None:
-        """Set the clock of a resumed chain.
+        """Set the clock of a resumed chain, if it is behind the chain's newest blocks.
 
         The chain's clock was moved in earlier sessions, but its restarted node uses the machine's time, also
         for the blocks that it makes before this call.

@@ -1,8 +1,9 @@
 """Start times on a chain with many past tasks: until a node logs that it follows the chain, or until a
 command ends.
 
-In the first start with a home folder all past tasks are new; in the second they are recorded. A start on an
-empty chain is given for comparison: imports, the check of the machine's arithmetic, and the registration.
+In the first start with a home folder all past tasks are new; in the second they are recorded. For
+comparison, the same starts are timed on an empty chain. What remains there is imports, the check of the
+machine's arithmetic, and the registration.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class Ground:
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:
-        """The first and second start of a node; each pair has its own home folder and account."""
+        """Time the first and second start of `runs` new nodes; each node has its own home folder and
+        account.
+        """
         found = []
         for _ in range(runs):
             with self._newcomer() as (account, home):
@@ -85,7 +88,7 @@ class Ground:
         return found
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on, make blocks at this interval, also empty ones."""
+        """From now on, make a block every `seconds`, even if it is empty."""
         self._devnet.make_blocks_every(seconds)
 
     def ends(self, command: Sequence[str], runs: int) -> list[Start]:
@@ -104,7 +107,7 @@ class Ground:
 
     @contextmanager
     def idle(self, command: Sequence[str]) -> Iterator[int]:
-        """Run an idle node of a new account that follows the chain; yields its process id."""
+        """Run a node with a new account and nothing to do, which follows the chain; yields its process id."""
         with self._newcomer() as (account, home), self._following(command, account, home) as pid:
             yield pid
 
@@ -156,7 +159,7 @@ class Ground:
 
 @contextmanager
 def ground() -> Iterator[Ground]:
-    """A fresh ground."""
+    """A ground on a new chain, with nothing but its contracts."""
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-starts-")))

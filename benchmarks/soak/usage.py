@@ -45,7 +45,7 @@ def usage_of(pid: int) -> Usage:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below a folder; files that disappear meanwhile are ignored."""
+    """Size of all files below a folder, in bytes; files that disappear meanwhile are ignored."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:

@@ -1,1 +1,3 @@
-"""Measures the price of trust: real nodes play tasks on a development chain; gas and locks are counted."""
+"""Measures the price of trust: real nodes play tasks on a development chain; gas, fees and locks are
+counted.
+"""

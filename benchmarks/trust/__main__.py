@@ -21,11 +21,11 @@ from protocol.chain.parameters import TOKEN
 from sim.trust_table import GOAL, MEASURED, SEGMENTS
 
 TASKS: Final = 5
-"""Tasks that are played with the terms' look chance."""
+"""Number of tasks that are played with the terms' look chance."""
 LOOKED: Final = 3
-"""The least number of looks. If those tasks have fewer, more tasks are played with the look chance `OFTEN`,
-because the terms' chance of 8 % would need thirteen tasks. A look's fee and duration do not depend on the
-chance.
+"""The least number of looks. If the first `TASKS` tasks have fewer, more tasks are played with the look
+chance `OFTEN`, because the terms' chance of 8 % would need about thirteen tasks. A look's fee and duration
+do not depend on the chance.
 """
 OFTEN: Final = 5_000
 MOST: Final = 20
@@ -56,7 +56,9 @@ def measure() -> dict[str, Any]:
 
 
 def rows() -> list[Row]:
-    """Measure the price of trust; rows with its parts and the values of the table in docs/economics.md."""
+    """Measure the price of trust and return a row for each part, compared with the table in
+    docs/economics.md.
+    """
     return table(measure())
 
 

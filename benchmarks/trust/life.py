@@ -1,4 +1,6 @@
-"""Plays one task from its post to the last release. The chain's clock is moved, so that days take seconds."""
+"""Plays tasks, each from its post to its last release. The chain's clock is moved, so that days take
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Lived:
 
 
 def amounts() -> Amounts:
-    """The recommended amounts."""
+    """The recommended amounts for a task of `BUDGET` tokens and `TRAINING_DAYS` days of training on a
+    rollup.
+    """
     return derive(ROLLUP.setting(BUDGET, TRAINING_DAYS), RULES)
 
 
@@ -49,7 +53,9 @@ class Life:
         self._audit, self._tasks = market.submitter.audit, market.submitter.market
 
     def play(self, look_chance: int | None = None) -> Lived:
-        """Play one task until it is settled; `look_chance` overrides the terms. Raises TimeoutError."""
+        """Play one task until it is settled, all its seats are released and the solver is paid.
+        `look_chance` overrides the terms. Raises TimeoutError.
+        """
         market = self._market
         first = market.devnet.connection.block().number + 1
         pocket = market.solver.token.balance_of(market.solver.address)
@@ -121,7 +127,7 @@ class Life:
         self._market.replaying.let(None)
 
     def _terms(self, look_chance: int | None) -> Terms:
-        """The terms that `assay submit` would use, for a small program."""
+        """The terms of a task for a small program: the recommended amounts, and periods of hours and days."""
         training, made = Training(SEGMENTS), amounts()
         program = training.program
         state = tuple(

@@ -42,8 +42,9 @@ SUBMITTER: Final = "dev:0"
 SOLVER: Final = "dev:1"
 VERIFIERS: Final = tuple(f"dev:{index}" for index in range(10, 20))
 IDLE: Final = tuple(f"dev:{index}" for index in range(20, 45))
-"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the market
-requires V + J registrations. They could be drawn into a jury, but no jury is called.
+"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the
+market requires registrations for all seats and jurors of a task. They could be drawn into a jury, but no
+jury is called.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0
@@ -90,7 +91,7 @@ class _Held(HonestExecutor):
 
 
 class Market:
-    """The participants, and the chain's clock."""
+    """The parties' clients, the gates of their work, and the chain's clock."""
 
     def __init__(self, devnet: Devnet, relay: str, folder: Path, stack: ExitStack) -> None:
         self.devnet = devnet
@@ -149,7 +150,7 @@ class Market:
 
 
 def until(what: Callable[[], bool], name: str) -> None:
-    """Wait until `what` returns true. Raises TimeoutError."""
+    """Wait until `what` returns true. Raises TimeoutError after `PATIENCE` seconds."""
     deadline = monotonic() + PATIENCE
     while not what():
         if monotonic() > deadline:
@@ -161,7 +162,9 @@ def until(what: Callable[[], bool], name: str) -> None:
 
 @contextmanager
 def market() -> Iterator[Market]:
-    """A fresh chain with running parties: all verifiers are registered, and the solver is announced."""
+    """A new chain with running parties. All verifiers are registered, and the solver has announced its
+    service.
+    """
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-trust-")))

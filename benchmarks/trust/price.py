@@ -1,8 +1,8 @@
-"""The measured price of trust, in the parts of the table in docs/economics.md, with that table's row for
-comparison.
+"""The measured price of trust, divided into the same parts as the table in docs/economics.md, and compared
+with that table's row.
 
-The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The expected
-number of looks follows from the terms. Fees and lock times are measured.
+The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The
+expected number of looks follows from the terms. Gas, fees and lock times are measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protocol.tasks.task import RATE_OF_ALL
 from sim.trust_table import PARTS, ROLLUP
 
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
-"""Calls that draw fees pay for, whichever party draws."""
+"""Calls that are paid from the fees for draws, whichever party makes them."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
 """Calls that a look causes, by the looker and by the seat that is looked at."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
@@ -123,7 +123,7 @@ def _uncounted(records: Sequence[Record]) -> float:
 
 
 def audit_days(records: Sequence[Record]) -> float:
-    """Mean days from the submission to the settlement."""
+    """Expected days from the submission to the settlement."""
     return _expected(records, lambda record: record.seconds) / 86_400
 
 
@@ -141,7 +141,7 @@ def _capital(token_seconds: float) -> float:
 
 
 def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
-    """The contents of docs/trust.json; `first` is the gas used before the first task."""
+    """The measured values of docs/trust.json; `first` is the gas used before the first task."""
     return {
         "tasks": len(records),
         "looks": sum(record.looks for record in records),
@@ -156,7 +156,7 @@ def report(records: Sequence[Record], first: Gas) -> dict[str, Any]:
 
 
 def _calls(records: Sequence[Record]) -> dict[str, dict[str, list[float]]]:
-    """By party and call: the mean number of calls per task, and their mean gas."""
+    """For each party and call: the mean number of calls per task, and their mean gas."""
     found: dict[str, dict[str, list[int]]] = {}
     for record in records:
         for party, made in record.gas.items():

@@ -68,7 +68,9 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of the parties' transactions so far, which are needed to take part."""
+        """The gas of all transactions of the parties so far. Before the first task, these are the ones
+        needed to take part.
+        """
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
     def calls(self, first: int, last: int) -> Iterator[Call]:
@@ -112,7 +114,7 @@ class Chain:
 
 
 def gas_of(calls: list[Call]) -> Gas:
-    """Gas by party and call; attestations and releases of looks are separate."""
+    """Gas by party and call. Attestations and releases of looks, and reverted calls, have their own names."""
     found: Gas = defaultdict(lambda: defaultdict(list))
     for call in calls:
         name = call.function
@@ -161,7 +163,7 @@ def _locked(calls: list[Call]) -> Counter[str]:
 
 
 def _bound(calls: list[Call]) -> dict[int, int]:
-    """Seconds from a seat's draw to its release, by seat."""
+    """Seconds from the draw of each seat or look to its release, by seat number."""
     drawn, since, until = 0, {}, {}
     for call in calls:
         seat = call.numbers[1]

@@ -1,4 +1,4 @@
-"""Starts and ends the demo's processes, each with its own log.
+"""Starts and ends processes, each with its own log, for the demo and for soaks.
 
 A process is asked to stop with SIGTERM, and killed if it takes too long.
 """
@@ -21,7 +21,7 @@ GRACE_SECONDS = 8.0
 
 
 class Running(Protocol):
-    """A started process, with the methods of `subprocess.Popen`."""
+    """A started process, with the methods of `subprocess.Popen` that are needed here."""
 
     @property
     def pid(self) -> int: ...
@@ -105,7 +105,7 @@ class Children:
         return words in self.log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """The last line in the log of a process."""
+        """The last line in the log of a process; "nothing" if the log is empty."""
         lines = self.log(name).read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 

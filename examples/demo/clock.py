@@ -1,8 +1,8 @@
-"""The chain's clock: one second per block, moved ahead when all stories only wait for deadlines.
+"""The chain's clock: one second per block. It is moved ahead when all stories only wait for deadlines.
 
 The demo therefore ends correctly on any machine: according to the chain, no deadline passes while a party
-still has work to do before it. The clock is not moved until the cheats are caught, a seat is informed on, and
-a false accuser has no move left.
+still has work to do before it. For example, the clock is not moved until every false result is convicted, a
+seat is informed on, and the false accuser has no move left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's error for judging a correct element, as the accuser logs it; it then has no move left."""
+"""The contract's error for judging a correct element, as the accuser logs it. The accuser then has no move
+left.
+"""
 TOGETHER_SECONDS = 600
 """Deadlines this close together are passed at once, such as those of all bids. A task's own deadlines are
 further apart.
@@ -65,8 +67,9 @@ class Clock:
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline of an audit: of seats that will not attest, then the end of the challenge
-        period."""
+        """The next deadline of an audit: first those of seats that will not attest, then the end of the
+        challenge period.
+        """
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
         if not draws.drawn_at or draws.pending:
@@ -82,8 +85,9 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """The next deadline of a rubber stamp: to answer the accusation, then the end of the challenge
-        period."""
+        """The next deadline in the rubber stamp's story: first that for answering the accusation, then the
+        end of the challenge period.
+        """
         if self._ledger.events("Unanswered", task=task.task):
             return task.challenge_until
         for event in self._ledger.events("Accused", task=task.task) if draws.audited else ():

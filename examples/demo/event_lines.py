@@ -1,4 +1,4 @@
-"""Describes each event on the chain in one line of text.
+"""Describes events on the chain, each in one line of text.
 
 The lines depend only on acts and names; the caller prints them.
 """
@@ -49,7 +49,9 @@ class Line:
 
 
 class EventLines:
-    """Turns acts into lines. `names` has the names in each task's program, `who` the names of accounts."""
+    """Turns acts into lines. `names` has the names in each task's program, `who` the names of accounts by
+    address.
+    """
 
     def __init__(self, ledger: Ledger, names: Mapping[int, Names], who: Mapping[str, str]) -> None:
         self._ledger = ledger
@@ -58,7 +60,7 @@ class EventLines:
         self._words = Words(self)
 
     def lines(self, act: Act) -> Iterator[Line]:
-        """The lines of an act, one per event."""
+        """The lines of an act: one per event, except events that belong to no task or are in `UNTOLD`."""
         for event in act.events:
             task = self._task(event)
             text = None if task is None or event.name in UNTOLD else self._words.line(event)

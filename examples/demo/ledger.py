@@ -1,6 +1,7 @@
-"""All transactions on the chain that emitted an event, decoded, with their gas.
+"""All transactions that emitted an event of the deployment's contracts, decoded, with their gas.
 
-The ledger reads only events, receipts, call data and views, so these are the only sources of a report.
+The ledger reads only events, receipts, call data and views. These are the only sources of the outcomes and
+costs in a report.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Ledger:
         ]
 
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a seat after the draw, in its order. The contract never changes them."""
+        """The segments of a seat or look after its draw, in its order. The contract never changes them."""
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:

@@ -24,8 +24,8 @@ LIMIT_SECONDS = 1800.0
 """Seconds after which the demo fails and reports unfinished stories: ten times what two idle cores need."""
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Outcomes that return a seat's stakes. `solver_false` means that the seat's own game reached judgment first;
-the accomplice still gets the reward, because its commitment is older.
+"""Outcomes after which a seat gets back all that it staked. `solver_false` means that the seat's own game
+reached judgment first; the accomplice still gets the reward, because its commitment is older.
 """
 
 Say = Callable[[str], None]
@@ -150,7 +150,9 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """The amounts that the honest seat got back in the accomplice's story; None until it has all of them."""
+        """The honest seat's bond, the outcome of its challenge and its pay in the accomplice's story; None
+        until it is paid.
+        """
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:

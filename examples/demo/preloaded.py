@@ -1,7 +1,7 @@
 """Runs this installation's commands in processes forked from one that has imported everything.
 
-Loading torch in each of forty processes would take a minute and a half on two cores, and ten gigabytes. Each
-process runs the command's entry point with its own arguments, environment, log and session.
+Loading torch in each of forty processes would take a minute and a half on two cores, and ten gigabytes of
+memory. Each process runs the command's entry point with its own arguments, environment, log and session.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ IMPORTED: Final = (
     "verifier.node",
     "tests.adversaries.__main__",
 )
-"""Modules that the fork server loads: all that the commands import, at their start or later."""
+"""Modules that the fork server loads. With their own imports, they are all that the commands import, at
+their start or later.
+"""
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(list(IMPORTED))

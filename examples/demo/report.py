@@ -1,7 +1,7 @@
 """The report: the outcome of each task, and where each game ended and its costs.
 
-Every number is computed from the chain's events and receipts (`ledger`); names come from the task's program
-(`names`).
+Outcomes and costs are computed from the chain's events, receipts and call data (`ledger`); names come from
+the task's program (`names`).
 """
 
 from __future__ import annotations
@@ -67,9 +67,10 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """For an account whose challenge convicted nobody: its bond, the outcome of the challenge, and its pay.
+    """For an account whose challenge did not get the reward: its bond, the outcome of the challenge, and
+    its pay.
 
-    None until the account has been paid.
+    None until the challenge is over and the account has been paid.
     """
 
     def own(name: str, party: str = "challenger") -> list[Event]:
@@ -90,8 +91,8 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
-    """The effect of a look on a seat: the accused place, the looker's pay from the lock, and the gas of each
-    call.
+    """The effect of a look on a seat: the accused place, the looker's pay from the lock, and the gas of
+    each call. Empty until the looker is paid.
     """
     found: dict[str, Any] = {}
     calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}
@@ -108,7 +109,9 @@ def caught(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
-    """A jury's verdict that data are withheld: the item, the votes, and the gas of each call."""
+    """A jury's verdict that data are withheld: the item, the votes, and the gas of each call. Empty without
+    such a verdict.
+    """
     found: dict[str, Any] = {}
     calls = {"Claimed": "claim", "Judged": "close"}
     gas: dict[str, Any] = {"votes": []}
@@ -141,7 +144,7 @@ def game_report(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
-    """The path from the segment down to the number, as far as the game descended."""
+    """The path from the segment down to the number, as far as the game descended, and the verdict."""
     found: dict[str, Any] = {"id": game}
     for event in ledger.events("SegmentSelected", game=game):
         found["segment"] = event.arguments["segment"]
@@ -175,7 +178,7 @@ def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) 
 
 
 def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, Any]:
-    """The judgment of an input's or output's root: the computed and the claimed root."""
+    """The computed and the claimed root in the judgment of an input or output."""
     n = event.arguments["n"]
     return {
         "instruction": n,
@@ -187,7 +190,7 @@ def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, A
 
 
 def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
-    """Gas by move; moves that may repeat are lists, in order."""
+    """Gas by move, as a list in order for moves that may repeat, and the total."""
     found: dict[str, int | list[int]] = {}
     lists: Mapping[str, list[int]] = {kind: [] for kind in ("expand", "select", "demand", "reveal", "split")}
     for act in acts:

@@ -1,7 +1,7 @@
 """The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
-Every party is a separate process that knows the node's URL and the deployment file. After the demo, only the
-logs and home folders under its folder remain.
+Every party is a separate process that knows the node's URL and the deployment file. After the demo, its
+folder keeps the logs and home folders.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ MARK = ".assay-demo"
 """The name of a file that marks a folder of a demo, which may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 600.0
-"""Seconds for all parties to get ready: ten times what two idle cores need."""
+"""Limit, in seconds, of each wait for parties to get ready: ten times what two idle cores need."""
 
 
 class Stage:
@@ -127,7 +127,7 @@ class Stage:
         return str(development_account(index, self.chain.chain_id).address)
 
     def endpoint(self, index: int) -> str:
-        """The service address that an account has announced."""
+        """The service address that an account has announced; empty if none."""
         return self.client.market.endpoint_of(self.address(index))
 
     def solver(self, story: Story) -> int:
@@ -334,7 +334,9 @@ class Stage:
 
 
 def clear(folder: Path) -> None:
-    """Empty the folder of an earlier demo. Raises StageError for any other non-empty folder."""
+    """Empty the folder of an earlier demo, or create a new folder. Raises StageError for any other
+    non-empty folder.
+    """
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():
         raise StageError(

@@ -51,7 +51,7 @@ SILENT_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 3 * TOKEN,
 }
-"""Terms of the silent verifier's story. It takes no seat with a larger lock than this one."""
+"""Terms of the silent verifier's story. That verifier takes no seat with a larger lock."""
 
 SEAT_TERMS = {
     # One seat with every segment. Only its verifier has a stake that covers the lock, and accepts no lower fee.
@@ -142,5 +142,5 @@ STORIES = (
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
 """All stories, in the order in which their tasks are posted; task ids count from 1. The longest games come
 first, then stories that wait for the end of a period. Stories with their own verifiers are last, so that
-earlier draws do not include these.
+earlier draws do not include those verifiers.
 """

@@ -1,4 +1,6 @@
-"""The demo's tasks, from the files in examples/. Each is captured once, and posted once per story."""
+"""The demo's tasks, from the files in examples/. Each file is captured once; each story posts its own
+task.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ THINNING = 4
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
-    """The terms of a story's task. `base` is the bundle server's address, `own` are the story's terms."""
+    """The terms of a story's task. `base` is the bundle server's address, `own` are the terms in which the
+    story differs from its example.
+    """
     changed: dict[str, Any] = {**PERIODS, "thinning": THINNING, **own}
     return replace(prepared.terms(base, prepared.derived(Place(PARAMETERS))), **changed)
 

@@ -11,8 +11,8 @@ check, so the caller passes them as `hints`. They are unique; contracts/src/libr
 Nothing here checks signatures: the contract does (`word` of contracts/src/DrandBeacon.sol), with its chain's
 pairing precompile.
 
-Signing is not constant-time, so its timing reveals the secret: only beacons of development chains sign with
-this.
+Signing is not constant-time, so its timing may reveal the secret. Only the beacons of development chains
+and test networks sign with this module.
 """
 
 from __future__ import annotations
@@ -49,17 +49,18 @@ class Point(NamedTuple):
 
 
 class MapHints(NamedTuple):
-    """An inverse and square roots for mapping a field element u to the curve: with them, the mapping needs
-    only multiplications.
+    """An inverse and square roots for mapping a field element u to the curve y^2 = g(x) = x^3 + 3. With
+    them, the mapping needs no division and no root.
 
     All are below P. The roots have the parity of u, so they are unique, and so are the hints of a message.
+    x1, x2 and x3 are the `candidates` of u.
     """
 
     inverse: int
     """inv0(1 - 16 u^4): the inverse modulo P, and 0 for 0."""
     root: int
-    """The square root of g(x1) if it is a square, else of -g(x1). Because P = 3 mod 4, exactly one of the two
-    is a square.
+    """The square root of g(x1) if that is a square, else of -g(x1). Because P = 3 mod 4, exactly one of the
+    two is a square.
     """
     other: int
     """0 if g(x1) is a square. Otherwise exactly one of g(x2) and g(x3) is a square, and this is its square
@@ -131,7 +132,9 @@ def map_to_point(u: int) -> Point:
 
 
 def candidates(u: int) -> tuple[int, int, int]:
-    """Return x1, x2, x3 of a field element. The point's x is the first of them whose g is a square."""
+    """Return x1, x2, x3 of a field element. The x of its point is the first of them for which g(x) is a
+    square.
+    """
     square = _C1 * u * u
     inverse = _inv0(u)
     slope = u * (1 - square) * inverse * _C3

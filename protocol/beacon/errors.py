@@ -8,11 +8,13 @@ from protocol.errors import AssayError, ExitCode
 
 
 class BeaconError(AssayError):
-    """An invalid key, secret, round or signature. Base of the other errors here."""
+    """An invalid secret or round. Base of the other errors here."""
 
 
 class NetworkError(BeaconError):
-    """No network has that name, or a table does not have the form of networks.toml."""
+    """No network has that name, or a network's file is unreadable or does not have the form of
+    networks.toml, or an account has another key than the network.
+    """
 
 
 class NoSuchRound(BeaconError):

@@ -42,7 +42,7 @@ def load_network(source: str) -> Network:
 
 
 def default_relays(network: Network) -> tuple[str, ...]:
-    """The relays that the table names for a network; none if the network is unknown."""
+    """The relays that the package's table names for a network; none if the network is not in it."""
     for name in _read(TABLE):
         entry = _entry(name)
         if entry.chain_hash == network.chain_hash:
@@ -96,5 +96,5 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 DEVELOPMENT: Final = load_network("development")
-"""The network of development chains. Its key is derived from that of dev:0, which everybody has."""
+"""The network of development chains. Its key is derived from the key of account dev:0, which is public."""
 EVMNET: Final = load_network("evmnet")

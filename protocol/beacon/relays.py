@@ -1,8 +1,8 @@
-"""Reading a round from a beacon's relays. All are asked at once, and the first valid signature is used.
+"""Reads a round from a beacon's relays. All are asked at once, and the first valid signature is used.
 
 Relays are not trusted: an answer counts only if the beacon's contract confirms that the network's key has
-signed the requested round (`is_signed`, decision 144). A relay that lies, stalls, trickles or answers with
-another round costs at most `patience` seconds.
+signed the requested round (`is_signed`, decision 144). A relay that lies, stalls, sends slowly or answers
+with another round costs at most `patience` seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.node.http_client import BadAnswer, HttpClient
 PATIENCE: Final = 10.0
 """Seconds for the whole exchange with a relay."""
 MAX_ANSWER: Final = 1 << 12
-"""Maximum bytes of an answer; drand's answers have 260."""
+"""Maximum size of an answer in bytes; drand's answers have 260."""
 
 
 IsSigned = Callable[[int, bytes], bool]
@@ -41,7 +41,7 @@ class _Answer(BaseModel):
 
 
 class Relays:
-    """The relays of one network. Callable from any thread. Raises BadAddress for an invalid address."""
+    """The relays of one network, for use from any thread. Raises BadAddress for an invalid address."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Relays:
         raise NoRelay(number, failures)
 
     async def _valid(self, relay: Address, number: int) -> tuple[Address, bytes | str]:
-        """A relay's valid signature, or the fault of its answer in words."""
+        """The relay, with its valid signature or a description of the fault in its answer."""
         data = bytearray()
         try:
             async with asyncio.timeout(self._patience), HttpClient() as client:

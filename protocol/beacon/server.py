@@ -33,9 +33,9 @@ def application(network: Network, secret: int, now: Callable[[], int]) -> FastAP
     """An app that serves the rounds that `secret` signs. `now` is the network's time in seconds; if it raises
     AssayError, the answer is 503.
 
-    Version 1: GET /chains, and /info and /public/<round or latest>, also below /<chain hash>. Version 2: GET
-    /v2/chains, and info and rounds/<round or latest> below /v2/chains/<chain hash>. The answer is 425 for a
-    future round, and 400 for another network.
+    Version 1: GET /chains, /info and /public/<round or latest>; the last two also below /<chain hash>.
+    Version 2: GET /v2/chains, and below /v2/chains/<chain hash>: /info and /rounds/<round or latest>. The
+    answer is 425 for a future round, and 400 for another network or a number of 2^64 or more.
     """
     api = FastAPI(title="Assay beacon", openapi_url=None, docs_url=None, redoc_url=None)
     known = network.chain_hash

@@ -16,7 +16,7 @@ stage imports only those above it:
 
 `pipeline` runs the stages in this order; `assembly` calls lowering and update to write their instructions.
 All share `errors`, `types` (torch's types and a program's) and `streams` (of random numbers). The module
-`checks` of each stage holds its refusals, with the messages and remedies that the submitter reads.
+`checks` of a stage holds its refusals, with the messages and remedies that the submitter reads.
 """
 
 from __future__ import annotations

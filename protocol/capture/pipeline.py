@@ -1,4 +1,6 @@
-"""Runs the stages of `capture` in order, and raises one error with everything that any of them refuses."""
+"""Runs the stages of `capture` in order. Most refusals are collected, and raised as one error before the
+program is assembled.
+"""
 
 from __future__ import annotations
 
@@ -71,16 +73,17 @@ def capture(
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a
-    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor, drawn inside the program;
-    integers arrive as int64, half-precision floats as f32. Rows are drawn with replacement. With
-    `replacement=False` they are drawn as by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in
-    a new order, dropping the rows that do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over
-    the model's parameters (`optimisers`); its rates, or those of `scheduler`, become a table of `steps`
-    entries. `clip_norm` and `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and
-    `clip_grad_value_` do, in this order; with `clip_norm`, the norm before clipping is the metric
-    `grad_norm`. `bits` replaces rows of the contraction table, by role (`analysis.roles`), as in
-    {"vocabulary": (13, 13)}. Buffers that the step writes are part of the state; frozen parameters,
-    parameters that the loss does not reach and other buffers become constants.
+    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor (with `micro_batches`, an
+    equal part of them), drawn inside the program; integers other than uint8 arrive as int64, half-precision
+    floats as f32. Rows are drawn with replacement. With `replacement=False` they are drawn as by a
+    `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that do
+    not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`);
+    its rates, or those of `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value`
+    limit the gradients as `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with
+    `clip_norm`, the norm before clipping is the metric `grad_norm`. `bits` replaces rows of the contraction
+    table, by role (`analysis.roles`), as in {"vocabulary": (13, 13)}. Buffers that the step writes are part
+    of the state; frozen parameters, parameters that the loss does not reach and other buffers become
+    constants.
 
     With `micro_batches` the batch is divided into that many equal parts, each a unit with its own forward and
     backward pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow
@@ -96,8 +99,8 @@ def capture(
     batches.
 
     The `preflight` traces the step twice and compares a few steps with torch's (`preflight`). Without it, a
-    step that varies is captured as it was first traced. Model and objective are left unchanged. Raises one
-    `CaptureError` with every reason.
+    step that varies is captured as it was first traced. Model and objective are left unchanged. Raises
+    `CaptureError`, with as many reasons at once as possible.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
     told = _Options(
@@ -141,7 +144,7 @@ def capture_phases(
 
 @dataclass(frozen=True)
 class _Options:
-    """The options of `capture`, except model, phases and dataset."""
+    """The arguments of `capture_phases`, except model, phases and dataset."""
 
     drawing: Drawing
     steps: int
@@ -241,7 +244,9 @@ def _all_traced(
     kept: Sequence[PythonState],
     problems: Problems,
 ) -> list[TracedStep | None]:
-    """The traced graph of each phase, expanded into operations that have rules; None if tracing failed."""
+    """The traced graph of each phase, its operations without a rule expanded where possible. None for a
+    phase that could not be traced, and for all phases if there is no example batch.
+    """
     found: list[TracedStep | None] = []
     for phase, before in zip(phases, kept, strict=True):
         step = None
@@ -350,8 +355,9 @@ def _traced_again(
     before: PythonState,
     taken: Collection[str],
 ) -> list[Problem]:
-    """Trace the step again, with other learning rates. Returns a problem for each Python value that the step
-    changes, or else for the first difference between the traces.
+    """Trace the step again, with other learning rates. Returns the problems of this trace if it fails.
+    Otherwise returns a problem for each Python value that the step changes, or, if there is none, for the
+    first difference between the traces.
     """
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
@@ -373,7 +379,9 @@ def _traced(
     problems: Problems,
     taken: Collection[str],
 ) -> TracedStep | None:
-    """The traced step. If tracing fails, adds the reason and the operations without a rule to `problems`."""
+    """The traced step; None if tracing fails. Then the reasons, and the operations without a rule, are
+    added to `problems`.
+    """
     assert data.batch is not None
     try:
         return trace_step(model, objective, data.batch, model_refused=data.model_refused, taken=taken)

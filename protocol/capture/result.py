@@ -21,7 +21,7 @@ from protocol.program.library import Hint, fusions, hints, kernels
 from protocol.program.step import State, StepProgram
 
 SHOWN = 3
-"""The number of names that an error lists."""
+"""The maximum number of names that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """The submitter's objects that a step was captured from, in the state they had then.
-    `preflight.following` trains them in torch.
+    """The submitter's own objects that a step was captured from, not copies, and what was traced from them.
+    `preflight.following` trains these objects in torch.
 
     `draws` describes for each phase how its random numbers are drawn, by the name of their node in its
     `traced` graph. A step that is `resumed` starts from another task's state, not from the model's.
@@ -69,7 +69,7 @@ class Origin:
 class CapturedStep:
     """A training step as data. `dataset` and `constants` are the committed tensors, in the program's order.
 
-    `initial` is the state before the first step, without its key, which `initial_state` sets.
+    `initial` is the state before the first step, with zeros as its key; `initial_state` sets the key.
     """
 
     step_program: StepProgram
@@ -78,7 +78,9 @@ class CapturedStep:
     initial: Mapping[str, Tensor]
     coverage_counts: Mapping[tuple[str, str], int]
     notes: tuple[str, ...] = ()
-    """Notes for the submitter: parameters that no step changes, differences that precision explains."""
+    """Notes for the submitter, such as parameters that no step changes, or differences that precision
+    explains.
+    """
     preflight: Report | None = None
     """How close the step is to torch; None if it was not compared."""
     origin: Origin | None = field(default=None, repr=False, compare=False)
@@ -139,7 +141,7 @@ def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str
     the names of parameters that the state lacks because training did not change them: frozen ones, and those
     that the loss did not reach. Raises `LoadError` if a tensor has another shape, or if the state has no
     parameter of the model. With `strict`, also raises it if the state lacks a parameter, has a tensor that
-    the model lacks, or has a tensor that would be rounded.
+    the model lacks, or has floats of another type than the model's.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}
@@ -169,7 +171,9 @@ def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str
 
 
 def _require_same(parameters: Sequence[str], own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> None:
-    """Raise LoadError unless a state has all parameters of a model and nothing else, and can be loaded without loss."""
+    """Raise LoadError unless a state has all parameters of a model and only tensors of it, with floats of
+    the same types.
+    """
     for missing, what in (
         ([name for name in parameters if name not in given], "parameter {} of the model"),
         ([name for name in given if name not in own], "tensor {} of the trained state"),

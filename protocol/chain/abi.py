@@ -1,7 +1,7 @@
 """Compiled contracts: their ABI and code, and encoding by function name.
 
-The data are the package's `contracts/*.json`, which scripts/contract_data.py writes from forge's artifacts
-and the wheel includes. eth-abi encodes and decodes; nothing here talks to a chain.
+The data are the package's files `contracts/*.json`. scripts/contract_data.py writes them from forge's
+artifacts, and the wheel includes them. eth-abi encodes and decodes; nothing here talks to a chain.
 """
 
 from __future__ import annotations

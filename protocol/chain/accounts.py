@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEVELOPMENT_CHAIN: Final = 31337
 DEVELOPMENT_ACCOUNTS: Final = 53
 MNEMONIC: Final = "test test test test test test test test test test test junk"
-"""The default mnemonic of anvil and hardhat. It is public, so never use it on another chain."""
+"""The default mnemonic of anvil and hardhat. It is public, so never use it on a chain with real money."""
 
 _DEVELOPMENT = re.compile(r"dev:(\d{1,3})")
 
@@ -41,7 +41,8 @@ class Listed:
 
 
 def open_account(name: str, chain_id: int, password_file: Path | None = None) -> LocalAccount:
-    """The account `name`: `dev:<index>` on the development chain, or a key file made by `create_account`.
+    """The account `name`: `dev:<index>` on the development chain, or the key file of that name under the
+    home folder.
 
     The password comes from the first line of `password_file`, else from a prompt. Raises AccountError.
     """
@@ -126,7 +127,7 @@ def require_new(name: str) -> Path:
 
 
 def save_account(name: str, account: LocalAccount, password: str) -> None:
-    """Encrypt a key under a name that is not taken. Raises AccountError."""
+    """Save a key, encrypted, as the account `name`. Raises AccountError if the name is taken."""
     path = require_new(name)
     try:
         # The temporary file of an atomic write is made with mode 0600.
@@ -192,7 +193,9 @@ def _not_overwritten(file: Path) -> AccountError:
 
 
 def development_account(index: int, chain_id: int) -> LocalAccount:
-    """Account `index` of the development mnemonic. Raises AccountError on any chain but 31337."""
+    """Account `index` of the development mnemonic. Raises AccountError on any chain but 31337, and for an
+    index of 53 or more.
+    """
     if chain_id != DEVELOPMENT_CHAIN:
         raise AccountError(
             f"account dev:{index}",

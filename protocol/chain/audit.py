@@ -54,10 +54,11 @@ class Audit(BoundContract):
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """Attest that the account replayed the seat's segments, challenged any that differ from the
-        commitment, and has the result. `digest` covers all replayed states (audit.md section 4); `salt_hash`
-        is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is the look's number, and the
-        attestation covers its one segment. For a juror, `seat` is the juror's number, and the attestation
-        says that the juror has the item (`protocol.dispute.juries`).
+        commitment, and has the result. `digest` covers all replayed states (audit.md section 4);
+        `salt_hash` is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is the look's
+        number, and the attestation covers its one segment. For a juror, `seat` is the juror's number, and
+        the attestation says that the juror has the item (`protocol.dispute.juries`), or, if both values are
+        zeros, that it could not fetch the item.
         """
         return self.write("attest", task, seat, digest, salt_hash)
 

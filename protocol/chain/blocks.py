@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 BlockId = int | str
-"""A block number, a block hash (0x…), or "latest"."""
+"""A block number, a block hash (0x…), or a tag such as "latest" or "pending"."""
 
 
 @dataclass(frozen=True, slots=True)

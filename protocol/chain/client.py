@@ -70,13 +70,13 @@ class Client:
 
     @property
     def contracts(self) -> dict[str, Contract]:
-        """The contracts by address, as `events.Follower` takes them."""
+        """The contracts except token and beacon, by address, as `events.Follower` takes them."""
         bound = (self.vault, self.market, self.audit, self.commitments, self.looks, self.juries, self.game)
         return {item.address: item.contract for item in bound}
 
     @property
     def inclusion(self) -> float:
-        """Seconds from sending a transaction of the account to its receipt; at least two blocks."""
+        """Seconds to expect between sending a transaction and its receipt; at least two blocks."""
         taken = Inclusion() if self.sender is None else self.sender.inclusion
         return taken.seconds(self.connection.block_time)
 
@@ -145,7 +145,9 @@ class Client:
         )
 
     def close(self) -> None:
-        """Release the account's lock and the sockets."""
+        """Release the account's lock, and close the sockets unless the connection is another client's
+        (`for_account`).
+        """
         if self.sender is not None:
             self.sender.close()
         if not self._shared:

@@ -1,8 +1,8 @@
 """Priority commitments, their bonds, and payments to seats after a conviction
 (contracts/src/interfaces/ICommitments.sol).
 
-`Game.challenge` opens a commitment; after a conviction `Commitments.open_late` does. An argument `seat` is
-the number of a seat, or `NO_SEAT` (protocol.dispute.keys).
+`Game.challenge` and `Game.challenge_blind` open a commitment; after a conviction `Commitments.open_late`
+does. An argument `seat` is the number of a seat, or `NO_SEAT` (protocol.dispute.keys).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Commitments(BoundContract):
 
     def bond(self, task: int, seat: int) -> int:
         """The bond that a commitment of the sender would lock now. It grows while the task holds many bonds,
-        but not for a seat's first commitment.
+        but not for a seat's first commitment, and not if the task is UNPAID.
         """
         return int(self.read("bondOf", task, seat, self._sender("bondOf").address))
 
@@ -33,8 +33,9 @@ class Commitments(BoundContract):
         return self.is_signed("commit", task, seat, commitment)
 
     def open_late(self, task: int, segment: int, salt: bytes, seat: int) -> Receipt:
-        """Open a commitment after the task's conviction, within the opening period. The bond is returned; a
-        seat that has the segment is also paid the cost of a game and its fee.
+        """Open a commitment after the task's conviction, within the opening period. The bond is returned. A
+        seat is also paid the cost of a game and its fee; it must have the segment, unless the commitment
+        names none.
         """
         return self.write_once("openLate", task, segment, salt, seat)
 

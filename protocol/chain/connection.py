@@ -1,9 +1,9 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, because asking twice changes nothing. Reads at a given block are retried even if a node
-says that it does not have the block, because the node may lag behind the one that answered before.
-`broadcast` is the only write and is never retried here: `transactions` uses the journal to decide whether to
-send again.
+Reads are retried, because asking twice changes nothing. Blocks, calls and nonces at a given block are
+retried even if a node says that it does not have the block, because the node may lag behind the one that
+answered before. `broadcast` is the only write and is never retried here: `transactions` uses the journal to
+decide whether to send again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLOCKS: Final = 8
 """Number of block intervals whose median is the measured block time: one unusual interval does not matter."""
 
 BATCH: Final = 100
-"""Maximum number of questions in one request: public nodes accept 100 to 1,000."""
+"""Maximum number of questions in one request of `ask_ahead`: public nodes accept 100 to 1,000."""
 
 Answer = TypeVar("Answer")
 
@@ -71,7 +71,9 @@ class Connection:
         self._finality = finality
         self._pinned = _Pinned()
         self._highest = 0
-        """Number of the newest block that any node has shown."""
+        """Number of the newest block that any node has shown; lower again after a re-organisation to a
+        shorter chain.
+        """
         self.latest: Block | None = None
         """The newest block as of the last read; None before it."""
 
@@ -229,8 +231,8 @@ class Connection:
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
 
-        The latest block is never older than one seen before, unless repeated reads say so: then the chain was
-        re-organised to a shorter one.
+        The latest block is never older than one seen before, unless repeated reads say so: then the chain
+        was re-organised to a shorter one. Inside a view it is the view's block.
         """
         pinned = self._pinned.block
         if block != "latest":

@@ -24,8 +24,9 @@ from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
-    """Raise DeploymentError if, on a chain with real money, no token is given, anyone can mint the token, or
-    anyone can sign the beacon's rounds. Raise UnsuitableChain if the chain or the token cannot be used.
+    """Raise DeploymentError if the token is not an address, or if, on a chain with real money, no token is
+    given, anyone can mint the token, or anyone can sign the beacon's rounds. Raise UnsuitableChain if the
+    chain or the token cannot be used.
     """
     if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
         raise DeploymentError(
@@ -69,8 +70,8 @@ def prepare(
     network: Network,
     arithmetic: int = ARITHMETIC,
 ) -> tuple[Plan, Deployment]:
-    """The plan that `deploy` carries out, and the deployment file, whose `block` and `arithmetic` are not
-    final yet. Sends no transaction.
+    """The plan that `deploy` carries out, and the content of the deployment file, whose `block` and
+    `arithmetic` are not final yet. Sends no transaction and writes no file.
 
     Raises the errors that can be known in advance: DeploymentError, ParametersError, UnsuitableChain,
     ArtifactMissing, UnknownArithmetic, and Reverted with the error of a constructor.

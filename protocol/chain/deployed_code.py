@@ -22,7 +22,9 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raise WrongChain, or DeploymentError that lists all differences between the chain and the file."""
+    """Raise WrongChain, or DeploymentError that lists all differences between the chain and the file. If
+    there are none, also raise DeploymentError if the file's block is too late or cannot be checked.
+    """
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))
     if found:
@@ -36,7 +38,7 @@ def require_package_code(connection: Connection, deployment: Deployment) -> None
 
 
 def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
-    """The differences, one sentence each; none if the deployment is this package's."""
+    """The differences, one phrase each; none if the deployment is this package's."""
     if connection.genesis != deployment.genesis:
         yield f"the chain's genesis is {connection.genesis}, the file's {deployment.genesis}"
     due = expected(deployment)

@@ -42,7 +42,8 @@ def _within_bounds(parameters: Parameters) -> Parameters:
 
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$"), AfterValidator(_checksummed)]
-"""A contract's address. Parsing adds the checksum (EIP-55), and refuses a wrong one."""
+"""The address of a contract or of an account. Parsing adds the checksum (EIP-55), and refuses a wrong one.
+"""
 _Hash = Annotated[str, Field(pattern=r"^0x[0-9a-f]{64}$")]
 
 
@@ -67,7 +68,7 @@ class Addresses(BaseModel):
 class Deployment(BaseModel):
     """The facts that a party needs to take part. `block` is before the vault's initialisation, so before all
     events (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the
-    parameters and the beacon network (protocol.chain.plan).
+    parameters, the beacon network and `arithmetic` (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -109,7 +110,9 @@ def deployments_of(chain_id: int, genesis: str) -> list[Deployment]:
 
 
 def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
-    """The deployment whose file a new deployment on this chain would replace; None if there is none."""
+    """The deployment whose file a new deployment on this chain would replace; None if there is none, or
+    if the file cannot be read.
+    """
     try:
         found = load_deployment(chain_id)
     except DeploymentError:
@@ -225,8 +228,8 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def require_alive(deployment: Deployment, connection: Connection) -> None:
-    """Raises DeploymentError if the node's chain does not have the deployment's contracts, for example if
-    they were on an earlier development chain.
+    """Raises DeploymentError unless the node's chain has the deployment's genesis, and code at its market's
+    address. An earlier development chain, for example, had another genesis.
     """
     alive = connection.genesis == deployment.genesis and connection.code(deployment.addresses.market)
     if not alive:

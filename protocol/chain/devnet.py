@@ -2,7 +2,7 @@
 closes it.
 
 The chain has Prague's rules and the well-known development accounts. It makes a block every `block_time`
-seconds, or one per transaction.
+seconds, one per transaction, or both.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ TASK: Final = (
     *("bid", "assign", "first progress", "progress", "progress", "submit", "settle", "withdraw"),
 )
 """Calls of a task's submitter and solver. The submitter shows a round, because the last one is too old, and
-deposits its escrow. The solver bids once, commits after each quarter of its training, and withdraws its pay.
+deposits its escrow. The solver bids once, commits its progress three times, submits, and withdraws its pay.
 `python -m benchmarks.trust` counts the calls that nodes really make.
 """
 

@@ -12,7 +12,9 @@ from protocol.node.words import amount, coin
 
 
 class ChainError(AssayError):
-    """Base of every error raised by `protocol.chain`."""
+    """Base of this package's errors, except `parameters.ParametersError` and the internal ones of
+    `transport`.
+    """
 
 
 class RpcError(ChainError):
@@ -34,7 +36,7 @@ class RpcUnavailable(RpcError):
 
 
 class RpcRefused(RpcError):
-    """The node answered with an error that no contract raised."""
+    """The node answered with an error that no contract raised, with nothing, or with something of no use."""
 
     def __init__(self, what: str, message: str, remedy: str = "look into the node's log") -> None:
         super().__init__(what, expected="an answer", got=message, remedy=remedy)
@@ -134,8 +136,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt within the allowed time. The journal keeps the transaction; sending the same intent again
-    waits for it.
+    """No receipt within the allowed time. The journal keeps the account's own transaction; sending the
+    same intent again waits for it.
     """
 
     exit_code = ExitCode.RETRY

@@ -74,8 +74,8 @@ class Offers:
         return fields
 
     def higher(self, raw: bytes) -> dict[str, Any]:
-        """The fields of a signed transaction with fees that are an eighth higher, so that nodes accept it as
-        a replacement. Raises InsufficientFunds.
+        """The fields of a signed transaction with fees that are at least an eighth higher, so that nodes
+        accept it as a replacement. Raises InsufficientFunds.
         """
         fields = unsigned(raw, self._chain_id)
         for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):

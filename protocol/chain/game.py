@@ -25,7 +25,7 @@ DEMANDS: Final = 61
 """
 GAS: Final = DEMANDS * 135_000 + 20 * 200_000 + 300_000
 """Gas of the challenger's moves in the longest game: the demands, the descent through eight calls and the
-splits, and the judgment. The figures are from contracts/README.md, "Gas".
+splits, and the judgment. Each figure is at least the one that contracts/README.md, "Gas", gives.
 """
 
 
@@ -84,7 +84,9 @@ class Game(BoundContract):
         return self.write("withdrawCredit")
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
-        """Like `send_move`, for several moves at once, without waiting for a block."""
+        """Like `send_move`, for several moves at once, without waiting for a block. No deposits are sent,
+        so none of the moves may be a demand.
+        """
         return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
     def time_out(self, game: int) -> Receipt:

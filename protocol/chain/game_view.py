@@ -1,4 +1,5 @@
-"""One game as `protocol.dispute` sees it, built only from the contract's state and events.
+"""One game as `protocol.dispute` sees it, built only from the task's program and the contract's state and
+events.
 
 A restart loses nothing. The events of a game are read once and followed from then on; state and events are
 taken at the same block, and a re-organisation makes the reader start over.

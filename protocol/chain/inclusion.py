@@ -16,8 +16,8 @@ KEPT: Final = 50
 """Number of receipts over which the 95th percentile is taken: three slow ones affect it, two do not."""
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Seconds. A receipt is counted only if the previous look for it was at most this long, or at most one block
-time, ago.
+"""Maximum seconds between the arrival of a receipt and the previous look for it, or one block time if that
+is longer. If more have passed, the transaction is not counted.
 """
 
 

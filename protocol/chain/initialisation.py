@@ -120,8 +120,8 @@ def block_before_initialisation(connection: Connection, at: Addresses) -> int:
     """The last block before the vault's initialisation, which must have happened. It is searched for from the
     newest block back.
 
-    Reads only states of blocks that are not much older than the result. Raises DeploymentError if the node
-    does not have them.
+    Reads no states of blocks that lie more than about twice as far back as the result. Raises
+    DeploymentError if the node does not have the result's state.
     """
     head = there = connection.block().number
     before, step = head, 1

@@ -1,4 +1,4 @@
-"""Loads `eth_keyfile` only when a key file is read or written, and not when web3 imports eth_account.
+"""Loads `eth_keyfile` only when a key is encrypted or decrypted, and not when web3 imports eth_account.
 
 `eth_keyfile` can also read validators' keys, so it imports BLS12-381 pairings, which nothing here uses.
 Importing them would cost every command that uses a chain 0.4 s. eth_account needs only two of its functions.

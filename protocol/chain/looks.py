@@ -104,6 +104,6 @@ class Looks(BoundContract):
 
     def answers_until(self, task: int, block: BlockId = "latest") -> int:
         """Deadline of the latest answer, past or still due, in seconds since 1970; 0 if there was no
-        accusation. The task can be challenged until then.
+        accusation. The task can be challenged at least until then.
         """
         return int(self.read("answersUntil", task, block=block))

@@ -63,7 +63,9 @@ class Market(BoundContract):
         return self.write_once("expire", task)
 
     def settle(self, task: int) -> Receipt:
-        """Pay solver and verifiers, once the window is over and every seat is attested."""
+        """Pay solver and verifiers, once the window is over, every seat is attested, and no game, look or
+        accusation is open.
+        """
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
@@ -77,7 +79,7 @@ class Market(BoundContract):
         return self.write_once("stall", task)
 
     def close_stalled(self, task: int) -> Receipt:
-        """End a stalled task that was not convicted in time."""
+        """End an UNPAID task (stalled, or with withheld data) that was not convicted in time."""
         return self.write_once("closeStalled", task)
 
     def burn_rest(self, task: int) -> Receipt:

@@ -41,8 +41,8 @@ COMMITMENTS: Final = 5
 NOTICE: Final = 10
 """Time for a party to see a task and act on it, in multiples of the time that a transaction takes."""
 DAYS: Final = 7
-"""Minimum clock of a game in multiples of `min_clock`. If that is a day, each side has a week, as protection
-against censorship.
+"""The recommended clock of a game is at least this many times `min_clock`, unless `max_clock` is shorter. If
+`min_clock` is a day, each side has a week, as protection against censorship.
 """
 
 

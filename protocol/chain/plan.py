@@ -3,7 +3,8 @@ sent.
 
 Order: the token (a test token by default), vault, arbiter, beacon, bounds of terms, market, audit board,
 commitments, looks, juries, game. A constructor takes only addresses of earlier contracts, so all addresses
-follow from the deployer, the parameters, the beacon network, the token and the salt.
+follow from the deployer, the parameters, the beacon network, the arithmetic's version, the token and the
+salt.
 """
 
 from __future__ import annotations

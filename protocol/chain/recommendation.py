@@ -3,7 +3,7 @@
 The rules are in `presets/recommended.toml`, next to the deployment's parameters, and `protocol.tasks.amounts`
 computes terms from them. `assay submit` and `sim` read the same rules. How much a false result is worth to a
 cheater and how many verifiers are honest cannot be known, so the rules assume both. They also assume a price
-of gas, used if no chain is asked.
+of gas, used if no chain is asked, and a price of the chain's coin in tokens.
 """
 
 from __future__ import annotations

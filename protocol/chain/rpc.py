@@ -180,8 +180,9 @@ class Nodes:
         return answers
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
-        """Send signed transactions to every node, once. Returns for each its hash as soon as one node accepts
-        it, or the reason why none did: RpcUnavailable, RpcRefused or WrongChain.
+        """Send signed transactions to every node, once. Returns as soon as each transaction is accepted by
+        some node, or all nodes have answered: for each its hash, or the reason why no node accepted it
+        (RpcUnavailable, RpcRefused or WrongChain).
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 

@@ -127,16 +127,17 @@ class Sender(Unmined):
 
     def recover(self) -> int:
         """Resend the transactions in the journal that are neither on the chain nor with the node: never sent,
-        lost by the node, or removed by a re-organisation. Returns how many nonces this concerned. Does not
-        wait for receipts.
+        lost by the node, or removed by a re-organisation. Also raise the fees of stuck ones and fill gaps.
+        Returns how many nonces were resent or filled. Does not wait for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
             return self._push()
 
     def await_unknown(self) -> None:
-        """Wait until the account's pending transactions that are missing from the journal are mined. They
-        were sent by a command whose journal is lost. Raises NotMined, RpcUnavailable, RpcRefused.
+        """Wait until the account's pending transactions that are missing from the journal are mined. A
+        command whose journal is lost, for example, has sent them. Raises NotMined, RpcUnavailable,
+        RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -158,8 +159,8 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover`, but at most every `look_again` seconds over all callers, and not if it would find
-        nothing new (`_asks_nothing`).
+        """Call `recover`, but not if it would find nothing new (`_asks_nothing`), and over all callers at
+        most once in `look_again` seconds (or `replace_after`, if that is shorter).
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:

@@ -39,7 +39,7 @@ Asked = tuple[str, Sequence[Any]]
 
 
 class NotAnAnswer(InternalError):
-    """The node's reply is not a response to the request."""
+    """The node's reply is not a response to the request, or its result does not have the method's form."""
 
 
 class AnswerTooLong(NotAnAnswer):
@@ -131,8 +131,8 @@ class _Provider(HTTPProvider):
         self.request_counter = _Numbers()
 
     def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
-        """Parse a response. Raises NotAnAnswer if it is another client's, or not JSON-RPC, such as a
-        gateway's own page.
+        """Parse a response. Raises NotAnAnswer if it answers another question, or is not JSON-RPC, such as
+        a gateway's own page.
         """
         try:
             found = parse_json(raw_response)

@@ -34,7 +34,9 @@ class TaskStatus(IntEnum):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can happen to the task."""
+        """Whether the task has ended, so that its status no longer changes. After that, seats may still be
+        released, or be paid from a convicted stake.
+        """
         return TaskStatus.SETTLED <= self <= TaskStatus.SLASHED
 
     @property
@@ -126,8 +128,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An account's registration (Seats.sol). Its stake is 2^level units, in the vault's lock `lock`. Times
-    are seconds since 1970; `resigned_at` is 0 if it has not resigned.
+    """An account's registration (Seats.sol). Its stake is 2^level units, in the vault's lock `lock`. It can
+    be drawn by rounds that were fixed after `free_since`. Times are seconds since 1970; `resigned_at` is 0
+    if it has not resigned.
     """
 
     account: str
@@ -154,10 +157,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found.
-    `until` is the last second for its attestation; if nobody was found, it can be drawn again afterwards.
-    `registration` is the number of the account's registration. `caught` is whether its lock is lost, because
-    of a look or a missing opening; then it is paid no fee.
+    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found,
+    or if the seat's salt was shown. `until` is the last second for its attestation; if nobody was found, it
+    can be drawn again afterwards. `registration` is the number of the account's registration. `caught` is
+    whether its lock is lost, because of a look or a missing opening; then it is paid no fee.
     """
 
     number: int
@@ -176,7 +179,7 @@ class Seat:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no account was found for the seat."""
+        """Whether no account has the seat."""
         return self.account == NOBODY
 
 

@@ -22,7 +22,9 @@ _STALE_SECONDS = 24 * 3600  # no single write takes a day: a killed process left
 
 
 def write_atomically(path: Path, data: BytesLike) -> None:
-    """Make `path` hold exactly `data`. On failure, leave `path` unchanged and raise the OSError."""
+    """Make `path` hold exactly `data`. Raises OSError; `path` is unchanged unless only the folder could not
+    be synced.
+    """
     with atomic_file(path) as file:
         file.write(memoryview(data).cast("B"))
 
@@ -36,7 +38,7 @@ def write_new(path: Path, data: BytesLike) -> None:
 
 
 def atomic_file(path: Path) -> AbstractContextManager[BinaryIO]:
-    """A file that replaces `path` when the block ends. On any failure, `path` is unchanged."""
+    """A file that replaces `path` when the block ends. If the block raises, `path` is unchanged."""
     return _written(path, os.replace)
 
 

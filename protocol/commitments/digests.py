@@ -143,8 +143,9 @@ class Digester:
 
 
 def seat_digest(segments: Sequence[bytes], result: bytes | None = None) -> bytes:
-    """The root that a seat attests. Its leaves are the roots of its segments' step trees in order, then the root of
-    the result, which is never thinned. A look attests one segment and no result.
+    """The root of the tree that a seat attests. The leaves are the roots of the step trees of the seat's
+    segments, in order, then the root of the result, which is never thinned. A look attests one segment and
+    no result.
 
     Raises DigestError for no segments, or several without a result, and ProofError for roots of the wrong length.
     """

@@ -6,7 +6,7 @@ from protocol.errors import AssayError
 
 
 class CommitmentError(AssayError):
-    """Base of every error raised by `protocol.commitments`."""
+    """Base of the errors that `protocol.commitments` defines."""
 
 
 class ProofError(CommitmentError):
@@ -44,4 +44,4 @@ class CheckpointError(CommitmentError):
 
 
 class DigestError(CommitmentError):
-    """A salt, thinning, chunk or step is not valid for a digest."""
+    """A salt, thinning, chunk, step or list of segments is not valid for a digest."""

@@ -45,9 +45,10 @@ def siblings(tree_size: int, lo: int, size: int) -> list[Node]:
 
 
 def consistency_nodes(old_size: int, new_size: int) -> list[Node]:
-    """Nodes whose hashes make the consistency proof from `old_size` to `new_size` leaves, in the RFC's order.
+    """Nodes whose hashes make the consistency proof from `old_size` to `new_size` leaves, in the RFC's
+    order.
 
-    RFC 9162 section 2.1.4.1. Raises ProofError unless 0 < old_size <= new_size.
+    The order is that of RFC 9162 section 2.1.4.1. Raises ProofError unless 0 < old_size <= new_size.
     """
     if not 0 < old_size <= new_size:
         raise ProofError(

@@ -1,4 +1,4 @@
-"""RFC 9162 trees over SHA-256, held in memory, with the hash of every node.
+"""RFC 9162 trees over SHA-256, held in memory, with the hashes of all complete nodes.
 
 Implements docs/spec/encoding.md section 2 and RFC 9162 section 2.1. `geometry.py` has the shape of a tree,
 `proofs.py` the checks of proofs, `chunks.py` and `roots.py` the meaning of leaves. Not thread-safe while a growing

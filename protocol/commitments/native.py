@@ -33,7 +33,9 @@ _SALTED_WIDTHS = (32, 64, 1024)
 
 @cache
 def row_hasher() -> RowHasher | None:
-    """The compiled hasher, self-tested in this process; None if there is none or its digests differ from hashlib's."""
+    """The compiled hasher, self-tested in this process; None if there is none, if the processor lacks
+    SHA-256 instructions, or if its digests differ from hashlib's.
+    """
     return _tried(load, is_right)
 
 
@@ -136,6 +138,6 @@ def is_right_salted(hasher: SaltedRowHasher) -> bool:
 
 
 def _pattern(count: int, width: int) -> NDArray[np.uint8]:
-    """Test rows in which neighbouring rows, blocks and words differ: consecutive multiples of 37, modulo 251."""
+    """Test rows in which neighbouring rows, blocks and words differ: numbers 37 apart, modulo 251."""
     numbers = np.arange(count * width, dtype=np.int64) * 37 + width + count
     return (numbers % 251).astype(np.uint8).reshape(count, width)

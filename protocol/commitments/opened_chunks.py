@@ -70,9 +70,9 @@ def open_chunk_of(
 ) -> Opening:
     """Open chunk `index` of tensor number `tensor` in state `step` of a segment.
 
-    `chunks` is the tensor's tree (from `tensor_tree` or a `Digester`), `tensor_roots` are the roots of the state's
-    tensors, `state_roots` those of all the segment's states. Raises ProofError unless the opening leads to the root of
-    the step tree.
+    `chunks` is the tensor's tree (from `tensor_tree` or a `Digester`), `tensor_roots` are the roots of the
+    state's tensors, `state_roots` those of all the segment's states. Raises DigestError if the tensor has
+    no such chunk, and ProofError unless the opening leads to the root of the step tree.
     """
     states, steps = state_tree(tensor_roots), step_tree(state_roots)
     turned, depth = turns(chunks.size, index)

@@ -1,7 +1,8 @@
 """Builds the trees above tensors (docs/spec/encoding.md section 2).
 
-Each function checks the length of its leaves and builds a `Tree`, from which the caller opens leaves or takes
-`.root`. The tree over a tensor's bytes is in `chunks.py`, the growing segment tree in `progress.py`.
+Each `…_tree` function builds a `Tree`, from which the caller opens leaves or takes `.root`. It raises
+ProofError if there are no leaves, or if leaves that are roots do not have 32 bytes. The tree over a
+tensor's bytes is in `chunks.py`, the growing segment tree in `progress.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Content-addressed blobs: a blob's name is the SHA-256 of its bytes.
 
-A store is a folder by default, or any fsspec URL (`s3://bucket/prefix`). Ids are checked, and so are bytes when they
-are read, so a reader never gets bytes that the server or damage has changed. `chunks.py` makes trees from the bytes.
-Local writes are atomic and durable (`atomic.py`); an object store's put is atomic.
+A store is a folder by default, or any fsspec URL (`s3://bucket/prefix`). Ids are checked. Except in `part`,
+bytes that are read are checked against the id, so a reader never gets bytes that a server or damage has
+changed. `chunks.py` makes trees from the bytes. Local writes are atomic and durable (`atomic.py`); an
+object store's put is atomic.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _ID = re.compile(r"[0-9a-f]{64}")
 class BlobStore:
     """Blobs under one folder or fsspec URL. Ids are 64 lower-case hexadecimal digits.
 
-    `max_bytes` is the size limit of each blob, for writing and reading (BlobTooLarge).
+    `max_bytes` limits the size of a blob that is written, or read as a whole; beyond it BlobTooLarge is
+    raised.
     """
 
     def __init__(self, url: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -78,7 +80,8 @@ class BlobStore:
     def get(self, blob_id: str, *, max_bytes: int | None = None) -> bytes:
         """Bytes of a blob, checked against its id.
 
-        Raises MissingBlob, CorruptBlob, or BlobTooLarge (before reading) beyond `max_bytes`.
+        Raises MissingBlob, CorruptBlob, or, before reading, BlobTooLarge beyond `max_bytes` or the store's
+        limit.
         """
         path = self._path(blob_id)
         limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
@@ -112,8 +115,9 @@ class BlobStore:
         return data
 
     def link(self, blob_id: str, path: Path) -> None:
-        """Hard-link a blob to `path`, outside the store, so that the bytes remain if the store is deleted; copy it if
-        the file system cannot link. Raises OSError, BlobError.
+        """Hard-link a blob to `path`, outside the store, so that the bytes remain if the store is deleted;
+        copy it if the file system cannot link. A file that exists at `path` is left unchanged. Raises
+        OSError, BlobError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -124,7 +128,7 @@ class BlobStore:
             write_atomically(path, self.get(blob_id))
 
     def has(self, blob_id: str) -> bool:
-        """Whether the store holds a blob of this id (its bytes are checked by `get`)."""
+        """Whether the store holds a blob of this id. Its bytes are not checked; `get` does that."""
         return bool(self._fs.isfile(self._path(blob_id)))
 
     def size(self, blob_id: str) -> int:
@@ -158,7 +162,7 @@ class BlobStore:
 
 
 class Arriving:
-    """A blob being received: each piece is written, hashed and then released."""
+    """A blob being received. Each piece is hashed and written when it arrives."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most

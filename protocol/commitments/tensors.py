@@ -39,7 +39,8 @@ class Tensor:
     """One tensor: `name`, type code, shape, and the bytes of its elements in C order, little-endian. The bytes may be
     a memory-mapped file (`BlobStore.map`).
 
-    Raises CheckpointError if the length of the bytes does not match type and shape.
+    Raises CheckpointError for a type or shape that is not allowed, or bytes of another length than these
+    give.
     """
 
     name: str
@@ -62,7 +63,9 @@ class Tensor:
 
     @classmethod
     def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
-        """The tensor of a numpy array of a committed type. NaNs become canonical; all other values keep their bits."""
+        """The tensor of a numpy array. NaNs become canonical; all other values keep their bits. Raises
+        CheckpointError unless the array has a committed type.
+        """
         kind = array.dtype.newbyteorder("<")
         code = next((code for code, (_, text) in DTYPES.items() if np.dtype(text) == kind), None)
         if code is None:
@@ -106,7 +109,7 @@ def is_canonical(dtype: int, data: BytesLike) -> bool:
 
 
 def require_length(name: str, dtype: int, shape: Sequence[int], nbytes: int) -> None:
-    """Raise CheckpointError unless a tensor of this type and shape has `nbytes` bytes."""
+    """Raise CheckpointError unless the elements of a tensor of this type and shape take `nbytes` bytes."""
     due = tensor_bytes(dtype, shape)
     if nbytes != due:
         raise CheckpointError(
@@ -118,7 +121,9 @@ def require_length(name: str, dtype: int, shape: Sequence[int], nbytes: int) -> 
 
 
 def tensor_bytes(dtype: int, shape: Sequence[int]) -> int:
-    """Length in bytes of a tensor's elements; CheckpointError beyond docs/spec/encoding.md section 1's limits."""
+    """Length in bytes of a tensor's elements. Raises CheckpointError for an unknown type code, and beyond
+    the limits of docs/spec/encoding.md section 1.
+    """
     if dtype not in DTYPES:
         raise CheckpointError(
             "type code", expected=f"one of {sorted(DTYPES)}", got=dtype, remedy="use a committed type"

@@ -15,7 +15,8 @@ Result = TypeVar("Result")
 
 
 def each(function: Callable[[Item], Result], items: Sequence[Item], threads: int = 1) -> list[Result]:
-    """`[function(item) for item in items]` on this thread and `threads - 1` daemon threads.
+    """`[function(item) for item in items]`, computed on this thread and at most `threads - 1` daemon
+    threads.
 
     After an error, no further item is started. Once every thread has finished its item, the error of the first failed
     item, in the order of `items`, is raised.

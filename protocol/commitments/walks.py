@@ -1,7 +1,8 @@
 """Walks: a walk names a chunk by the turns from the root of a tensor's tree down to a leaf (audit.md section 7).
 
-A walk is 32 bits, read from the most significant one: 0 goes left, 1 goes right, and bits left over at a leaf are
-ignored. So every walk names one chunk of a tensor of any size. The bits that are used are the chunk's `turns`. Pure.
+A walk is 32 bits, read from the most significant one: 0 goes left, 1 goes right, and bits left over at a
+leaf are ignored. So every walk names one chunk of a tensor of any size. The bits that are used are the
+chunk's `turns` (`digests`). Pure.
 """
 
 from __future__ import annotations

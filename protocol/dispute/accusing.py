@@ -1,7 +1,7 @@
 """A looker's evidence when it accuses a seat: one chunk of the states that the solver committed to.
 
-audit.md section 6. The looker's own states equal the solver's; otherwise it plays a game against the solver
-instead. Pure: `States` replays the states, and randomness is passed in.
+See audit.md section 6. A looker accuses a seat only if its own states equal the solver's; otherwise it
+plays a game against the solver. Pure: `States` replays the states, and randomness is passed in.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ class Evidence:
 
 
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
-    """Choose a chunk that a seat can know only if it computed the chunk's state.
+    """Choose a chunk that, if possible, a seat can know only if it computed the chunk's state.
 
-    Its hash is in the digest, and the preceding step changed it. It is chosen uniformly in a random state of
-    1 … C - 1, or of 0 … C if the digest hashes nothing in those. A state without such a chunk is skipped; if no state
-    has one, any hashed chunk is chosen. `sizes` are the bytes of the state's tensors, `steps` is C. At most two states
-    are held at a time, with the bytes of one tensor of each.
+    The chunk's hash is in the digest, and the preceding step changed the chunk. It is chosen uniformly in a
+    random state of 1 … C - 1, or of 0 … C if the digest hashes nothing in those. A state without such a
+    chunk is skipped; if no state has one, any hashed chunk of a random state is chosen. `sizes` are the
+    sizes of the state's tensors in bytes, `steps` is C. At most two states are held at a time, and of each
+    only the bytes of one tensor.
     """
     counts = [chunk_count(size) for size in sizes]
     # The set of hashed chunks repeats every w states.
@@ -80,8 +81,8 @@ def evidence(
 ) -> Evidence:
     """Open a chunk under the solver's step tree.
 
-    `data` holds the canonical bytes of its tensor, `tensor_roots` the roots of its state's tensors, `state_roots` those
-    of all the segment's states. Raises ProofError unless they belong together.
+    `data` holds the canonical bytes of the chunk's tensor, `tensor_roots` the roots of its state's tensors,
+    `state_roots` those of all the segment's states. Raises ProofError unless these belong together.
     """
     opening = open_chunk_of(tensor_tree(data), at.chunk, tensor_roots, at.tensor, state_roots, at.step)
     return Evidence(
@@ -94,8 +95,8 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor, the hashed chunks that differ from the state before; an empty list if no tensor has any. The
-    states are released on return.
+    """For each tensor, the indices of the hashed chunks that differ from the state before; an empty list if
+    no tensor has any. The states are released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
     found = [_differing(_flat(before), _flat(after), step, thinning) for before, after in pairs]
@@ -123,7 +124,7 @@ def _hashed(count: int, step: int, thinning: int) -> Indices:
 
 
 def _any_of(step: int, found: Sequence[Indices], generator: Random) -> Chunk:
-    """Choose uniformly among the chunks of all tensors."""
+    """Choose uniformly among the chunks in `found`, which holds their indices for each tensor."""
     number = generator.randrange(sum(map(len, found)))
     for tensor, indices in enumerate(found):
         if number < len(indices):

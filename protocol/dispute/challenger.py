@@ -1,7 +1,8 @@
-"""The challenger's side: it narrows a differing segment down to one wrong number (dispute.md sections 4 to 6).
+"""The challenger's side: it narrows the difference between two runs down to one wrong number (dispute.md
+sections 4 to 6).
 
-`next_move` is a function of the game, the challenger's own run and the known parts of the solver's trees. The same
-rule works whether or not the solver serves its trees: missing nodes are demanded on-chain.
+`next_move` depends on the game, the challenger's own run, and the parts of the solver's trees that are
+known or that the solver serves. Nodes that the solver does not serve are demanded on-chain.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class _Challenger:
         )
 
     def select_segment(self) -> Move:
-        """Find the first checkpoint that differs from our own run."""
+        """Select the segment that ends in the first checkpoint that differs from our own, or demand a node
+        on the way to it.
+        """
         game = self.game
         roots = self.run.segment_roots()
         if roots is None or len(roots) < game.segment_size:
@@ -77,7 +80,9 @@ class _Challenger:
         )
 
     def select_step(self) -> Move:
-        """Find the first step of the segment that differs."""
+        """Select the first step of the segment whose state differs from our own, or demand a node on the
+        way to it.
+        """
         game = self.game
         assert game.steps_root is not None
         roots = list(self.run.step_roots(game.segment))
@@ -92,7 +97,9 @@ class _Challenger:
         return Move("selectStep", (game.game, game.head, j, before, Leaf(after, tree.path(j))), f"step {j}")
 
     def in_frame(self) -> Move:
-        """Find the first differing value of the frame. Descend into it if it is a call; otherwise have it judged."""
+        """Find the first differing value of the frame. If a call made it, descend into that call; otherwise
+        have it judged.
+        """
         game = self.game
         frame, trace = self.frame(game.path), self.trace(game.path)
         if trace.first_difference() is None:
@@ -148,8 +155,8 @@ class _Challenger:
 
 
 def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
-    """The first differing node, and its data if it is a leaf whose data is known. Without data (None), the
-    caller demands the node. Raises NothingToChallenge if the trees are equal."""
+    """The first differing node, and its data if it is a leaf whose data is known, else None: the caller
+    then has to demand the node. Raises NothingToChallenge if the trees are equal."""
     node = tree.first_difference()
     if node is None:
         raise NothingToChallenge(f"{what} equal our own")

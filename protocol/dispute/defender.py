@@ -1,6 +1,8 @@
-"""The solver's side: it answers every claim, demand and split from its own run (dispute.md section 6).
+"""The solver's side: from its own run, it posts the claims that are due, reveals demanded nodes and states
+block results (dispute.md section 6).
 
-Pure: `Run` replays the run. An honest run always has an answer; without one, `NothingToReveal` is raised.
+Pure: `Run` replays the run. An honest run has an answer to every demand; without one, `NothingToReveal` is
+raised.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def expand_trace(game: GameView, run: Run) -> Move:
 
 
 def reveals(game: GameView, demand: Demand, run: Run) -> list[Move]:
-    """Answer every unanswered node of a demand with its descendants, or with its leaf's bytes."""
+    """Answer every unanswered node of a demand: an inner node with its descendants, a leaf with its bytes."""
     tree, leaves = _demanded_tree(game, demand, run)
     return [_reveal(game, demand, index, tree, leaves) for index in demand.unanswered]
 
@@ -87,7 +89,9 @@ def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaves: Sequ
 
 
 def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, list[bytes]]:
-    """The tree that a demand is about, and its leaves' data."""
+    """The tree that a demand is about, and its leaves' data. Raises NothingToReveal if our own run has
+    another tree.
+    """
     kind = demand.tree
     if kind is TreeKind.SEGMENT:
         leaves = list(run.segment_roots() or [])[: demand.tree_size]

@@ -10,7 +10,9 @@ class DisputeError(InternalError):
 
 
 class NothingToChallenge(DisputeError):
-    """The solver's claims equal the challenger's run, so no move wins this game."""
+    """No move wins this game: the solver's claims equal the challenger's run, or that run lacks the
+    checkpoints to compare.
+    """
 
 
 class NothingToReveal(DisputeError):

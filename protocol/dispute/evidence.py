@@ -1,4 +1,5 @@
-"""Evidence: the openings that end a game (dispute.md sections 4 and 5, encoding.md section 6).
+"""The moves that have a value judged, with the openings that prove it (dispute.md sections 4 and 5,
+encoding.md section 6).
 
 Both sides agree on everything before the first differing leaf, so operands are taken from our own run; only the
 claimed value is the solver's.
@@ -29,7 +30,9 @@ from protocol.program.primitives import PRIMITIVES, Load, Reduction, chunks_need
 
 
 def loader(frame: Frame, instruction: Instruction) -> Load:
-    """A function `load(operand, flat index)` that returns an element's canonical bits, from the values of a frame."""
+    """Returns a function `load(operand, flat index)`, which gives the canonical bits of an operand's
+    element in this frame.
+    """
     values = [frame.value(operand.leaf) for operand in instruction.operands]
 
     def load(operand: int, element: int) -> int:
@@ -49,9 +52,9 @@ def operand_openings(
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
     """The operands' roots in the solver's trace, and the operands' chunks that one block of an element needs.
 
-    An operand that is not needed gets `NO_LEAF`. The path of a root ends below the node that it shares with leaf
-    `anchor`. Without an anchor, the path of the first needed operand goes up to the trace's root, and that operand is
-    the anchor for the others.
+    An operand that is not needed gets `NO_LEAF`. The path of a root stops below the lowest node that is
+    above both this leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up
+    to the trace's root, and that operand is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -76,8 +79,8 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The move if the value of primitive n differs: find the first wrong element and have it judged, or demand its
-    chunk first.
+    """The move if the value of primitive n differs: have its first wrong element judged, or split if it has
+    several blocks, or demand its chunk first.
 
     `known` takes our own tree of the value and returns the solver's.
     """
@@ -123,7 +126,7 @@ def edge_input(
     value: Leaf,
     caller: tuple[Instruction, Frame, PartialTree] | None,
 ) -> Move:
-    """The move if input instruction n does not hold the frame's input: open the input at its source."""
+    """The move if input instruction n does not hold the frame's input: open the input where it comes from."""
     k = decode_index(instruction.attributes)
     if caller is not None:
         call, frame, trace = caller
@@ -173,6 +176,6 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """Two words that tell the contract where an edge's other end is: the roots of the states before and after
-    the step. In a callee, they are the key of the caller's claim and zeros."""
+    """Two words that tell the contract where an input comes from or an output goes: in the top frame the
+    roots of the states before and after the step, in a callee the key of the caller's claim and zeros."""
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

@@ -1,4 +1,4 @@
-"""Solvers in the challenger's own process: one serves its whole run, the other nothing. Nothing is
+"""Two providers in the challenger's own process: one serves a whole run, the other nothing. Nothing is
 checked."""
 
 from __future__ import annotations

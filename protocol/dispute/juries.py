@@ -1,9 +1,9 @@
 """Juries: a seat claims that an item is withheld, and jurors attest whether they have it (audit.md section 7).
 
-An item is a state of the task, by its number 0 … K, or the task's constants, K + 1. A juror that has the item attests
-the root of its tensors under the juror's salt, with every chunk hashed. An objection names a chunk that these jurors
-must open. The audit board and the salts identify a juror by the number 160 + slot, in place of a seat's number. Pure:
-randomness is passed in.
+An item is a state of the task, by its number 0 … K, or the task's constants, K + 1. A juror that has the
+item attests the root of its tensors under the juror's salt, with every chunk hashed. If the claimant
+objects, it names a chunk that these jurors must open. The audit board and the salts identify a juror by the
+number 160 + slot, in place of a seat's number. Pure: randomness is passed in.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ constants, and for two items on which a jury was undecided.
 JURY_DRAWS: Final = 128
 """After this many draws, a task gets no more juries."""
 UNAVAILABLE: Final = bytes(32)
-"""Takes the place of the digest and of the salt's hash if the juror could not get the item."""
+"""A juror that could not get the item attests this value in place of the digest and of the salt's hash."""
 
 
 class JuryVerdict(IntEnum):
-    """A jury's verdict (IJuries.Verdict): more than half of the jurors have the item, could not get it, or neither."""
+    """A jury's verdict (IJuries.Verdict): AVAILABLE if more than half of the jurors have the item, WITHHELD
+    if more than half say that they could not get it, otherwise UNDECIDED.
+    """
 
     AVAILABLE = 0
     WITHHELD = 1
@@ -85,9 +87,9 @@ def constants_item(segments: int) -> int:
 
 
 def item_of(segment: int) -> int:
-    """The item that a claim about a segment says is withheld: the state before the segment. For the first
-    segment it is the state after, because the initial state is in the bundle. A juror that gets that state
-    shows that the roots are available, too.
+    """The item to claim if a segment's data are withheld: the state before the segment. For the first
+    segment it is the state after it: the initial state is in the bundle, so only roots can be missing
+    before.
     """
     return max(segment - 1, 1)
 
@@ -98,7 +100,9 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may require the `yes` jurors that voted yes to open a chunk: only if they would be paid."""
+    """Whether a claimant may require the jurors that voted yes to open a chunk: if there are any (`yes`),
+    and not more than half of all `jurors` voted no, because then no yes would be paid.
+    """
     return yes > 0 and 2 * no <= jurors
 
 

@@ -1,5 +1,6 @@
-"""Hashes that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a
-seat's secret, salt and attestation, and the stored words of looks (audit.md sections 4 and 6)."""
+"""The protocol's keys, salts and commitments: claim keys and priority commitments (encoding.md section 5),
+a seat's secret, salt and attestation, and the words that the contracts store for looks (audit.md sections 4
+and 6)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
-"""The stage in a secret for the digest of a seat's own replay."""
+"""The `stage` of a secret whose salt is for the digest of a replay."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
@@ -74,9 +75,9 @@ def challenge_salt(
     segment: int,
     before: bytes = b"",
 ) -> bytes:
-    """The salt of an account's priority commitment. It is derived from the account's key, so that a lost salt can be
-    computed again and the bond is not lost. `before` is the salt of an earlier commitment to the same challenge that
-    was not opened in time.
+    """The salt of an account's priority commitment. It is derived from the account's key, so a lost salt
+    can be computed again, and the bond is not lost with it. `before` is the salt of an earlier commitment
+    to the same challenge that was not opened in time.
     """
     message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
     message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
@@ -97,7 +98,9 @@ def seat_secret(
 def seat_salt(
     chain_id: int, board: str, task: int, seat: int, account: str, seed: bytes, secret: bytes
 ) -> bytes:
-    """The salt of a seat's digest. `seed` is that of the task's first draw, so no salt is known before the draw."""
+    """The salt of a seat's digest. `seed` is the seed of the task's first draw, so no salt is known before
+    that draw.
+    """
     types = ["bytes32", "uint256", "address", "uint256", "uint256", "address", "bytes32", "bytes32"]
     words = _word("seed", seed), _word("secret", secret)
     return keccak(encode(types, [SALT_TAG, chain_id, board, task, seat, account, *words]))

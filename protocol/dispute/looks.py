@@ -14,7 +14,9 @@ from protocol.dispute.errors import DisputeError
 LEVELS: Final = 4
 """Number of levels of looks."""
 MAX_LOOKS: Final = 32
-"""Largest V q of a task with looks: the contracts keep one bit of a word per segment of each seat."""
+"""Maximum number of seats times segments of a seat (V q) in a task with looks: the contracts keep one bit
+of a word for each segment of each seat.
+"""
 
 
 class Look(NamedTuple):

@@ -51,7 +51,7 @@ NO_INSTRUCTION = InstructionOpening((bytes(32), 0, 0, bytes(32)), 0, b"", [])
 
 
 def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
-    """Leaf `index` of a tree of 32-byte leaves, whose data is `value`."""
+    """Open leaf `index`, which has the data `value`, of a tree of 32-byte leaves."""
     return Leaf(value, tree.inclusion_path(index))
 
 

@@ -1,8 +1,9 @@
 """The other side's tree as far as it is known, compared with our own (dispute.md section 6).
 
-If a known node equals our own, so does everything below it. If it differs, its descendants are learned from a served
-list of leaves or from a reveal. A challenger that follows the first differing node down can prove every node that it
-needs: nodes to the left of the path equal its own, and nodes to the right were revealed.
+If a known node equals our own, so does everything below it. If it differs, its descendants are learned from
+a served list of leaves or from a reveal. A challenger that follows the first differing node down can prove
+every node that it needs: nodes to the left of the path equal its own, and nodes to the right were served or
+revealed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, 
 from protocol.commitments.geometry import Node, descendants, siblings, split
 
 LEVELS = 4
-"""Depth of one reveal in levels: a demanded node is answered with 16 hashes."""
+"""Depth of one reveal in levels: a demanded node is answered with at most 16 hashes."""
 
 
 class PartialTree:
@@ -63,7 +64,7 @@ class PartialTree:
         return self._data.get(index)
 
     def hash(self, node: Node) -> bytes:
-        """Hash of a node. Raises ProofError if it is not known."""
+        """Hash of a node. Raises ProofError if it is neither known nor follows from known hashes."""
         if self._served is not None:
             return self._served.node(*node)
         if node in self._known:
@@ -83,7 +84,9 @@ class PartialTree:
         return [self.hash(node) for node in siblings(self.size, lo, size)]
 
     def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
-        """Siblings from a leaf up to, but without, the sibling that contains leaf `anchor`."""
+        """Siblings from a leaf up to, but without, the sibling that contains leaf `anchor`; none if `leaf`
+        is the anchor.
+        """
         if leaf == anchor:
             return []
         above = siblings(self.size, leaf, 1)

@@ -1,6 +1,7 @@
-"""Protocols for the data of a game's two sides: each side's own run, and what the solver serves.
+"""Protocols for the data of a game's two sides: `Run` is a side's own run, `Provider` is what the solver
+serves.
 
-The verifier's replay and the solver's run store both implement `Run`; so do some tests and adversaries.
+`protocol.execution.replay.Replay` implements `Run` for the solver and the verifier.
 """
 
 from __future__ import annotations

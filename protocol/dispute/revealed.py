@@ -31,8 +31,8 @@ class Revealed:
     ) -> PartialTree:
         """The solver's tree with this root, compared with our own.
 
-        On the first call, `ask` requests all leaves from the solver, unless the roots are equal or a reveal has already
-        arrived. Leaves that do not give the root are ignored.
+        `ask` requests all leaves from the solver. It is called only once for a tree, and not if the roots
+        are equal or a reveal has already arrived. Leaves that do not give the root are ignored.
         """
         name = (root, own.size, own.root)
         known = self._trees.get(name)

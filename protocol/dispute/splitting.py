@@ -2,8 +2,8 @@
 
 dispute.md section 5.
 
-A split has at most 128 parts, and a part covers a power of 128 blocks. So a row of up to 128 blocks needs one round,
-and a longer one needs a few.
+A split has at most 128 parts, and each part but the last covers a power of 128 blocks. So a row of up to
+128 blocks needs one round, and a longer one needs a few.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def part_size(blocks: int) -> int:
 
 
 def parts(lo: int, hi: int) -> list[tuple[int, int]]:
-    """The parts of blocks [lo, hi), as ranges (start, end)."""
+    """The parts of blocks [lo, hi), each as the range (start, end) of its blocks."""
     size = part_size(hi - lo)
     return [(at, min(at + size, hi)) for at in range(lo, hi, size)]
 

@@ -117,7 +117,9 @@ class Announcement:
     def require(
         self, job: LaneJob, accounts: Sequence[str], table: Membership, number: int, lane: int
     ) -> None:
-        """Raise `MessageError` unless lane `lane` signed this for round `number` and trains in that round."""
+        """Raise `MessageError` unless lane `lane` signed this for round `number` of the job, with a root
+        for each tensor of the state, and trains in that round.
+        """
         what = f"announcement of lane {lane} in round {number}"
         for name, expected, got in (
             ("job", job.id.hex(), self.job.hex()),

@@ -10,7 +10,9 @@ class ExchangeError(AssayError):
 
 
 class JobError(ExchangeError):
-    """A job's folder or members file is damaged, malformed or inconsistent."""
+    """A job's folder or members file is damaged, malformed or inconsistent, or does not fit the lane that
+    is to run.
+    """
 
 
 class MessageError(ExchangeError):

@@ -1,6 +1,6 @@
 """A job's folder: the bundle of the captured step, and the numbers that split it into lanes.
 
-Every lane splits the step itself, so the bundle and `job.json` alone determine what it runs.
+Every lane splits the step itself, so the bundle and `job.json` alone determine the programs that it runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Numbers(BaseModel):
 
 @dataclass(frozen=True)
 class LaneJob:
-    """A job as its lanes run it. `id` is the SHA-256 of `job.json`, which every announcement names."""
+    """A job as its lanes run it. Every announcement contains `id`, the SHA-256 of `job.json`."""
 
     id: bytes
     numbers: Numbers
@@ -77,7 +77,7 @@ class LaneJob:
         return seeds(self.numbers.seed, self.lanes.width)
 
     def interpreter(self) -> Interpreter:
-        """An interpreter of the three programs on the job's device."""
+        """An interpreter of a lane's three programs (`protocol.lanes`) on the job's device."""
         return self.lanes.interpreter(self.hints, self.device)
 
 

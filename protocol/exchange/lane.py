@@ -1,4 +1,5 @@
-"""The rounds of one lane: wait for the others' messages, absorb, train, emit, announce.
+"""Runs the rounds of one lane. In each it waits for the others' messages, absorbs them, trains, emits its
+own message and announces it.
 
 A lane that was stopped resumes after its last announced round.
 """
@@ -137,7 +138,9 @@ class Lane:
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `MessageError` if a lane announced shared parameters that differ from this lane's in that round."""
+        """Raise `MessageError` if a lane announced other shared parameters than this lane did in the same
+        round.
+        """
         own = self.shelf.announced(announcement.number, self.number)
         if own is None:
             return
@@ -156,7 +159,9 @@ class Lane:
             )
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
-        """The state to continue from after missed rounds, from the first lane that trained the round before."""
+        """The state to continue from after missed rounds; it is fetched from the first lane that trained in
+        the round before.
+        """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
         found = self._wait(peers.state(number - 1, member, self.job.lanes.taken_over))
@@ -216,9 +221,9 @@ class Lane:
         return joining and table.member(number - 1) == self.number
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The state after the last round that this lane has announced, and the number of the next round.
-
-        The state is None if the table now says that the lane was away in that round: it then joins again.
+        """The state after the last announced round of this lane whose tensors are all on the shelf, and the
+        number of the next round; None and 0 if there is no such round. If the table says that the lane was
+        away in an announced round, the state is None too, and the lane joins again in a later round.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):

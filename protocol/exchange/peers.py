@@ -1,8 +1,9 @@
 """Fetches announcements and tensors from any place that has them: their lane, other lanes, mirrors.
 
 Everything is checked: an announcement must be signed by its lane, a tensor must have its root. A place that
-sends anything else, or does not answer in time, is asked after all others; slow places are asked after
-fast ones. A place that does not have a file yet keeps its rank and is asked again.
+sends anything else, or does not answer in time, is asked after the others until it gives a good answer.
+Otherwise the lane's own addresses are asked first, then the other places, fast ones before slow ones. A
+place that does not have a file yet keeps its rank and is asked again.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class _Standing:
 
 
 class _Clients(AsyncExitStack):
-    """One HTTP client per place. Each has its own permit, which limits the hosts that it connects to."""
+    """One HTTP client per place. Each has its own permit, which limits the IP addresses that it connects
+    to.
+    """
 
     def __init__(self, reach: Reach) -> None:
         super().__init__()

@@ -17,7 +17,9 @@ Root = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 
 
 def application(folder: Path) -> FastAPI:
-    """Serve GET /rounds/<round>/<lane>.json and GET /tensors/<2 digits>/<root>."""
+    """The app that answers GET /rounds/<round>/<lane>.json and GET /tensors/<2 digits>/<root> from a
+    shelf's folder.
+    """
     api = FastAPI(title="Assay lane", openapi_url=None, docs_url=None, redoc_url=None)
 
     @api.get(f"/{ROUNDS}/{{number}}/{{lane}}.json")

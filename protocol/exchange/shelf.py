@@ -3,8 +3,9 @@
     rounds/<round>/<lane>.json      announcements, this lane's and others'
     tensors/<2 digits>/<root>       canonical bytes
 
-An announcement is written after its tensors: the whole state for this lane, only the message for another lane. So
-everything announced here can be fetched here, and this lane's last announcement shows how far it has come.
+An announcement is written after its tensors: the whole state for this lane, only the message for another
+lane. So when an announcement is here, its message is here too, until it is removed. This lane's last
+announcement shows how far it has come.
 """
 
 from __future__ import annotations

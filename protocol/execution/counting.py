@@ -17,14 +17,16 @@ OF_FUNCTION: Final[Mapping[str, Family]] = {
     **dict.fromkeys(("matmul", "matmul_nt", "matmul_tn"), Family.PRODUCTS),
     **dict.fromkeys(("conv", "conv_grad_input", "conv_grad_weight"), Family.CONVOLUTIONS),
 }
-"""Family by a library function's name; all other functions are FUNCTIONS."""
+"""Family by the name of a library function; all other calls with a kernel are FUNCTIONS."""
 
 
 def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:
-    """Operations of one run of a checked program, by family. `kernels`, by program id, run the program's calls."""
+    """Operations of one run of a checked program, by family. `kernels` holds the kernels that run the
+    program's calls, by program id.
+    """
     counted: dict[Family, int] = dict.fromkeys(Family, 0)
     _count(program, kernels, counted, {})
-    # The program's own instructions: all operations minus those of calls.
+    # What no kernel runs: all operations minus those of calls with a kernel.
     counted[Family.PRIMITIVES] += max(0, cost(program).operations - sum(counted.values()))
     return counted
 

@@ -54,7 +54,9 @@ def device_of(setting: str) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """A device's name in the file of measurements: the GPU, or the processor and its number of threads."""
+    """A device's name in the file of measurements: the GPU, or the processor and torch's number of
+    threads.
+    """
     if device.type != "cpu":
         return str(torch.cuda.get_device_name(device))
     info = Path("/proc/cpuinfo")
@@ -102,7 +104,9 @@ class Recorder(Protocol):
     """Records a step so that it can be run again: `CudaRecorder`, if there is a GPU."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
-        """Run `step` once while recording, and return a function that runs the recorded kernels again."""
+        """Call `step` once to record the kernels that it starts, and return a function that runs these
+        kernels.
+        """
 
 
 class CudaRecorder:
@@ -141,7 +145,9 @@ class DeviceExecutor:
                 return self._graph.step(given, self._program, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step. Its top frame is run by kernels too, all on the device. Raises `SelfCheckError`."""
+        """The traced step, on the device. In every frame, a call is run by its kernel if it has one; the
+        call's own frame is run only on request. Raises `SelfCheckError`.
+        """
         require_mode()
         with self._here():
             return self._program.trace(self._moved(state), self._fixed, self._interpreter)
@@ -222,7 +228,9 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The original error: when a recording fails, ending it raises a second error."""
+    """The original error. When a step fails during a recording, ending the recording raises a second
+    error.
+    """
     while error.__context__ is not None:
         error = error.__context__
     return error

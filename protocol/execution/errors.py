@@ -6,7 +6,7 @@ from protocol.errors import AssayError, Retryable
 
 
 class DeviceError(AssayError):
-    """The device that the settings ask for does not exist."""
+    """The device that the settings ask for does not exist, or torch cannot use it."""
 
 
 class CheckLost(Retryable):

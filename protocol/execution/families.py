@@ -1,6 +1,7 @@
 """Families: kinds of work in a program. A machine's speed for a program follows from its speed in each family.
 
-A family is the work of one kind of kernel. `counting`, which needs torch, counts a program's operations by family.
+A family is the work of one kind of kernel, or the work that no kernel does. `counting`, which needs torch,
+counts a program's operations by family.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Imports torch, and all modules that need it, on first use and in one thread.
+"""Imports torch, and the modules that fetch and run bundles, on first use and in one thread.
 
-A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need it first at the
-same time. If two threads began with different modules of one package, each could wait for the other's import. So every
-path to a first bundle calls `load_torch`.
+A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need it
+first at the same time. If two threads began with different modules of one package, each could wait for the
+other's import. So every part of a node that may load the first bundle calls `load_torch` before.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MODULES = (
     "protocol.execution.device",
     "protocol.execution.workers.pool",
 )
-"""These modules import all others that need torch."""
+"""Modules whose import loads torch and everything that is needed to fetch and run a bundle."""
 
 _lock = Lock()
 
 
 def load_torch() -> None:
-    """Import torch and all modules that need it, which takes a second or two the first time. Callable from any thread;
+    """Import torch and `MODULES`, which takes a second or two the first time. Callable from any thread;
     other threads wait for the one that imports.
     """
     with _lock:

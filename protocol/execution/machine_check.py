@@ -35,8 +35,8 @@ class Machine:
 
 
 def check_machine(setting: str) -> Machine:
-    """Check that the device for `auto`, `cpu` or `cuda` computes the right bits, and describe it. Raises
-    SelfCheckError, DeviceError, CheckLost.
+    """Check that the CPU and the device for a setting (as in `device_of`) compute the right bits, and
+    describe that device. Raises SelfCheckError, DeviceError, CheckLost.
     """
     # -P: import nothing from the current folder.
     command = [sys.executable, "-P", "-m", __name__, setting]

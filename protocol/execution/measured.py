@@ -1,6 +1,8 @@
-"""This machine's measured speeds, kept in a file of the home folder: the only source for bids and admission.
+"""This machine's measured speeds, kept in a file of the home folder. A solver uses them for bids and
+admission, unless its operator sets `speed`.
 
-Measurements are kept per device, because a machine may compute with or without its GPU. `measuring` measures.
+Measurements are kept per device, because a machine may compute with or without its GPU. `measuring`
+measures.
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ def measured(home: Home, device: str) -> Measured | None:
 
 
 def slowest(found: Iterable[Measured | None]) -> Measured | None:
-    """The slowest of several devices' measurements, since a task may run on any of them; None if one is missing."""
+    """The measurement of the slowest of several devices, because a task may run on any of them; None if one
+    is missing.
+    """
     every = list(found)
     known = [one for one in every if one is not None]
     return min(known, key=lambda one: one.slowest, default=None) if len(known) == len(every) else None

@@ -1,5 +1,7 @@
-"""Measures this machine: operations a second by family, hashing, and disk. The fastest of many runs counts,
-because other work slowed down the rest. `speeds` does the same.
+"""Measures this machine: operations a second by family, hashing, and the disk.
+
+The disk is measured once. For the rest, the fastest of many runs counts, as in `speeds`: other work has
+slowed down the other runs.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ SECONDS: Final = 2.0
 LEAST_RUNS: Final = 5
 MOST_RUNS: Final = 2_000
 DISK_BYTES: Final = 256 << 20
-"""Bytes written to the disk, and read back."""
+"""Maximum bytes written to the disk, and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
 SPARE_BYTES: Final = 64 << 20
 """Bytes of disk that measuring leaves free for other programs."""
@@ -101,7 +103,9 @@ def _hashing(device: torch.device, seconds: float) -> float:
 
 
 def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """Seconds of the quickest run. Runs repeat for `seconds` in all, from LEAST_RUNS to MOST_RUNS times."""
+    """Seconds of the quickest run. It is repeated for `seconds` in all, but at least LEAST_RUNS and at most
+    MOST_RUNS times.
+    """
 
     def moments() -> Iterator[float]:
         begun = time.perf_counter()

@@ -1,8 +1,8 @@
 """Replays a task: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
 
-The solver answers challenges with it, and the verifier audits with it. Only checkpoints are kept; the states between
-two checkpoints are computed again, one segment at a time. Both sides pass an `Executor`; the honest one runs the
-committed program.
+The solver answers challenges with it, and the verifier audits and challenges with it. Only checkpoints are
+kept; the states between two checkpoints are computed again, one segment at a time. Both sides pass an
+`Executor`; the honest one runs the committed program.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ FRAMES_SHARE = 8
 """A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory, roots in at most 1 /
 ROOTS_SHARE."""
 FRAMES_BYTES = 4 * KEEP_BYTES
-"""Maximum bytes of kept frames: two of the largest. They may be in a GPU's memory, which may be smaller."""
+"""Maximum bytes of kept frames, whatever the machine's memory is: two of the largest. They may be in a
+GPU's memory, which may be smaller than the machine's.
+"""
 LEAST = 2
 """Minimum number of kept values of each kind: a game is in one segment, and sometimes needs a neighbour."""
 
@@ -52,7 +54,7 @@ class Executor(Protocol):
         """The state after the step. Its tensors are never written to again, because another thread may read them."""
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The trace of the same step, with all its values."""
+        """The trace of the step that `step` would run, with all its values."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ OnStep = Callable[[int, State], object]
 def run_steps(
     executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
 ) -> State:
-    """The state after `steps` steps, beginning with step `first`. With an executor `InTurns`, each step and its
-    `on_step` share one turn.
+    """The state after `steps` steps, beginning with step `first`. If the executor is an `InTurns`, each
+    step and its `on_step` share one turn.
 
     Pass `state` without keeping a reference, so that it is freed after the first step: it may be gigabytes.
     """
@@ -126,9 +128,8 @@ class HonestExecutor:
         return self._program.step(state, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step. Its top frame is run with kernels, the frames below it primitive by primitive.
-
-        Raises `SelfCheckError`.
+        """The traced step. In every frame, a call is run by its kernel if it has one; the call's own frame
+        is run only on request. Raises `SelfCheckError`.
         """
         require_mode()
         return self._program.trace(state, self._fixed, self._interpreter)

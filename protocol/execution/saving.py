@@ -1,4 +1,4 @@
-"""Saves a state as a safetensors file, for users of the trained model."""
+"""Makes a safetensors file from a state, for users of the trained model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.program.step import State, StepProgram
 
 
 def safetensors_of(program: StepProgram, state: State, metadata: Mapping[str, str]) -> bytes:
-    """The file's bytes, with `metadata` in its header."""
+    """The bytes of the file, with `metadata` in its header."""
     from safetensors.torch import save
 
     types = dict(zip(program.state, program.state_types, strict=True))

@@ -8,8 +8,8 @@ Otherwise it waits.
 `urgent` work, a solver's defence, goes before everything else. It keeps the turn until its answer is known, or until
 urgent work with an earlier deadline arrives.
 
-Trainings that share a device run in order of deadline: the others wait while the first runs, except while it waits for
-its disk. Steps on different devices do not wait for each other.
+Trainings that share a device run in order of deadline: the others wait for the first, except while it waits
+for its disk. Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Ask:
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is this request's turn. No waiting request may be due earlier. Nothing may be running, or, if turns
-    are shared, only work that is due later. Requests for other devices do not count.
+    """Whether it is this request's turn: no waiting request comes before it (`Ask.order`), and nothing is
+    running, or, if turns are shared, only work that is due later. Requests for other devices do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
@@ -140,8 +140,9 @@ class Turns:
 
     @contextmanager
     def urgent(self, between: Callable[[], None] = lambda: None, by: float = -math.inf) -> Iterator[None]:
-        """Take the next turn. Only urgent requests with earlier deadlines go first, and no ordinary turn begins until
-        this one has ended. `between` is called before each of its steps, and may take another urgent turn.
+        """Take the next turn, with the deadline `by`. Only urgent requests with earlier deadlines go first,
+        and no ordinary turn begins until this one has ended. `between` is called before each step that runs
+        in this turn, and may take another urgent turn.
         """
         with self.reserved(), self._turn(by, urgent=True):
             held = self._running[get_ident()]

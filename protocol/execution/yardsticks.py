@@ -1,5 +1,5 @@
-"""The yardsticks: small programs of one step, with which a machine is measured. They use library functions as training
-does."""
+"""Yardsticks: small one-step programs whose speed measures a machine. They use library functions as
+training does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Body = Callable[..., tuple[Value, ...]]
 ROWS, WIDTH = 1024, 512
 """Products of 1024 x 512 x 512, as in a small transformer."""
 FEW: Final = 32
-"""Columns of the product that runs without a kernel."""
+"""Columns of the product in the yardstick of primitives, which runs without a kernel."""
 MATRIX: Final = (ROWS, WIDTH)
 IMAGES: Final = (16, 32, 16, 16)
 """Images, channels, height and width."""

@@ -1,4 +1,4 @@
-"""Errors of lanes. They are raised before any training."""
+"""Errors of lanes. Nearly all are raised before any training."""
 
 from __future__ import annotations
 

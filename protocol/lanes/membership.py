@@ -23,15 +23,15 @@ class Membership:
 
     Raises `MembershipError` for rows of unequal length, for no rows, and for a round in which no lane trains.
 
-    A lane that was away and trains again joins: it starts from the state of a lane that trained in the round
-    before. A lane that stays away has left, or was evicted.
+    A lane that trains, and was away in the round before, joins: it starts from the state of a lane that
+    trained in the round before. A lane that stays away has left, or was evicted.
     """
 
     rows: tuple[tuple[Part, ...], ...]
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Part | str]]) -> Membership:
-        """Make a table from parts or their names."""
+        """Make a table from parts or their names. Raises `MembershipError`."""
         try:
             return cls(tuple(tuple(map(Part, row)) for row in rows))
         except ValueError as error:
@@ -66,7 +66,9 @@ class Membership:
         return len(self.rows[0])
 
     def member(self, number: int) -> int:
-        """The first lane that trains in a round: a lane that joins in the next round takes its state."""
+        """The first lane that trains in a round. A lane that joins in the next round starts from its
+        state.
+        """
         return next(lane for lane, part in enumerate(self.rows[number]) if part is not Part.AWAY)
 
     def joins(self, number: int, lane: int) -> bool:

@@ -81,7 +81,9 @@ class Job:
             yield Round(number, tuple(states), inbox)
 
     def result(self, last: Round) -> dict[str, Tensor]:
-        """The job's result: the first trained lane's state, with the last round's messages absorbed."""
+        """The job's result: the state of the first lane that trained in the last round, with that round's
+        messages absorbed. A single lane without messages absorbs nothing.
+        """
         state = next(state for state in last.states if state is not None)
         return (
             dict(state)

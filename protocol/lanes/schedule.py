@@ -33,12 +33,12 @@ lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % hi
 50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
 lower, which is too little to rely on."""
 LEAST_TURNS: Final = 3
-"""Minimum number of times that a training must send each parameter: rounds times density.
+"""Minimum number of times that a training must send each parameter on average: rounds times density.
 
 In the same study the loss was higher than a single lane's at 20/8 = 2.5 times (2.0 % higher), and lower at
 200/64 = 3.1 times."""
 SHARE: Final = 0.1
-"""The largest share of a round that communication may take."""
+"""The largest share of a round that communication takes in a recommended schedule."""
 QUESTIONS: Final = 5
 """Round trips to fetch a message, not counting its bytes: a connection, the announcement, three tensors."""
 MEGABIT: Final = 125_000
@@ -55,10 +55,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Times:
-    """Measurements on one machine: seconds of one step, and of the rest of a round's computing.
+    """Measurements on one machine: seconds of one `step`, and of the rest of a round's computing.
 
-    `beside` is by (width, block): seconds of absorbing, emitting, and keeping and checking states.
-    `message_bytes` is by block and includes the announcement.
+    `beside` has, by (width, block), the seconds of absorbing, emitting, and keeping and checking states.
+    `message_bytes` has the size by block, announcement included.
     """
 
     step: float
@@ -115,7 +115,9 @@ def round_seconds(
     bucket: bool = False,
     trip: float = 0.0,
 ) -> float:
-    """Seconds until a round ends. `computing` is seconds by lane, `trip` a network round trip."""
+    """Seconds that a round takes. `computing` holds the seconds that each lane computes, `trip` is the
+    seconds of a network round trip.
+    """
     if len(computing) == 1:
         return computing[0]
     lanes = range(len(computing))
@@ -189,7 +191,9 @@ def recommended(found: Iterable[Schedule], share: float = SHARE) -> Schedule | N
 
 
 def widths_of(text: str) -> tuple[int, ...]:
-    """Parse numbers of lanes separated by commas, sorted and without duplicates. Raises `ScheduleError`."""
+    """Parse numbers of lanes separated by commas. Returns them sorted and without duplicates. Raises
+    `ScheduleError`.
+    """
     expected = f"numbers of lanes from 2 to {MOST_LANES} between commas, such as 2,4,8"
     try:
         found = sorted({int(one) for one in text.split(",")})

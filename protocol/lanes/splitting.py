@@ -46,7 +46,9 @@ NUMBER, BASE, FEEDBACK = "lane.number", "lane.base", "lane.feedback"
 INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value", "exponent", "count"))
 
 MOST_EXPONENT = 0
-"""The largest exponent of sent values: a change of magnitude 2^0 or more is spread over several rounds."""
+"""Default of the largest exponent of sent values: a change of magnitude 2^0 or more is spread over several
+rounds.
+"""
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
 CPU = torch.device("cpu")
@@ -133,7 +135,9 @@ class Lanes:
         return Interpreter(found, device, fusions)
 
     def train(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
-        """Train one round: absorb, the inner steps, emit. Raises `LanesError` for an inbox of wrong size."""
+        """Train one round: absorb, the inner steps, emit; only the inner steps for a single lane without
+        messages. Raises `LanesError` for an inbox of wrong size.
+        """
         if self.block is not None:
             state = self.absorbed(state, inbox, interpreter)
         for _ in range(self.inner_steps):
@@ -141,7 +145,9 @@ class Lanes:
         return dict(state) if self.block is None else self.emit.step(state, (), interpreter)
 
     def absorbed(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
-        """The state with all lanes' messages absorbed. After the last round this is the job's result."""
+        """The state with all lanes' messages absorbed. After the last round this is the job's result.
+        Raises `LanesError` for an inbox of wrong size.
+        """
         if len(inbox) != self.width:
             raise LanesError("inbox", expected=f"{self.width} messages", got=str(len(inbox)))
         return self.absorb.step(state, [x for message in inbox for x in message], interpreter)

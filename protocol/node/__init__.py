@@ -1,6 +1,6 @@
 """Infrastructure of commands and nodes: home folder, settings, options, output, exit codes, logs, HTTP.
 
-There are two halves. The modules here import only each other and `protocol.errors` from the project, and
-heavy packages only when they are used, so that `--help` is quick and every layer may use them.
-`protocol.node.party` is above `protocol.chain` and uses it.
+There are two halves. From the project, the modules here and in `monitoring` import only each other and
+`protocol.errors`, so every layer may use them. Those that `--help` needs import no heavy package but Typer,
+so that it is quick. `protocol.node.party` is above `protocol.chain` and uses it.
 """

@@ -38,7 +38,9 @@ class Address:
     """A host name in lower case (RFC 1123, and "_"), or an IP address, without brackets for IPv6."""
     port: int
     path: str = ""
-    """Empty, or a path that begins with "/" and does not end with it (RFC 3986; escapes are not decoded)."""
+    """Empty, or a path that begins with "/" (RFC 3986; escapes are not decoded). `parse` removes "/" at its
+    end.
+    """
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -94,8 +96,8 @@ def parsed(text: str) -> Address | None:
 
 
 def require_web_url(url: str) -> str:
-    """Check a URL of the operator's own node or server and return it unchanged. It may have any path, query
-    or user. Raises ValueError unless it is http or https, with a host.
+    """Check a URL of the operator's own node or server, and return it without surrounding spaces. It may
+    have any path, query or user. Raises ValueError unless it is http or https, with a host.
     """
     try:
         parts = urlsplit(url.strip())
@@ -111,7 +113,7 @@ def require_web_url(url: str) -> str:
 
 
 def public_part(url: str) -> str:
-    """Scheme, host and port of a URL; the rest becomes "…".
+    """Scheme, host and port of a URL; the rest becomes "…", or all of it if it has no scheme or host.
 
     Node providers put their customers' keys into paths, queries and users.
     """

@@ -1,7 +1,8 @@
 """Shared parts of the command lines: an app, commands whose errors end in one line, connection options,
 `config show`.
 
-Only Typer is imported here. A command imports everything else when it runs, so that `--help` is quick.
+Apart from Typer, only light modules are imported here. A command imports what it needs when it runs, so
+that `--help` is quick.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def add_config(app: typer.Typer, model: Callable[[], type[BaseModel]], party: st
 
 
 def _flags(given: Flags) -> Flags:
-    """Convert options to settings: `--dev-account` also sets `account`."""
+    """Convert options to settings: `--account` and `--dev-account` become the setting `account`."""
     if "account" in given:
         account, index = given.pop("account"), given.pop("dev_account")
         assert account is None or isinstance(account, str)

@@ -1,8 +1,9 @@
 """The file that stores a node's state: SQLite in WAL mode, for one version, chain, market and account.
 
 A party's own `Database` derives from `NodeDatabase` and adds its tables and methods. Every write is one
-transaction that is on disk when the method returns, so that after a crash the file has either the old row or
-the new one. Opening a file of an earlier version converts it to this version (`migrations`).
+transaction that is on disk when the method returns, so that after a crash the file has either the old row
+or the new one. Unless it is opened only for reading, a file of an earlier version is converted to this
+version (`migrations`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _IDENTITY = "CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, a
 
 
 class DatabaseError(AssayError):
-    """The database is damaged, is of a later version, or belongs to another chain, market or account."""
+    """The database cannot be used: it is damaged, is of another version and cannot be converted, belongs to
+    another chain, market or account, or the disk fails.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class NodeDatabase:
     """
 
     PARTY: ClassVar[str]
-    """The party in messages and in the file's name, such as "solver"."""
+    """The owner's name in messages, such as "solver". A party's data folder and file are named after it."""
     VERSION: ClassVar[int]
     APPLICATION: ClassVar[int]
     """The application id, which SQLite stores in the file's header."""

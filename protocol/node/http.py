@@ -41,9 +41,10 @@ def url_of(host: str, port: int) -> str:
 
 
 def require_public(url: str, flag: str = "--url") -> None:
-    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0, or one without a
-    host. `flag` names the setting to change. Not for development chains, whose parties share a machine. Names
-    and addresses in private networks are accepted, without a check that others can reach them.
+    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0 or ::, or no
+    valid address. `flag` names the option to change. Not for development chains, whose parties share a
+    machine. Names and addresses in private networks are accepted, without a check that others can reach
+    them.
     """
     address = parsed(url)
     if address is None or _is_of_this_machine(address):
@@ -65,7 +66,7 @@ def _is_of_this_machine(address: Address) -> bool:
 
 
 def free_port(host: str) -> int:
-    """A port of `host` that nobody listens on now."""
+    """A port of `host`, an IPv4 host, that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -38,8 +38,8 @@ class BadAnswer(InternalError):
 
 
 class NotServed(BadAnswer):
-    """The server answered without the data: it does not have them, or asks to come later. `status` is the
-    HTTP status.
+    """The answer's HTTP status, `status`, is not a success. For example, the server does not have the data,
+    or asks the client to come later.
     """
 
     def __init__(self, status: int) -> None:
@@ -88,8 +88,9 @@ class HttpClient:
     """An HTTP client that follows no redirects, reads no proxy from the environment and asks for unencoded
     bytes. Its connections belong to the event loop in which it is used, and close with the context.
 
-    `timeout` is for each read, in seconds. `permit` checks a host's addresses before a connection. A name is
-    looked up only once, so that it cannot change to another address after the check.
+    `timeout` limits each connect, read and write, in seconds. `permit` checks a host's IP addresses before
+    a connection. A name is looked up only once, so that it cannot change to another address after the
+    check.
     """
 
     def __init__(self, timeout: float | None = None, permit: Permit | None = None) -> None:
@@ -100,8 +101,8 @@ class HttpClient:
     async def get(
         self, address: Address, most: int, into: Body, parameters: Mapping[str, str] | None = None
     ) -> None:
-        """Read the body at `address`, at most `most` bytes, into `into`. Not for several requests at once.
-        Raises BadAnswer, and what `permit` and `into` raise.
+        """Read the body at `address`, at most `most` bytes, into `into`. A client cannot run several
+        requests at once. Raises BadAnswer, and what `permit` and `into` raise.
         """
         opened = self._wire.opened
         try:
@@ -200,8 +201,8 @@ class _Wire(httpcore.AsyncNetworkBackend):
         self._found: dict[str, Sequence[IP]] = {}
 
     def take(self, count: int) -> None:
-        """Count received bytes. Raises TooLong, because an answer may have endless headers and a body of one
-        byte.
+        """Count received bytes. Raises TooLong beyond the limit, because an answer with a short body may
+        have endless headers.
         """
         self.left -= count
         if self.left < 0:

@@ -5,9 +5,10 @@ requests kept everybody else out. Here an address may have few connections and e
 If there are too many connections in all, the one that has made the server wait longest is closed. An honest
 request arrives in one piece, within a round trip, so it waits for nothing that a hostile client holds.
 
-Only one request of an address is answered at a time, over all its connections; further requests are not even
-read. The event loop serves in order of arrival, so between a request and its answer each other address gets
-only a few answers, however many requests it sends.
+The requests of an address are started one after the other, over all its connections: the next one when the
+present one is answered, or after `TURN_SECONDS`. Until then, further requests are not even read. The event
+loop serves in order of arrival, so between a request and its answer each other address gets only a few
+answers, however many requests it sends.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ MAX_CONNECTIONS: Final = 1_024
 file.
 """
 CONNECTIONS_EACH: Final = 8
-"""Maximum number of connections of one share. A connection counts until its request is answered, even if its
-client has disconnected.
+"""Maximum number of connections of one share that are read; further ones wait. A connection counts until
+its request is answered, even if its client has disconnected.
 """
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
@@ -83,9 +84,9 @@ class _Connections:
 
 
 class SharedProtocol(TimedProtocol):
-    """A connection of a server with shares. If its share is full, it waits and is then refused with 503. Only
-    one request of a share is started at a time. If the server is full, another connection is closed to make
-    room for a new one.
+    """A connection of a server with shares. If its share is full, it waits, and is refused with 503 if no
+    place becomes free. Only one request of a share is started at a time. If the server is full, a
+    connection is closed to make room for a new one.
     """
 
     _proxies: ClassVar[frozenset[IP]]
@@ -106,7 +107,7 @@ class SharedProtocol(TimedProtocol):
         return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_shares": {}})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the new connection, and close another one if there are too many."""
+        """Count the new connection, and close one if there are too many."""
         super().connection_made(transport)
         self.app = self._answer
         client = None if self.client is None else client_of(self.client[0])

@@ -1,4 +1,4 @@
-"""Converting a database from one version to the next, and copying the old file first.
+"""Converts a database from one version to the next, and first copies the old file.
 
 The version is a number, `PRAGMA user_version`. A party's `migrations.py` has one `Migration` for each step to
 the next version. Each runs in one transaction, which also sets the new version, so a process that is killed
@@ -35,8 +35,8 @@ def copy_of(path: Path, version: int) -> Path:
 
 
 def keep_copy(connection: sqlite3.Connection, path: Path, version: int) -> Path:
-    """Write the copy of an open database, whole or not at all. Returns its path. Replaces an earlier copy of
-    this version.
+    """Write a copy of an open database of this version, whole or not at all, in place of an earlier copy.
+    Returns the copy's path.
 
     Raises OSError, sqlite3.Error.
     """

@@ -1,4 +1,6 @@
-"""Command-line options that all three parties share, and functions for their values. Imports only Typer."""
+"""Command-line options that several commands share, and functions for their values. The only package that
+it imports is Typer.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def chosen_account(account: str | None, dev_account: int | None) -> str | None:
 
 
 def at_home(given: Path | None) -> Home:
-    """Set the home folder for this process. Raises HomeError if it is not usable."""
+    """Set the home folder for this process, and return it. Raises HomeError if it is not usable."""
     home = Home.find(given)
     home.require_reachable()
     os.environ[VARIABLE] = str(home.root)

@@ -1,6 +1,7 @@
 """Process-wide set-up for training and simulating: how the process takes memory, and how it imports.
 
-Only entry points of programs may use this, never a library that others import.
+Only this project's programs (commands, nodes, workers) may use this, never code that other programs import
+as a library.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Which addresses named by strangers a node may connect to: those of bundles in terms, and those that parties
-announce.
+"""Decides to which addresses named by strangers a node may connect: those of bundles in terms, and those that
+parties announce.
 
 Anyone can put an address on the chain, and plain http would let a stranger make a node send requests behind
-its operator's firewall. So plain http is allowed to the internet, to a private network only below an address
-that the operator allows, and to this machine only on a development chain, whose parties share it. A name is
-looked up before the connection, each of its addresses is checked, and the connection uses these addresses
-(`http_client`). https is always allowed: a server in a private network has no certificate for a stranger's
-name, so it gets no request.
+its operator's firewall. So plain http is allowed to the internet, but to a private network only below an
+address that the operator allows. The same holds for this machine, unless the parties share it, as on a
+development chain. A name is looked up before the connection, each of its addresses is checked, and the
+connection uses these addresses (`http_client`). https is always allowed: a server in a private network has no
+certificate for a stranger's name, so it gets no request.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Reach:
     allowed: tuple[str, ...] = ()
     this_machine: bool = True
     anywhere: bool = False
-    """Allow every address, because the operator names them itself."""
+    """Allow every address but 0.0.0.0 and ::, because the operator names the addresses itself."""
 
     def permit(self, address: Address) -> Permit | None:
-        """The check of the host's IP addresses before a connection; None if none is needed. Raises OutOfReach
-        if the address alone shows that it is refused.
+        """The check that the host's IP addresses must pass before a connection, or None if none is needed.
+        Raises OutOfReach if the address alone shows that it is refused.
         """
         if address.ip is not None and address.ip.is_unspecified:
             raise _refused(address, "the address of a host", "another")

@@ -27,18 +27,21 @@ def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
 
 
 def addresses(url: str, market: str, first: bool) -> tuple[str, ...]:
-    """The URLs of one deployment's app in `by_market`, below `url`. The one to announce comes first."""
+    """The URLs of one deployment's app in `by_market`, served at `url`. The URL to announce comes first.
+    `first` says whether the app is the first one.
+    """
     below = f"{url.rstrip('/')}/{market}"
     return (url, below) if first else (below,)
 
 
 class NotStarted(Retryable):
-    """The server has not started in time."""
+    """The server did not start, or not in time."""
 
 
 class Serving:
-    """Serves an ASGI app at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if
-    there are any. Raises NoSuchHost, and PortTaken, which names `flag`; on entry, NotStarted.
+    """Serves an ASGI app at `host:port` while the context lasts; port 0 means any free port. `proxies` are
+    the addresses of proxies in front of it, if any. Raises NoSuchHost, or PortTaken, whose message advises
+    choosing another port with `flag`; on entry, NotStarted.
     """
 
     def __init__(

@@ -1,9 +1,10 @@
-"""Settings of a command: flags over environment over the settings file over defaults, each with its source.
+"""Settings of a command. Each comes from the first source that sets it: a flag, an environment variable, the
+settings file, or the default.
 
-A command describes its settings as a pydantic model, and `load` fills it. The file is TOML with one table per
-command and nothing else. In an environment variable, the items of a list are separated by commas. Fields with
-`{"secret": True}` in `json_schema_extra` are masked when shown, and `rpc`, which every command has, is shown
-only up to the node's host.
+A command describes its settings as a pydantic model, and `load` fills it. The file is TOML with at most one
+table per command and nothing else. In an environment variable, the items of a list are separated by commas.
+Fields with `{"secret": True}` in `json_schema_extra` are masked when shown. Of a URL in `rpc`, only the part
+up to the host is shown.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ TABLES = ("assay", "lane", "solver", "verifier")
 
 
 class SettingsError(AssayError):
-    """A setting is unknown, or its value does not fit."""
+    """The settings file cannot be used, a setting is unknown, or its value does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded(Generic[Model]):
-    """The settings and where each came from: flag, environment, file or default."""
+    """The settings, and the source of each: flag, environment, file or default."""
 
     values: Model
     sources: Mapping[str, str]
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """(name, value, source) of every setting, secrets masked: what `config show` prints."""
+        """(name, value, source) of every setting, with secrets masked, as `config show` prints them."""
         fields = type(self.values).model_fields
         return [
             (name, _shown(name, field, getattr(self.values, name)), self.sources[name])
@@ -62,7 +63,7 @@ def load(
     """Load the settings of command `section`. A flag that is None was not given; environment variables are
     ASSAY_<NAME>.
 
-    Raises SettingsError naming the setting, its source and the valid names.
+    Raises SettingsError, which names the setting at fault and its source.
     """
     from pydantic import ValidationError
 
@@ -117,7 +118,7 @@ def _shown(name: str, field: FieldInfo, value: object) -> str:
 
 
 def _given(name: str, field: FieldInfo, value: object) -> str:
-    """An invalid value as an error may show it, without secrets."""
+    """An invalid value in the form that an error may show, without secrets."""
     if _is_secret(field):
         return MASK
     return ", ".join(_public_urls(value)) if name == "rpc" else repr(value)
@@ -134,7 +135,7 @@ def _is_secret(field: FieldInfo) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """The remedy for an unknown name: a similar known one, if any."""
+    """The remedy for an unknown name: to use the most similar known name, or else to remove it."""
     close = get_close_matches(word, list(known), 1)
     return f"did you mean {close[0]}?" if close else "remove it"
 

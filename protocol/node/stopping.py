@@ -8,8 +8,8 @@ from types import FrameType
 
 
 class Stop:
-    """A request to stop, made by SIGINT or SIGTERM. The main loop checks `asked`; a request ends `wait`
-    early.
+    """A request to stop, made by SIGINT, SIGTERM or `ask`. The main loop checks `asked`; a request ends
+    `wait` early.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Stop:
         self._event.set()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep up to `seconds`, but return True as soon as a stop is requested."""
+        """Sleep for up to `seconds`. Returns True as soon as a stop is requested, or False at the end."""
         return self._event.wait(seconds)
 
     def on_signals(self) -> None:

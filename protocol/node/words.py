@@ -1,6 +1,7 @@
 """Numbers in a form for people: amounts in tokens and in the chain's coin, and durations.
 
-Programs get the raw numbers (`--json`). Numbers of 18-digit units are unreadable in a terminal or a log.
+Amounts are stored in units of 10^-18, and such numbers are hard to read in a terminal or a log. Programs get
+them unchanged (`--json`).
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ DECIMALS: Final = 18
 DIGITS: Final = 6
 """Significant digits, or places after the point, to which fractions are rounded."""
 LONGEST: Final = 100 * 365 * 86_400
-"""Seconds above which a duration is shown as endless."""
+"""Seconds above which a duration is shown as "more than 100 years"."""
 
 _SPANS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def amount(units: int, *, at_most: bool = False) -> str:
-    """An amount of 10^-18 units, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are rounded to
-    six places after the point, or to six significant digits if that is more precise; `at_most` rounds down,
-    so that the text never shows more than the amount.
+    """An amount, given in units of 10^-18, without a name: 1,000 or 0.25 or 0.000000314159. Fractions are
+    rounded to six places after the point, or to six significant digits if that is more precise. `at_most`
+    rounds down, so that the text never shows more than the amount.
     """
     exact = Decimal(units).scaleb(-DECIMALS)
     places = max(DIGITS, DIGITS - 1 - exact.adjusted()) if units else 0
@@ -38,19 +39,19 @@ def exact(units: int) -> str:
 
 
 def tokens(units: int, *, at_most: bool = False) -> str:
-    """An amount of token units: 1,000 tokens, 1 token."""
+    """An amount of tokens, given in their units of 10^-18: 1,000 tokens, 1 token."""
     shown = amount(units, at_most=at_most)
     return f"{shown} token" if shown == "1" else f"{shown} tokens"
 
 
 def coin(wei: int) -> str:
-    """An amount of the chain's own currency."""
+    """An amount of the chain's own currency, given in wei."""
     return f"{amount(wei)} of the chain's coin"
 
 
 def duration(seconds: float, parts: int = 2) -> str:
-    """A duration in its `parts` largest units: 45 s, 3 min, 2 h 5 min, 31 d. With `parts` 4 it has all units.
-    Smaller units are cut off. A negative duration is 0 s.
+    """A duration in days, hours, minutes and seconds: 45 s, 3 min, 2 h 5 min, 31 d. Only `parts` units are
+    used, from the largest on; smaller units are cut off, and zeros are left out. A negative duration is 0 s.
     """
     if seconds > LONGEST:
         return "more than 100 years"

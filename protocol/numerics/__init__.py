@@ -4,7 +4,7 @@ Pure functions of tensors: no programs, trees or chain. A module imports only fr
 
 | modules | what they hold |
 |---|---|
-| `types`, `shapes`, `reference`, `elementary` | types, shapes, plain-integer reference, lists of functions |
+| `errors`, `types`, `shapes`, `reference`, `elementary` | types, plain-integer reference, operation lists |
 | `elementwise`, `rows`, `reductions`, `indexing`, `elementary_blocks`, `torch_operations`, `philox_torch` | torch |
 | `kernels`, `cuda` | faster implementations of the same bits, their self-tests and their dispatch |
 | `operations`, `sums`, `contract`, `philox`, `elementary_torch` | functions for programs, using kernels |

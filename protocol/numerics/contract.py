@@ -1,7 +1,7 @@
 """Exact contractions: arithmetic.md section 4, by the kernels of section 8.
 
-`dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same
-bits as `exponent`, `quantise`, `dot`, `round_scaled` in sequence. The caller chooses (px, py).
+`dot` is the primitive, from integers to integers. `contract` is the whole contraction in one call, with the
+same bits as `exponent`, `quantise`, `dot`, `round_scaled` in sequence. The caller chooses (px, py).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ HALF_BITS = 32
 def dot(x: Tensor, y: Tensor) -> Tensor:
     """i64 sum_k x[..., m, k] * y[..., n, k], shape [..., M, N], wrapping; batch axes broadcast.
 
-    `x`, `y` are i32 of shape [..., M, K] and [..., N, K]. Any values are allowed; those of at most 20 bits
-    use the fast kernels.
+    `x`, `y` are i32 of shape [..., M, K] and [..., N, K]. Any values are allowed; if both operands have at
+    most 20 bits, the fast kernels are used.
     """
     _require_pair(x, y, torch.int32)
     px, py = _magnitude_bits(x), _magnitude_bits(y)
@@ -82,7 +82,7 @@ def _shape(x: Tensor, y: Tensor) -> tuple[int, ...]:
 def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """If one matrix y serves a whole batch of x, merge the batch into the rows of a single matrix x.
 
-    The kernel is tested and run on this form.
+    The kernel is tested and run on this form. Other operands are returned unchanged.
     """
     if x.dim() > 2 and math.prod(y.shape[:-2]) == 1:
         return x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
@@ -90,7 +90,7 @@ def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _magnitude_bits(x: Tensor) -> int:
-    """Smallest b with |x| <= 2^b everywhere (Python integers, so that |-2^31| is right)."""
+    """The smallest b with |x| <= 2^b everywhere, computed in Python integers, so that |-2^31| is right."""
     low, high = torch.aminmax(x)
     largest = max(-int(low), int(high), 1)
     return (largest - 1).bit_length()

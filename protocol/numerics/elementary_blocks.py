@@ -80,7 +80,7 @@ def _spread(x: Value) -> Value:
 
 
 class Recording:
-    """`Operations` that record loops."""
+    """`Operations` that record loops; an operation on constants is evaluated instead."""
 
     def __init__(self) -> None:
         self.loops: list[Loop] = []
@@ -139,9 +139,9 @@ class Recording:
         return self._f32(np.rint, x)
 
     def scale(self, x: Value, k: Value) -> Value:
-        """Multiply by 2^(k >> 1) and the rest; |k| <= 250.
+        """x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest.
 
-        The first product is exact for |x| > 2^-50 or k >= 0.
+        It is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
         """
         half = self.shr_i32(k, self.i32(1))
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(self.sub_i32(k, half)))
@@ -207,7 +207,7 @@ class Plan:
     def run(self, x: Array, y: Array) -> None:
         """Write the function of x to y, both contiguous f32 of equal length; NaN is made canonical.
 
-        All blocks have the same size; the last one overlaps the one before it.
+        All blocks have the same size, so the last one may overlap the one before it.
         """
         size = min(x.size, BLOCK)
         argument, result, calls = self._bind(size)
@@ -233,7 +233,10 @@ class Plan:
 
 
 def plan(function: Callable[[Any, Any], Any]) -> Plan:
-    """Record a list and assign buffers; a loop may overwrite an operand that is not needed again."""
+    """Record a list and assign buffers to its values.
+
+    A loop may overwrite an operand that is not needed again.
+    """
     recording = Recording()
     last: int = function(recording, Value(-1)).source
     final_use = {value.source: n for n, loop in enumerate(recording.loops) for value in loop.variables}

@@ -1,6 +1,7 @@
 """Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
 
-On the CPU a compiled function or `elementary_blocks` is used instead, with the same bits.
+If there is a compiled function, it is used instead, or else `elementary_blocks` on the CPU; the bits are the
+same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from protocol.numerics.types import canonical
 COMPILED = {
     getattr(elementary, name): Map[name.upper()] for name in elementary.__all__ if name != "Operations"
 }
-"""The compiled function of each list."""
+"""The number of each list's compiled function."""
 
 
 def exp_f32(x: Tensor) -> Tensor:
@@ -66,7 +67,7 @@ def rsqrt_f32(x: Tensor) -> Tensor:
 def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
     """Evaluate a list of one argument, such as those of `elementary`, on an f32 tensor of any shape.
 
-    `compiled` is the compiled form of a list that is not in `elementary`.
+    `compiled` is the number of the compiled function for a list that is not in `elementary`, if there is one.
     """
     which, fused = compiled or COMPILED.get(function), fused_for(x)
     if which is not None and fused is not None:

@@ -1,8 +1,8 @@
-"""Single-element operations in torch only: arithmetic.md section 2.
+"""Single-element operations without compiled code, in torch and numpy: arithmetic.md section 2.
 
 `operations` has compiled versions where possible.
 
-Every function is total and leaves NaN canonical. Operands broadcast as in numpy and are stored as
+The operations are total and leave NaN canonical. Operands broadcast as in numpy and are stored as
 `DType.storage` says. Where u32 and i32 mean different things (order, right shift, casts) the function takes a
 `DType`; elsewhere the bits agree. Transcendental functions are not here: they are lists of these operations
 (`elementary`).
@@ -45,7 +45,7 @@ def div(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sqrt(x: Tensor) -> Tensor:
-    """Square root on f32, round to nearest even; sqrt(-0) = -0, negative is NaN.
+    """Square root on f32, round to nearest even; sqrt(-0) = -0, and NaN below zero.
 
     On the CPU torch hands f32 square roots to MKL's vector library, which misses the nearest f32 for 17 % of all
     inputs (365,368,316 of 2^31 - 2^23; sqrt(0x3f7fffff) gives 1.0), so numpy's IEEE instruction is used there.
@@ -70,12 +70,12 @@ def abs_(x: Tensor) -> Tensor:
 
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
-    """Smaller of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
+    """Smaller of two f32; NaN if either is NaN. +0.0 is added, so a zero result is +0."""
     return canonical(torch.minimum(x, y).add_(0.0))
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
-    """Larger of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
+    """Larger of two f32; NaN if either is NaN. +0.0 is added, so a zero result is +0."""
     return canonical(torch.maximum(x, y).add_(0.0))
 
 
@@ -244,7 +244,7 @@ def _narrow(x: Tensor) -> Tensor:
 
 
 def _ordered(x: Tensor, dtype: DType) -> Tensor:
-    """Map u32 bits onto i32 so that the order is kept: flip the top bit."""
+    """Map u32 bits onto i32 so that the order is kept, by flipping the top bit; other types are unchanged."""
     return x ^ I32_MIN if dtype is DType.U32 else x
 
 

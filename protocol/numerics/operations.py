@@ -1,7 +1,7 @@
-"""Operations on two f32, compiled where possible: arithmetic.md section 2.
+"""Single-element operations, compiled for f32 on the CPU where possible: arithmetic.md section 2.
 
 Each has the bits of the function of the same name in `elementwise`. It calls that function for few elements,
-for other types and broadcasts, and if no compiled function may be used (`kernels.fused_dispatch`).
+for other types, broadcasts and layouts, and if no compiled function may be used (`kernels.fused_dispatch`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def div(x: Tensor, y: Tensor) -> Tensor:
 
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
-    """Smaller of two f32, NaN if either is; a zero result is +0."""
+    """Smaller of two f32; NaN if either is NaN. A zero result is +0."""
     result = _compiled(Pair.MINIMUM, x, y)
     return elementwise.minimum(x, y) if result is None else result
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
-    """Larger of two f32, NaN if either is; a zero result is +0."""
+    """Larger of two f32; NaN if either is NaN. A zero result is +0."""
     result = _compiled(Pair.MAXIMUM, x, y)
     return elementwise.maximum(x, y) if result is None else result
 
@@ -74,7 +74,9 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
-    """The compiled operation's result, or None for few elements, other types than f32 or other broadcasts."""
+    """The compiled operation's result. None for few elements, for other types than f32, and if `_fused_for`
+    gives None.
+    """
     larger = y if x.numel() == 1 else x
     if larger.numel() < MANY or not x.dtype == y.dtype == torch.float32:
         return None

@@ -1,7 +1,8 @@
 """Order-free reductions in torch only: arithmetic.md section 5. `sums` uses a compiled sum where possible.
 
-Sums go through 30-bit fixed point and an i64 accumulator, so any order and any split gives the same bits.
-Results keep the reduced axis with size 1. Contractions are in `contract`, index-driven sums in `indexing`.
+Sums of f32 go through 30-bit fixed point and are exact in float64 or i64, so any order and any split gives
+the same bits. Results keep the reduced axis with size 1, except that `prefix_sum` keeps its size.
+Contractions are in `contract`, index-driven sums in `indexing`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def sum_i64(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def max_f32(x: Tensor, axis: int = -1) -> Tensor:
-    """f32 maximum along `axis`: NaN if any is NaN; +0.0 is added."""
+    """f32 maximum along `axis`; NaN if any element is NaN. +0.0 is added, so a zero result is +0."""
     return canonical(torch.amax(x, dim=axis, keepdim=True) + 0.0)
 
 

@@ -1,9 +1,9 @@
 """Run-time self-test of the machine: arithmetic.md section 8, "Self-tests".
 
 Every party calls `self_check(device)` once per process, before it computes anything that others will check.
-It tests what the other modules assume of torch: subnormals are kept in every thread, and division, square
-root and narrowing follow IEEE 754. It also self-tests the product kernels, of which at least one must be
-exact.
+It tests what the other modules assume of torch: subnormals are kept in every thread, and addition, division,
+square root and narrowing follow IEEE 754. It also tests each elementary function at one number, and the
+product kernels, of which at least one must be exact.
 """
 
 from __future__ import annotations

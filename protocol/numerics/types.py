@@ -2,7 +2,7 @@
 
 A value is a torch tensor of the type's storage dtype. `u32` is held in `torch.int32` with the same bits,
 because torch's own uint32 lacks most operations; code that holds a u32 therefore carries its `DType` along
-with the tensor. This module only converts values to and from bytes.
+with the tensor. This module only makes values canonical and converts them to and from bytes.
 """
 
 from __future__ import annotations
@@ -108,9 +108,11 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
 
 
 def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
-    """`to_bytes` without a copy if a CPU tensor has the committed layout; valid until `x` is written to.
+    """`to_bytes`, without a copy if `x` is a contiguous CPU tensor without NaN or bools; valid until `x` is
+    written to.
 
-    Uses one core and none of torch's threads, so it can run at the same time as a step.
+    For a contiguous `x` it uses one core and none of torch's threads, so it can run at the same time as a
+    step.
     """
     require_storage(x, dtype)
     return canonical_rows(x.contiguous().reshape(1, -1), dtype).reshape(-1).data

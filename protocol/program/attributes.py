@@ -23,7 +23,7 @@ def decode_nothing(attributes: bytes) -> None:
 def encode_index(k: int) -> bytes:
     """`input`, `output`: the number of the frame's input or output.
 
-    `philox`: the stream. `scatter_sum`: R.
+    `philox`: the stream. `scatter_sum`: R, the number of rows.
     """
     return codec.u32(k)
 

@@ -1,4 +1,4 @@
-"""`Builder` writes programs: it has a typed method for each primitive (encoding.md section 3), and for views.
+"""`Builder` writes programs, by a method for each primitive (encoding.md section 3), and others for views.
 
     b = Builder("affine")
     x = b.input(TensorType(DType.F32, (8, 4)))
@@ -137,11 +137,11 @@ class Builder(Recorder):
         return self._primitive(Op.DIV, (x, y))
 
     def minimum(self, x: Value, y: Value) -> Value:
-        """Smaller of two f32, NaN if either is, + (+0.0)."""
+        """Smaller of two f32, with +0.0 added; NaN if either is NaN."""
         return self._primitive(Op.MINIMUM, (x, y))
 
     def maximum(self, x: Value, y: Value) -> Value:
-        """Larger of two f32, NaN if either is, + (+0.0)."""
+        """Larger of two f32, with +0.0 added; NaN if either is NaN."""
         return self._primitive(Op.MAXIMUM, (x, y))
 
     def sqrt(self, x: Value) -> Value:
@@ -181,7 +181,7 @@ class Builder(Recorder):
         return self._primitive(Op.EQ, (x, y))
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
-        """x where the bool holds, else y; any one type."""
+        """x where the bool `condition` holds, else y; x and y have the same type, which may be any."""
         return self._primitive(Op.SELECT, (condition, x, y))
 
     def and_(self, x: Value, y: Value) -> Value:
@@ -269,7 +269,7 @@ class Builder(Recorder):
         return self._primitive(Op.ROUND_SCALED, (s, *exponents), attrs.encode_byte(p))
 
     def dot(self, x: Value, y: Value) -> Value:
-        """i64 Σ x y of i32 rows: x [… M K], y [… N K] to [… M N]."""
+        """i64 Σ x y of i32 rows, wrapping: x [… M K], y [… N K] to [… M N]."""
         return self._primitive(Op.DOT, (x, y))
 
     def sum(self, x: Value) -> Value:
@@ -277,7 +277,7 @@ class Builder(Recorder):
         return self._primitive(Op.SUM, (x,))
 
     def max(self, x: Value) -> Value:
-        """f32 [… K] to [… 1]: the maximum, NaN if any element is, + (+0.0)."""
+        """f32 [… K] to [… 1]: the maximum, with +0.0 added; NaN if any element is NaN."""
         return self._primitive(Op.MAX, (x,))
 
     def argmax(self, x: Value) -> Value:

@@ -21,13 +21,15 @@ T = TypeVar("T")
 
 MAX_TRACE_LEAVES = 2**20
 MAX_CALL_DEPTH = 8
-"""Calls below the top frame: a program without calls has depth 0."""
+"""Limit on the depth of calls below the top frame; a program without calls has depth 0."""
 MAX_RESULTS = 255
 MAX_SIGNATURE = 65_535
 
 
 def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
-    """Raise `CheckError` if the program is invalid; the message names the program and the instruction."""
+    """Raise `CheckError` if the program is invalid. The message names the program, and if there is one, the
+    instruction at fault.
+    """
     checker = _Checker(max_depth)
     checker.count(program)
     checker.visit(program, 0)
@@ -36,7 +38,7 @@ def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
 class _Checker:
     """One traversal of a program and its callees.
 
-    Each program is checked once. Its counts are checked first.
+    Each program is checked once, its counts before everything else.
     """
 
     def __init__(self, max_depth: int) -> None:

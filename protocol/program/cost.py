@@ -38,8 +38,8 @@ WEIGHTS: Mapping[Op, int] = {
 """The factor for the count of `Primitive.operations`; 1 by default."""
 
 ROW = 16
-"""Additional operations for each result of a reduction, whose rows may have a single element, and for each
-operand element of a `dot`, which may be used only once.
+"""Additional operations for each result of a reduction or `dot`, whose rows may have a single element, and
+for each operand element of a `dot`, which may be used only once.
 """
 
 
@@ -133,7 +133,10 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """Bytes that a `dot` uses to pad rows, for one product of its batch."""
+    """Bytes that a `dot` uses to fill up panels of rows, for one product of its batch.
+
+    For other primitives, 0.
+    """
     if instruction.op is not Op.DOT:
         return 0
     x, y = instruction.operand_types

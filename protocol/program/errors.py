@@ -8,7 +8,8 @@ from protocol.errors import AssayError
 class ProgramError(AssayError, ValueError):
     """A program, or a value passed to it, is invalid.
 
-    `instruction` is the number of the instruction at fault, if there is one; `operation` is its name.
+    `instruction` is the number of the instruction at fault, if there is one. `operation` names the operation,
+    the program, or both.
     """
 
     expected: str
@@ -31,7 +32,7 @@ class ProgramError(AssayError, ValueError):
 
 
 class EncodingError(ProgramError):
-    """Bytes that do not decode: too short, too long, an unknown code or a number out of range."""
+    """Bytes that do not decode, or values that do not encode: of a wrong length, unknown or out of range."""
 
 
 class RuleError(ProgramError):

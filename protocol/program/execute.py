@@ -93,8 +93,8 @@ class Evaluator(Protocol):
 class Interpreter:
     """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`.
 
-    With `fuse`, `run` uses a program's fusions if all of them are ready; it does not call `results` for their
-    instructions.
+    With `fuse`, on a CPU, `run` uses a program's fusions if all of them are ready; it does not call `results`
+    for their instructions.
     """
 
     def __init__(

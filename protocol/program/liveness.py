@@ -1,4 +1,4 @@
-"""Last uses of a frame's values: fast execution frees values then, and `cost` counts live ones."""
+"""Finds the last use of each value of a frame. Execution then frees the value; `cost` counts live ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def touched(instruction: Instruction) -> tuple[int, ...]:
 
 
 def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """For every piece of work, in order, the leaves that no later piece reads or writes.
+    """For every piece of work, in order, those of its leaves that no later piece reads or writes.
 
     Each piece is given by the leaves that it reads and writes.
     """

@@ -1,6 +1,7 @@
-"""The codes of the primitives (encoding.md section 3).
+"""The opcodes of instructions (encoding.md section 3).
 
-Their meaning is in `primitives`, their attribute bytes in `attributes`.
+`primitives` defines what they do, except for `input`, `output` and `call`. `attributes` defines their
+attribute bytes.
 """
 
 from __future__ import annotations

@@ -137,14 +137,14 @@ class Program:
         return instruction.results[leaf - instruction.first]
 
     def output(self, k: int) -> tuple[int, Instruction]:
-        """The `output` instruction for output k of the frame, and its number."""
+        """The number of the `output` instruction for output k of the frame, and the instruction."""
         if k not in self._outputs:
             raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
         return self._outputs[k], self.instructions[self._outputs[k]]
 
     @cached_property
     def _outputs(self) -> dict[int, int]:
-        """Numbers of the `output` instructions by k.
+        """The number of the `output` instruction of each output k.
 
         Cached: searching for each of 65,535 outputs would take an hour.
         """
@@ -190,7 +190,7 @@ class Program:
     def decode(
         cls, data: bytes, callees: Mapping[bytes, Program] = NO_CALLEES, name: str = "program"
     ) -> Program:
-        """Inverse of `encode`, with the programs that it calls in `callees`.
+        """Inverse of `encode`; `callees` holds the programs that the decoded one calls.
 
         Raises `EncodingError`; does not `check`.
         """

@@ -45,9 +45,10 @@ Literal = int | float | bool | bytes
 def literal(dtype: DType, value: Literal) -> bytes:
     """Canonical bytes of one element.
 
-    `bytes` are returned unchanged; a float is rounded to f32; NaN is made canonical.
+    `bytes` are returned unchanged. For f32, the number is rounded and NaN is made canonical; integer types
+    drop a fraction.
 
-    Raises `RuleError` for an integer outside the type's range or a float beyond f32.
+    Raises `RuleError` for a number outside the type's range.
     """
     if isinstance(value, bytes):
         return value
@@ -69,7 +70,8 @@ def literal(dtype: DType, value: Literal) -> bytes:
 class Recorder:
     """Records inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
-    `build` returns the program. Errors name the number that the rejected instruction would have had.
+    `build` returns the program. If an instruction is rejected, the error names the number that it would
+    have had.
     """
 
     def __init__(self, name: str = "program") -> None:
@@ -82,7 +84,7 @@ class Recorder:
         self._leaves = 0
 
     def input(self, type_: TensorType) -> Value:
-        """The next input of the frame."""
+        """Record the next input of the frame."""
         self._inputs.append(type_)
         return self._append(Op.INPUT, (), (type_,), attrs.encode_index(len(self._inputs) - 1))[0]
 

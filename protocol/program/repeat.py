@@ -1,8 +1,8 @@
 """`repeat`: n runs of a program, each on the previous results (arithmetic.md section 7, "structure").
 
-This is not an instruction, but nested calls: one program calls the body 16 times, another calls that program
-16 times for 256 runs, and so on. So a game locates one of n runs in log16 n calls, and a trace has at most 16
-calls.
+This is not an instruction, but nested calls: one program calls the body 16 times, another calls that
+program 16 times for 256 runs, and so on. So a game finds one of n runs after log16 n calls, rounded up, and
+a frame has at most 16 calls of one repeat.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from protocol.program.errors import RuleError
 from protocol.program.program import Program
 
 WIDTH = 16
-"""Maximum calls in one frame: as many as the descendants that a trace node shows (encoding.md section 2)."""
+"""Maximum number of a repeat's calls in one frame: a node of the trace tree shows as many descendants
+(encoding.md section 2).
+"""
 
 
 def repeat(

@@ -23,7 +23,11 @@ from protocol.program.step import State, StepProgram
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The largest max / rms in operand `operand` of call `number`, which is quantised to `bits` bits."""
+    """The largest max / rms of a row in one operand of one call.
+
+    `number` is the call's instruction number, and `bits` the number of bits to which the operand is
+    quantised.
+    """
 
     function: str
     number: int
@@ -71,7 +75,7 @@ def scales(
 
 
 def largest_over_rms(x: Tensor, axis: int) -> float:
-    """The largest max|x| / rms of all rows along an axis of f32.
+    """The largest max|x| / rms among the rows along `axis` of an f32 tensor.
 
     Rows of zeros and rows that are not finite count as 1.
     """

@@ -34,11 +34,14 @@ METRIC = "metric."
 
 
 HISTORY = "history"
-"""Name of the state's last tensor, if it keeps metrics: f32 [metrics, N], with step s in column s mod N."""
+"""Name of the state's last tensor, if it keeps metrics: f32 [metrics, N], with step s in column s mod N.
+
+Here steps are counted from 0.
+"""
 
 
 def metrics(state: State) -> dict[str, float]:
-    """The loss and the metrics in a state, by name."""
+    """The loss and the metrics in a state, by name without the prefix."""
     found = {name: x for name, x in state.items() if name.startswith(METRIC) and x.numel() == 1}
     return {name.removeprefix(METRIC): float(x) for name, x in found.items()}
 
@@ -140,12 +143,14 @@ class StepProgram:
         return state_root(self.tensor_roots(state))
 
     def salted_state_root(self, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
-        """The root of a state, number `step` of its segment, in a seat's digest (audit.md section 4)."""
+        """The root of a state in a seat's digest (audit.md section 4). `step` is the state's number in its
+        segment.
+        """
         dtypes = [type_.dtype for type_ in self.state_types]
         return salted_state_root(self.order(state), dtypes, digester, step, threads)
 
     def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
-        """Root of the constants tree: the dataset's tensors, then the constants; at least one tensor."""
+        """Root of the tree of the dataset's tensors, then the constants; there must be at least one."""
         require_types(self.fixed_types, fixed, "dataset tensors and constants")
         return constants_tree(_roots(self.fixed_types, fixed)).root
 

@@ -23,9 +23,9 @@ from protocol.program.opcodes import Op
 from protocol.program.program import Program
 
 KEEP_BYTES = 2 << 30
-"""Bytes of values that a frame keeps.
+"""Maximum bytes of values that a frame keeps.
 
-A callee keeps half as many, so a frame and all below it stay under 4 GiB.
+A callee keeps at most half as many, so a frame and all below it stay under 4 GiB.
 
 The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 """
@@ -102,7 +102,7 @@ class Trace:
         return self.roots[leaf]
 
     def tensors(self, leaves: Collection[int]) -> list[Tensor]:
-        """Some values, at the cost of at most one run. Do not write to them."""
+        """The values of `leaves`; those not in memory are computed again in one run. Do not write to them."""
         if any(leaf not in self._held and leaf not in self._recalled for leaf in leaves):
             self._recall(leaves)
         return [self._held[leaf] if leaf in self._held else self._recalled[leaf] for leaf in leaves]
@@ -143,7 +143,10 @@ class Trace:
 
 
 def held_bytes(program: Program, keep: int = KEEP_BYTES) -> int:
-    """The most bytes of values that a trace of this program and all traces below it hold at once."""
+    """The most bytes of values that a trace of this program and the traces below it keep at once.
+
+    Recomputed values are not counted.
+    """
     known: dict[tuple[bytes, int], int] = {}
 
     def held(program: Program, keep: int) -> int:

@@ -24,7 +24,11 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Element type and shape. Rank 0 to 8, every dimension 1 to 2^31 - 1, at most 2^40 bytes (else `EncodingError`)."""
+    """Element type and shape.
+
+    Raises `EncodingError` unless the rank is 0 to 8, every dimension 1 to 2^31 - 1, and the size at most
+    2^40 bytes.
+    """
 
     dtype: DType
     shape: Shape
@@ -54,7 +58,7 @@ class TensorType:
 
     @property
     def chunks(self) -> int:
-        """Number of 1,024-byte chunks, the last one shorter."""
+        """Number of chunks of 1,024 bytes; the last one may be shorter."""
         return -(-self.nbytes // CHUNK_BYTES)
 
     def chunk_of(self, element: int) -> int:
@@ -67,7 +71,7 @@ class TensorType:
 
     @classmethod
     def read(cls, reader: codec.Reader) -> TensorType:
-        """Read one type from the front. Raises `EncodingError`."""
+        """Read the next type from a reader. Raises `EncodingError`."""
         code = reader.u8()
         if code not in _CODES:
             raise EncodingError(f"a type code from {sorted(_CODES)}", str(code))
@@ -112,7 +116,7 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def broadcast_source(element: int, result: Shape, operand: Shape) -> int:
-    """Flat index of the element of an operand that element `element` of the broadcast result reads."""
+    """The flat index, in an operand, of the value that element `element` of the broadcast result reads."""
     index = unravel(element, result)[len(result) - len(operand) :]
     return ravel([0 if size == 1 else i for i, size in zip(index, operand, strict=True)], operand)
 

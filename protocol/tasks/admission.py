@@ -1,15 +1,16 @@
-"""Admission: whether a party can do all work that it may have to do in time, in any order of requests.
+"""Admission: whether a party can finish in time all work that may be requested of it, in any order.
 
-An *engagement* is work that may be requested once, at any time, and is due some seconds after the request. *Standing*
-work, such as a registration that takes seats, is requested again and again. Work is done by earliest deadline first;
-only a step, which is never interrupted, delays work that is due earlier. So an interval of d seconds demands at most
-the work of all engagements that have at most d seconds (the processor demand of Baruah, Rosier and Howell, Real-Time
-Systems 2, 1990; the same sum bounds a self-suspending engagement, decision 135). If that work fits for every d at a
-third of the measured rates, everything is done in time.
+An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
+*Standing* work, such as a registration that takes seats, is requested again and again. Work is done by
+earliest deadline first; only a step, which is never interrupted, delays work that is due earlier. So an
+interval of d seconds demands at most the work of all engagements that have at most d seconds (the processor
+demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a self-suspending
+engagement, decision 135). If that work fits for every d at a third of the measured rates, everything is
+done in time.
 
-Waiting shortens an engagement's own time but uses no time of the machine: each transaction waits for its receipt, and
-each request for the machine waits for the next look at the chain and for steps that have begun. `owed` lists the
-engagements that follow from a task's terms. Pure: no clock, no chain.
+Waiting shortens an engagement's own time but uses no time of the machine: each transaction waits for its
+receipt, and each request for the machine waits for the next look at the chain and for steps that have
+begun. `owed` lists the engagements that follow from a task's terms. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ Owed = Engagement | Standing
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The first sum of work that does not fit: the engagements `names` need `needed` seconds within `there` seconds."""
+    """The first sum of work that does not fit: the work in `names` needs `needed` seconds within `there`
+    seconds.
+    """
 
     names: tuple[str, ...]
     needed: float
@@ -108,10 +111,11 @@ class Refusal:
 
 
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
-    """None if everything is done in time, otherwise the sum of work with the earliest deadline that does not fit.
+    """None if everything is done in time, otherwise the first sum of work that does not fit.
 
-    Engagements may be accepted one after the other: if the result is None with a new one added, those accepted before
-    are still done in time.
+    That is all standing work if it alone takes more than the machine, otherwise the sum with the earliest
+    deadline. Engagements may be accepted one after the other: if the result is None with a new one added,
+    those accepted before are still done in time.
     """
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
@@ -146,7 +150,9 @@ def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, wai
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """The most operations a second for each of `count` standing engagements like `one`, so that all are admitted."""
+    """The most operations a second of each of `count` pieces of standing work like `one` that are all
+    admitted.
+    """
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 

@@ -1,32 +1,35 @@
 """Derives all amounts of a task from its budget, length, times and prices: audit.md section 9.
 
-Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times are seconds, rates
-are fractions a year. Every rounding favours deterrence and the payee: costs, fees and stakes round up.
+Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times are
+seconds. Rates are fractions a year; only a deployment's are in hundredths of a percent. Costs, fees, bonds,
+locks and stakes round up, which favours deterrence and the payee.
 
-B is the budget, K the number of segments, q the segments of a seat, V the seats, and c = B / K the most that training
-one segment costs:
+B is the budget, K the number of segments, q the segments of a seat, V the seats, and c = B / K the most
+that training one segment costs:
 
     gameCost       gas of a game + 2 replays of a segment, each `replay` c; at least the deployment's floor
     auditFee       `replay` c + a seat's gas / q
-    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward), because a cheater that is
-                   its own challenger, retrainer and submitter gets those parts back. More if the sum that a
-                   conviction owes, the bond, or a jury's share requires it
+    S              S_min(B, G, the price given back) + restitution + max(R, retrainReward), because a cheater
+                   that is its own challenger, retrainer and submitter gets those parts back. More if the sum
+                   that a conviction owes, the bond, or a jury's share requires it
     R              2 gameCost, at most S / 8
-    retrainReward  3 B, at most S / 8. If the stake is given, it must also leave a quarter of the stake to burn
+    retrainReward  3 B, at most S / 8. If the stake is given, R and this must leave a quarter of it to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
-    seatLock       a seat's fees + the fee of a draw, which are lost by silence
+    seatLock       a seat's fees + the fee of a draw, which are lost by silence; at least two draw fees
     lookChance     0, or e
 
-q is the value of 1 … min(64, K) for which V q auditFee + S x rate x T is least. T is the time from the submission to
-the settlement.
+q is the value of 1 … min(64, K) for which V q auditFee + S x rate x T is least. T is the time from the
+submission to the settlement.
 
-With second looks (chance e above 0), a looker replays one segment and attests alone, and a seat may have to reveal:
+With second looks (chance e above 0), a looker replays one segment and attests alone, and a seat may have to
+reveal:
 
     auditFee       `replay` c + a seat's gas + e x gas of a reveal
-    seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay; at least 4 gameCost
+    seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay, and at least
+                   4 gameCost
 
-q and e are then chosen together so that the sum above, the looks, and the capital of all locks (including the time
-that they wait for a seat) cost least; V q is at most 32.
+q and e are then chosen together so that the sum above, the looks, and the capital of all locks (including
+the time that they wait for a seat) cost least; V q is at most 32.
 """
 
 from __future__ import annotations
@@ -92,22 +95,24 @@ __all__ = [
 ]
 
 RATE_UNIT: Final = 10_000
-"""Hundredths of a percent in the whole: the unit of a deployment's `capital_rate`."""
+"""The number of hundredths of a percent in 100 %; they are the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
 """Replays of a segment by one side of a game: one to find the step, one to answer for it."""
 GAME_CLOCKS: Final = 2
-"""Clocks of a game: it lasts at most the sum of both sides' times."""
+"""Number of clocks in a game, which lasts at most the sum of both sides' times."""
 REWARD_COSTS: Final = 2
-"""The reward as a multiple of the cost of a game."""
+"""Highest reward, as a multiple of the cost of a game."""
 RETRAIN_BUDGETS: Final = 3
-"""Highest reward for training a task again, as a multiple of the budget: the work may cost a budget, payment comes
-late, and another retrainer may be faster. The stake does not count on it, because an accomplice may be the
-retrainer.
+"""Highest reward for training a task again, as a multiple of the budget: the work may cost a budget,
+payment comes late, and another retrainer may be faster. The stake must deter without it, because an
+accomplice may be the retrainer.
 """
 LOOK_CHANCES: Final = tuple(
     100 * percent for percent in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
 )
-"""Chances of a look that `derive` compares. The costs of neighbouring values differ little."""
+"""Chances of a look that `derive` compares, in hundredths of a percent. Neighbouring values cost about the
+same.
+"""
 
 
 class NoRecommendation(AssayError):
@@ -119,10 +124,12 @@ OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
-    """The amounts of a task. Amounts in `given`, by their names in `Amounts`, are kept, and the others follow from
-    them. Given amounts may violate the terms' bounds or fail to deter (`deterrent`, `deterrent_lock`).
+    """The amounts of a task. Amounts in `given`, by their names in `Amounts`, are kept, and the others
+    follow from them. Given amounts may violate the terms' bounds or fail to deter (`deterrent`,
+    `deterrent_lock`).
 
-    Raises NoRecommendation if no stake up to the vault's limit deters, or if no bond is between its minimum and a
+    Raises NoRecommendation if no stake up to the vault's limit deters, if a given stake is too small for
+    the other amounts, if no lock deters, or if games last so long that no bond is between its minimum and a
     quarter of the stake.
     """
     return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
@@ -168,8 +175,10 @@ def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
 
 
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
-    """The least bond: twice the most that a won game can cost the solver, which gets half of the bond. The cost
-    includes the stake's capital for the time of both sides (contracts/src/libraries/TermsCheck.sol).
+    """The least bond: twice the most that a won game can cost the solver, which gets half of a lost bond.
+
+    The cost includes the stake's capital for the time of both sides
+    (contracts/src/libraries/TermsCheck.sol).
     """
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
@@ -286,8 +295,10 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """The least stake of which a quarter covers the least bond. 2 (g + ceil(S a / b)) <= floor(S / 4) holds if
-    S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
+    """The least stake of which a quarter covers the least bond.
+
+    With g = `game_cost`, and a / b the capital cost of a game as a share of the stake,
+    2 (g + ceil(S a / b)) <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
@@ -317,7 +328,7 @@ def _covers_claim(setting: Setting, fee: int) -> int:
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """The least stake for which the given amounts are within the shares of it that terms allow."""
+    """The least stake of which the given amounts are at most the shares that terms allow."""
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 

@@ -1,13 +1,14 @@
-"""Chances of detection and least stakes in integers: audit.md section 9.
+"""Chances of detection, and the least stakes and locks, without floats: audit.md section 9.
 
-Amounts are token units. Chances are integers in units of 10^-18 (`ONE`). Every rounding favours the submitter: chances
-of escape and the stake round up, chances of detection round down. The functions are deterministic and know no prices.
-`sim` and the clients call them through `protocol.tasks.amounts`. `tests/vectors/economics.json` has results for some
-terms.
+Amounts are token units. Chances of the audit are integers in units of 10^-18 (`ONE`); those of looks are
+fractions. Every rounding favours the submitter: chances of escape and the stake round up, chances of
+detection round down. Clients call the functions through `protocol.tasks.amounts`, and `sim.theory` calls
+them directly. `tests/vectors/economics.json` has results for some terms.
 
-Notation of audit.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
-h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
-e is the chance that a second look picks a segment of a seat, L the lock of a seat or look.
+Notation of audit.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct
+segments; h the honest share of the registered stake; p the price, G what a false result is worth to the
+cheater, S the stake. e is the chance that a second look picks a segment of a seat, L the lock of a seat or
+look.
 """
 
 from fractions import Fraction
@@ -22,7 +23,7 @@ ONE = 10**18
 
 
 class StakeError(AssayError, ValueError):
-    """No stake makes cheating unprofitable under these audit terms, or a term is out of bounds."""
+    """No stake or lock makes cheating unprofitable under these audit terms, or a term is out of bounds."""
 
 
 class Audit(NamedTuple):
@@ -55,12 +56,13 @@ def escape_chance(audit: Audit, false: int) -> int:
 def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0) -> int:
     """S_min: the smallest stake with which no number of false segments pays.
 
-    S_min = max over m of (m p / K + G) / (1 - P(m / K)) - p + margin + recoverable. `recoverable` is the reward and
-    restitution that a cheater gets back if it is also its own challenger and submitter.
+    S_min = max(0, max over m of (m p / K + G) / (1 - P(m / K)) - p) + margin + recoverable. `recoverable`
+    is the reward and restitution that a cheater gets back if it is also its own challenger and submitter.
+    `margin` is added to the stake.
 
-    Only m = 1 and m = K are computed, because the maximum is at one of them. As functions of m, a is convex; P is an
-    increasing convex function of a, so it is convex too, and 1 - P is concave. A line over a positive concave function
-    is quasiconvex, and so largest at an end.
+    Only m = 1 and m = K are computed, because the maximum is at one of them. As functions of m, a is
+    convex; P is an increasing convex function of a, so it is convex too, and 1 - P is concave. A line over
+    a positive concave function is quasiconvex, and so largest at an end.
 
     Raises `StakeError` if some m is never caught, or if a number is out of bounds.
     """

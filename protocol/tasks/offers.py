@@ -71,7 +71,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The price of a profitable bid, and the floor under it."""
+    """The price of a profitable bid, and the solver's floor, which is not above it."""
 
     price: int
     floor: Floor

@@ -15,9 +15,9 @@ REPLAYS: Final = 2
 
 
 def games(name: str, terms: Terms) -> Engagement:
-    """A solver's defence in all games of a task that can be played at once. Each game needs one replay; the traces fit
-    because admission counts on a third of the rates. All answers that may be requested are sent one after the other,
-    and each may wait for a running step.
+    """A solver's defence in all games of a task that can be played at once. Each game needs one replay; the
+    traces fit because admission counts on a third of the rates. All answers that one game may request are
+    sent one after the other, and each may wait for a running step.
     """
     return Engagement(
         name,

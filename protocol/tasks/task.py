@@ -30,16 +30,16 @@ MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
 """A jury may take the stake divided by this number, to refund the claimant's audit fee and draw fee."""
 RATE_OF_ALL: Final = 10_000
-"""Hundredths of a percent in the whole: the unit of `look_chance`."""
+"""The number of hundredths of a percent in 100 %; they are the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
-"""Most draws of a task that its escrow pays for, without those of looks."""
+"""Maximum number of a task's draws that its escrow pays for, not counting draws of looks."""
 LOOK_DRAWS: Final = LEVELS
 """Draws of looks that the escrow also pays for: the first of each level."""
 LINE: Final = 1 << 22
-"""Bytes a second (4 MiB) that every party's line must carry; no task may require more (TermsCheck.sol)."""
+"""Bytes a second (4 MiB) that every party's network must carry; no task may require more (TermsCheck.sol)."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
-"""Most token units in one lock of the vault."""
+"""Maximum token units in one lock of the vault."""
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 
@@ -93,9 +93,11 @@ class TermsError(AssayError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a task, fixed when it is posted. The fields are those of the contract, in the same order.
+    """The terms of a task, fixed when it is posted. The fields are those of the contract, in the same
+    order.
 
-    Amounts are token units, periods are seconds, roots are 32 bytes. Raises TermsError if a number is out of bounds.
+    Amounts are token units, periods are seconds, roots are 32 bytes. Raises TermsError if a field is out of
+    bounds.
     """
 
     program_id: bytes
@@ -216,15 +218,13 @@ class Terms:
 
     @property
     def least_fee(self) -> int:
-        """The least fee for which an account is bound until the task is over: a look's fee, or without looks
-        a seat's fee.
-        """
+        """The least fee of a seat or look: a look's fee, or without looks a seat's."""
         return self.audit_fee if self.look_chance else self.seat_fee
 
     @property
     def seat_period(self) -> int:
-        """Most seconds from a seat's draw to the task's end if every draw finds accounts, all accounts attest, and
-        nobody challenges or claims. The delays of draws of looks are not included.
+        """Maximum seconds from a seat's draw to the task's end if every draw finds accounts, all accounts
+        attest, and nobody challenges or claims. The delays of draws of looks are not included.
         """
         return self.challenge_period + (LEVELS * self.attest_period if self.look_chance else 0)
 
@@ -271,22 +271,26 @@ def least_stake(owed: int) -> int:
 
 
 GAMES_AT_ONCE: Final = 16
-"""Most games of a task that are played at once; others wait (contracts/src/dispute/GameState.sol)."""
+"""Maximum number of a task's games that are played at once; others wait
+(contracts/src/dispute/GameState.sol).
+"""
 DEMANDS: Final = 96
-"""Most demands in one game (contracts/src/dispute/Demands.sol)."""
+"""Maximum number of demands in one game (contracts/src/dispute/Demands.sol)."""
 STEP_TREES: Final = 1
 TRACES: Final = 9
-"""Most traces in one game: a step's frame and eight nested callees."""
+"""Maximum number of traces in one game: a step's frame and eight nested callees."""
 SPLITS: Final = 5
-"""Most rounds of a split, enough for 128^5 blocks."""
+"""Maximum number of rounds of a split, enough for 128^5 blocks."""
 MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
-"""Most answers that a solver owes in one game. A challenger makes about as many moves."""
+"""Maximum number of answers that a solver owes in one game. A challenger makes about as many moves."""
 INCLUSION_BLOCKS: Final = 2
 """Blocks until a move is mined, since it may just miss the next block."""
 SAFETY: Final = 3
-"""A replay on a busy machine takes at most this multiple of its time, including the trace of a step."""
+"""On a busy machine, a replay and the trace of a step take at most this multiple of a replay's usual time."""
 BEGUN: Final = 2
-"""Most steps of other work during one wait: one that is running, and one that begins before this work's turn."""
+"""Maximum number of other work's steps during one wait: the running one, and one that begins before this
+turn.
+"""
 ASSUMED_SPEED: Final = 10**9
 """Scalar operations a second that each side of a game is assumed to manage when terms are derived."""
 

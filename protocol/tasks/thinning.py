@@ -11,7 +11,7 @@ from typing import Final
 from protocol.commitments.digests import MAX_THINNING
 
 MOST: Final = 0.05
-"""Most time that digesting may take, as a share of a replay."""
+"""Limit on the time that digesting takes, as a share of a replay's."""
 OPERATIONS_A_BYTE: Final = 200
 """Operations that a replay does in the time of hashing one byte under a salt. One core of an AMD EPYC with AVX-512
 VNNI does 1.2 x 10^11 operations a second in a step of the 10.8M GPT and hashes 1.06 x 10^9 bytes a second: a ratio of

@@ -1,7 +1,7 @@
 """The cost of trust in a task, computed from rules, setting and amounts. audit.md section 9.
 
-Pure. Amounts are integers in token units, times are seconds, rates are fractions a year. Costs of capital, which
-nobody is paid, are exact fractions. `protocol.tasks.amounts` derives the amounts.
+Pure. Amounts are integers in token units, times are seconds, rates are fractions a year unless stated.
+Costs of capital, which nobody is paid, are exact fractions. `protocol.tasks.amounts` derives the amounts.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Gas:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A task's and a deployment's figures, from which, with the rules, the amounts follow."""
+    """Figures of a task and its deployment. The amounts follow from them and the rules."""
 
     budget: int
     segments: int
     training: int
-    """Most seconds from the bid to the submission."""
+    """Maximum seconds from the bid to the submission."""
     audit: int
-    """T: seconds from the submission to the settlement without a dispute."""
+    """T: seconds from the submission to the settlement, without a dispute and without looks."""
     game_time: int
     """Seconds that each side of a game has."""
     draw_fee: int
@@ -77,7 +77,7 @@ class Setting:
     look_chance: int | None = 0
     """The terms' chance of a look. None means the value with which looks and locks cost least."""
     draw_delay: int = 0
-    """Seconds from requesting a draw to its word. Looks prolong an audit by this time."""
+    """Seconds from requesting a draw to its word. Used only with looks, whose draws prolong an audit."""
     attest_period: int = 0
     """Seconds that a seat or look has to attest; it is assumed to use half of them."""
     jurors: int = 0
@@ -128,7 +128,7 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class TrustPrice:
-    """The cost of a task in addition to the training, if all parties are correct."""
+    """The cost of a task in addition to the training, if all parties behave correctly."""
 
     audit_fees: int
     """Fees of all seats."""

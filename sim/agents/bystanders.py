@@ -15,14 +15,15 @@ from sim.parameters import MarketParameters
 
 
 class Passing(NamedTuple):
-    """What the members see of a task; each field is (members, rows)."""
+    """What the members see of a task; each array is (members, rows)."""
 
     parameters: MarketParameters
     served: Flags
     """Whether the solver gives out its checkpoints."""
     hit: Flags
-    """Whether a replay of the one segment that the bystander has drawn for itself would differ. Only agents
-    that replay may use it."""
+    """Whether a replay of the one segment that the bystander has drawn for itself would differ from the
+    result. Only agents that replay may use it.
+    """
     wrong: Flags
     """Whether a replay of all segments would differ. Only agents that replay may use it."""
     uniform: Floats
@@ -30,12 +31,14 @@ class Passing(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The actions of each member; each field is (members, rows)."""
+    """The actions of each member; each array is (members, rows)."""
 
     replays: Indices
     """Number of segments replayed."""
     games: Indices
-    """Number of challenges. A challenge is won if a replay differed or nothing is served, and lost otherwise."""
+    """Number of challenges. A challenge is won if a replay differed, nothing is served or the solver is
+    silent.
+    """
     unopened: Indices | None = None
     """Number of commitments that are never opened; None if nobody makes any."""
 
@@ -50,7 +53,7 @@ class Bystander:
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
-        """Challenge if the replay differs or the solver serves nothing."""
+        """With chance `chance`, challenge if the replay differs or the solver serves nothing."""
         looks = view.uniform < self.chance
         return Look(
             (looks & view.served).astype(np.int64), (looks & (view.hit | ~view.served)).astype(np.int64)

@@ -1,7 +1,8 @@
 """Strategies of solvers: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
 
-A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, `work` for the rows in
-which one of its members has won. To add one, subclass `Solver` and override what differs (docs/guide/studies.md).
+A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, and `work`
+for all rows. The engine uses the work in the rows in which one of the strategy's members has won. To add a
+strategy, subclass `Solver` and override what differs (docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ class Bidding(NamedTuple):
 
 
 class Won(NamedTuple):
-    """What a winner sees: the parameters, and a uniform number in [0, 1) for each row. A strategy answers for all rows,
-    including those that another strategy has won."""
+    """What a winner sees: the parameters, and a uniform number in [0, 1) for each row."""
 
     parameters: MarketParameters
     uniform: Floats
@@ -50,7 +50,9 @@ class Work(NamedTuple):
 
     @classmethod
     def of_kinds(cls, works: Sequence[Work], kinds: Indices) -> Work:
-        """Pick each row's work from `works` by its kind."""
+        """For each row, pick the work of its winner's strategy, whose place in `works` is the row's number
+        in `kinds`.
+        """
         if len(works) == 1:
             return works[0]
         rows = len(kinds)
@@ -110,7 +112,7 @@ class Lazy(Solver):
         return min(parameters.segments, max(1, round(self.share * parameters.segments)))
 
     def expected_effort(self, parameters: MarketParameters) -> float:
-        """Everything except the invented share."""
+        """The share of the segments that are trained."""
         return 1 - self.false(parameters) / parameters.segments
 
     def work(self, view: Won) -> Work:

@@ -1,4 +1,4 @@
-"""Strategies of the submitter besides paying. The market has one submitter account, so one strategy."""
+"""Strategies of the submitter: what it does besides paying. A market has one submitter, so one strategy."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Challenging(Submitter):
     games: int = 1
 
     def act(self, view: Posting) -> Actions:
-        """Challenges every result."""
+        """Challenge every result."""
         return self._actions(view, games=self.games)
 
     @property

@@ -16,7 +16,7 @@ from sim.parameters import MarketParameters
 
 
 class Seats(NamedTuple):
-    """What the seats' holders see; each field is (V, rows) unless stated."""
+    """What the seats' holders see; each array is (V, rows) unless stated."""
 
     parameters: MarketParameters
     served: Flags
@@ -24,8 +24,9 @@ class Seats(NamedTuple):
     hit: Flags
     """Whether a replay of the seat's segments would differ. Only agents that replay may use it."""
     others: Flags
-    """Whether somebody has already attested this task (attestations are visible). Only for agents that
-    watch."""
+    """Whether somebody has already attested this task (attestations are visible). Only agents that watch
+    may use it.
+    """
     uniform: Floats
     """A uniform random number from 0 to 1."""
     gas: Floats
@@ -175,7 +176,9 @@ class Absent(Verifier):
 
 @dataclass(frozen=True)
 class Mixing(Verifier):
-    """Replays with chance `diligence`, otherwise rubber-stamps: the dilemma's mixed strategy."""
+    """Replays with chance `diligence`, otherwise rubber-stamps: the mixed strategy of the verifier's
+    dilemma.
+    """
 
     name: ClassVar[str] = "mixing"
     honest: ClassVar[bool] = False
@@ -207,8 +210,9 @@ class Accusing(Verifier):
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while that pays: does nothing in rounds where gas and replays cost more than the fee plus the
-    cost of silence."""
+    """Honest while that pays: does nothing in rounds in which gas and replays cost at least the fee plus
+    the cost of silence.
+    """
 
     name: ClassVar[str] = "thrifty"
     honest: ClassVar[bool] = False

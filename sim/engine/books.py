@@ -98,7 +98,8 @@ def _bond(parameters: MarketParameters) -> int:
 
 
 def most_outside(parameters: MarketParameters, people: Population) -> int:
-    """Token units that all accounts together can spend and gain outside the vault for one task, at initial prices.
+    """The most token units that all accounts together spend and gain outside the vault for one task, at
+    initial prices.
 
     A winner spends no more than its ask, so at most the budget.
     """

@@ -1,4 +1,4 @@
-"""The cost of locked capital, booked outside the vault like gas: `protocol.tasks.amounts.task_capital`.
+"""Books the cost of locked capital (`protocol.tasks.amounts.task_capital`) outside the vault, like gas.
 
 Durations are those of a task whose seats are all attested in time: redrawing a seat does not prolong its
 lock, and a conviction releases nothing earlier. A look is locked for as long as a seat.
@@ -58,9 +58,9 @@ class Locks:
         self._spend(solvers, sold * float(self._task.delay_penalty))
 
     def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
-        """Book the locks from the submission on: escrow, stake, seats, and `bonds`, the total bonds of each
-        party in `checks.games`, (n, rows). Games run in parallel, and hold the stake for the duration of one
-        game.
+        """Book the locks from the submission on: escrow, stake, seats, looks, and `bonds`, the total bonds
+        of each party in `checks.games`, (n, rows). Games run in parallel, so they hold the stake for the
+        duration of one game.
         """
         live, solvers, games = task.live, task.solver, checks.games
         self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))

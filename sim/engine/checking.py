@@ -1,5 +1,5 @@
 """The parties that check a submitted task: accounts drawn for its seats, their replacements if they are
-silent, and bystanders.
+silent, lookers, and bystanders.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Checker:
         self._round = 0
 
     def check(self, task: Task) -> Checks:
-        """Play all checks of a task. Every row draws random numbers: variants' streams stay aligned."""
+        """Play all checks of a task. Every row draws random numbers, used or not, so that variants' streams
+        stay aligned.
+        """
         self._round += 1
         checking = _Checking(self, task, self.draw())
         for _ in range(self.parameters.redraws):
@@ -177,7 +179,9 @@ class _Checking:
             self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
-        """Rows to redraw: there is no conviction, and a silent account or the escrow can pay."""
+        """Rows to redraw: some seat is not attested, there is no conviction, and a silent account or the
+        escrow can pay.
+        """
         waiting = self._waiting()
         silent = ((self._accounts != NOBODY) & ~self._attested).any(axis=0)
         due: Indices = (waiting & (silent | (self._escrow_draws < ESCROW_DRAWS))).nonzero()[0]
@@ -258,14 +262,16 @@ class _Checking:
     def _won(self, games: Games) -> Flags:
         """A challenger wins if it has found a false segment, or if the solver serves nothing or is silent.
 
-        The solver's silence is drawn separately for each game.
+        The more games a row has, the likelier the solver is silent; it then loses all of them.
         """
         lost: Flags = ~self._task.work.serves | self._silent(games)
         won: Flags = (games.opened > 0) & (games.right | lost)
         return won
 
     def _silent(self, games: Games) -> Flags:
-        """Games in which the solver misses a move."""
+        """Rows in which the solver misses a move in some game, (rows,). All games have the same chance of
+        it.
+        """
         opened = games.opened.sum(axis=0)
         if self._silence is None:
             return np.zeros(opened.shape, dtype=np.bool_)

@@ -77,7 +77,7 @@ class Closer:
     # ------------------------------------------------------------------ challenges
 
     def _convict(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """Pay the first winner's reward, return the bonds of open games, and pay seats what they are owed."""
+        """Pay the first winner's reward and the restitution, and pay seats and lookers what they are owed."""
         parameters, rows = self.parameters, ends.nonzero()[0]
         if not rows.size:
             return
@@ -101,9 +101,10 @@ class Closer:
         self._defend(task, rows)
 
     def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
-        """Pay seats from the rest of the stake, and burn the remainder.
+        """Pay seats and lookers from the rest of the stake, and burn the remainder.
 
-        Seats that challenged get a game's cost and the fee; other seats get the fee if it is owed.
+        Seats whose game was not dismissed get a game's cost and the fee; other seats get the fee if it is
+        owed. Lookers that opened a game get its cost.
         """
         parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
         cost, fee = parameters.game_cost, parameters.seat_fee

@@ -1,4 +1,4 @@
-"""Book the costs and payments of second looks; `sim.engine.looking` decides their outcomes."""
+"""Books the costs and payments of second looks; `sim.engine.looking` decides their outcomes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LookCloser:
         self._books = books
 
     def end(self, task: Task, looks: SecondLooks) -> None:
-        """Book level by level. A look is paid when it is attested, however the task ends."""
+        """Book the looks level by level. A look is paid when its account acts, however the task ends."""
         for level in looks.levels:
             self._draw(level.drawn)
             for number, attempt in enumerate(level.attempts):

@@ -71,7 +71,7 @@ class Level(NamedTuple):
     """Tasks that had a draw for this level, (rows,)."""
     attempts: Sequence[Attempt]
     lookers: Indices
-    """The account that finally attested each look, or NOBODY."""
+    """The account that finally attested or challenged in each look, or NOBODY."""
     targets: Indices
     """The account that each look checks; arbitrary in slots without a look."""
     revealed: Flags
@@ -79,7 +79,7 @@ class Level(NamedTuple):
     accused: Flags
     """Targets that could not answer an accusation; their locks are lost."""
     answered: Flags
-    """Targets that could answer; they receive the accusation's bond."""
+    """Targets that were accused and could answer; they receive the accusation's bond."""
     hidden: Flags
     """Targets that did not reveal; their locks are lost."""
     segments: Segments
@@ -105,7 +105,9 @@ class SecondLooks(NamedTuple):
 
 
 def look(checker: Checker, task: Task, board: Board, luck: Stream) -> SecondLooks:
-    """Play level by level while looks are picked and no looker has opened a game against the solver."""
+    """Play the looks level by level, while any are picked and no looker has opened a game against the
+    solver.
+    """
     each = checker.parameters.segments_per_verifier
     targets = np.repeat(board.holders, each, axis=0)
     skipped = np.repeat(~board.replayed, each, axis=0)
@@ -169,10 +171,10 @@ def _judge(
     skipped: Flags,
     segments: Segments,
 ) -> Level:
-    """Decide which accounts attested each look, and which targets lose a lock to their looker.
+    """Decide which account acted in each look, and which targets lose a lock to their looker.
 
-    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong, the
-    solver is convicted instead. Accusing a target that has replayed also requires a replay, because an
+    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong,
+    the solver is convicted instead. Accusing a target that has replayed also requires a replay, because an
     accusation shows a chunk.
     """
     shape = targets.shape

@@ -1,4 +1,4 @@
-"""Play a case: many runs of one market, in blocks of rows that fit the cache, with one result row per run."""
+"""Plays a case: many runs of one market, in blocks of rows that fit the cache, with a result per run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Case:
 
 
 Columns = Mapping[str, Floats]
-"""Results by name, one number for each run: shares of tasks, and token units for each task."""
+"""Results by name, one number for each run: counts, and token units, for each task."""
 
 
 def block(people: Population) -> int:
@@ -49,10 +49,11 @@ def block(people: Population) -> int:
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
     """Play `runs` markets for `rounds` tasks each.
 
-    A run's random numbers depend only on the seed and its number: asking for more runs does not change the first ones.
-    Returns columns of length `runs`: `posted` as a share of the rounds; `settled`, `convicted` and the other counts of
-    `Tally` as shares of all posted tasks; `price` and `fees` for each settled task; `burned` and
-    `profit_<kind>_<strategy>`, of all members together, for each posted one.
+    A run's random numbers depend only on the seed and its number: asking for more runs does not change the
+    first ones. Returns columns of length `runs`: `posted` as a share of the rounds; `settled`, `convicted`
+    and the other counts of `Tally` per posted task; `price` and `fees` per settled task; `burned` and
+    `profit_<kind>_<strategy>`, of all members together, per posted task. The submitter's profit is
+    `profit_submitter`.
     """
     parts = []
     most = block(case.population)

@@ -35,7 +35,7 @@ class Stream:
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:
-        """Numbers of 0 to 1, (*shape, rows)."""
+        """Uniform numbers in [0, 1), (*shape, rows)."""
         return self._filled(np.random.Generator.random, shape)
 
     def normal(self, *shape: int) -> Floats:

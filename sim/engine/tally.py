@@ -11,7 +11,7 @@ from sim.mechanism.arrays import Amounts
 
 @dataclass
 class Tally:
-    """Counts of tasks by how they ended, and sums of amounts, (rows,) each."""
+    """Counts of tasks and other events, and sums of amounts, (rows,) each."""
 
     posted: Amounts
     unsold: Amounts
@@ -29,11 +29,11 @@ class Tally:
     dismissed: Amounts
     """Challenges that were lost."""
     redrawn: Amounts
-    """Draws after a task's first one."""
+    """Draws of seats after a task's first one."""
     silent: Amounts
     """Accounts that lost part of their stake for silence."""
     looks: Amounts
-    """Second looks that were attested."""
+    """Second looks in which the looker attested or challenged."""
     caught: Amounts
     """Locks of seats and looks that were lost to a look."""
     paid: Amounts

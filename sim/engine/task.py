@@ -119,7 +119,7 @@ class Checks(NamedTuple):
     accounts: Indices
     """The final holder of each seat, NOBODY for an empty one."""
     drawn: Indices
-    """Every account that had a seat, including silent ones, (m, rows), padded with NOBODY."""
+    """Every account that had a seat or look, including silent ones, (m, rows), padded with NOBODY."""
     attested: Flags
     segments: Segments
     """The seats' segments, (q, V, rows)."""
@@ -135,7 +135,7 @@ class Checks(NamedTuple):
     looks: Looks | None
     """None if there are no bystanders."""
     escrow_draws: Amounts
-    """Draws that the escrow pays."""
+    """Number of draws of seats that the escrow pays."""
     stalled: Flags
     """Tasks that were not drawn, or not attested when the stall period was over."""
     second: SecondLooks | None

@@ -1,7 +1,7 @@
-"""How a task finds its solver and price: the contracts' open descending bids, and other formats for comparison.
+"""How a task finds its solver and price: the contracts' open descending bids, and other formats to compare.
 
-Asks are (solvers, rows) whole token units, the least that each solver would work for; `NO_ASK` marks a solver that
-does not bid.
+Asks are (solvers, rows) whole token units: the lowest price at which each solver would work. `NO_ASK` marks
+a solver that does not bid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Bid(NamedTuple):
 
 
 def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
-    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins."""
+    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins. Empty if
+    nobody bids.
+    """
     ranked = sorted(range(len(asks)), key=lambda number: asks[number])[:2]
     if asks[ranked[0]] > budget:
         return []
@@ -56,8 +58,9 @@ def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
 def descending(asks: Amounts, budget: Amounts) -> Assignment:
     """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`protocol.tasks.offers`).
 
-    The lowest ask opens, and the two lowest undercut each other by the minimum until one reaches its ask. Other
-    solvers drop out early and do not change the price. All bids are in time, so the minimum undercut does not grow.
+    The lowest ask opens, and the two lowest undercut each other by the minimum until one reaches its ask.
+    Other solvers drop out early and do not change the price. All bids come early, so the minimum undercut
+    does not grow.
     """
     return _descend(asks, budget, late=False)
 
@@ -97,7 +100,7 @@ def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
 
 
 def cheapest(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid; of equal asks, the first."""
+    """The lowest ask wins and is paid if it is at most the budget; of equal asks, the first."""
     lowest = asks.min(axis=0)
     sold = lowest <= budget
     return Assignment(sold, _first(asks == lowest), np.where(sold, lowest, 0))

@@ -62,7 +62,9 @@ def convict(
     reward: Amounts,
     restitution: int,
 ) -> None:
-    """TaskMarket.convict, StakeVault.slash: reward and restitution, out of the stake; the escrow returns."""
+    """TaskMarket.convict, StakeVault.slash: pay reward and restitution out of the stake; the escrow
+    returns.
+    """
     ledger.take(rows, solvers, reward + ledger.amount(restitution))
     ledger.give(rows, challengers, reward)
     ledger.give(rows, SUBMITTER, ledger.amount(restitution))
@@ -71,7 +73,8 @@ def convict(
 def compensate(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, spoke: Flags, *, cost: int, fee: int
 ) -> None:
-    """Commitments.compensate, openLate: a game's cost and the fee to each seat that spoke up, out of the stake.
+    """Commitments.compensate, openLate: pay each seat that spoke up a game's cost and the fee out of the
+    stake.
 
     `seats`: accounts of the ledger, (V, n).
     """
@@ -83,7 +86,7 @@ def compensate(
 def pay_fees(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
 ) -> None:
-    """Commitments.payFee: the fee to each seat that is owed only that, out of the stake; seats are (V, n)."""
+    """Commitments.payFee: pay each seat that is owed only the fee, out of the stake; seats are (V, n)."""
     amounts = ledger.amount(fee) * owed
     ledger.take(rows, solvers, amounts.sum(axis=0))
     ledger.give(rows, seats, amounts)
@@ -102,7 +105,7 @@ def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts)
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bonds: Amounts) -> None:
-    """GameState._leave: half of the bond, rounded down, pays the solver, the rest burns."""
+    """GameState._leave: half of the bond, rounded down, goes to the solver, the rest burns."""
     ledger.take(rows, challengers, bonds)
     ledger.give(rows, solvers, bonds // 2)
     ledger.burn(rows, bonds - bonds // 2)
@@ -116,20 +119,24 @@ def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fe
 
 
 def pay_solver(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:
-    """TaskMarket.settle: the price."""
+    """TaskMarket.settle: pay the price."""
     ledger.take(rows, SUBMITTER, price)
     ledger.give(rows, solvers, price)
 
 
 def close_undrawn(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:
-    """TaskMarket.closeStalled of a task that was never drawn: half of the price, rounded down."""
+    """TaskMarket.closeStalled of a task that was never drawn: pay half of the price, rounded down."""
     pay_solver(ledger, rows, solvers, price // 2)
 
 
 def take_locks(
     ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
 ) -> None:
-    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, to the looker, the rest burns. (n, rows)."""
+    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, goes to the looker, the rest
+    burns.
+
+    Accounts and `lost` are (n, rows).
+    """
     ledger.take(rows, targets, ledger.amount(lock) * lost)
     ledger.give(rows, lookers, ledger.amount(lock // 2) * lost)
     ledger.burn(rows, (ledger.amount(lock - lock // 2) * lost).sum(axis=0))
@@ -138,7 +145,7 @@ def take_locks(
 def pay_dropped(
     ledger: Ledger, rows: Indices, lookers: Indices, solvers: Indices, dropped: Flags, cost: int
 ) -> None:
-    """DisputeGame.drop: a game's cost to the solver, out of the looker's bond. (n, rows)."""
+    """DisputeGame.drop: pay the solver a game's cost out of the looker's bond; arrays are (n, rows)."""
     ledger.take(rows, lookers, ledger.amount(cost) * dropped)
     ledger.give(rows, solvers, ledger.amount(cost) * dropped)
 
@@ -146,6 +153,9 @@ def pay_dropped(
 def pay_answered(
     ledger: Ledger, rows: Indices, lookers: Indices, targets: Indices, answered: Flags, cost: int
 ) -> None:
-    """Looks.answer, closeMoot: the bond of an accusation, a game's cost, to the accused account. (n, rows)."""
+    """Looks.answer, closeMoot: pay the accused account the accusation's bond, which is a game's cost.
+
+    Accounts and `answered` are (n, rows).
+    """
     ledger.take(rows, lookers, ledger.amount(cost) * answered)
     ledger.give(rows, targets, ledger.amount(cost) * answered)

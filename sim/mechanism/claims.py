@@ -12,9 +12,10 @@ NO_SEGMENT = 0
 
 
 def fees_owed(attested: Flags, spoke: Flags, segments: Segments, convicted: Segments) -> Flags:
-    """Seats that are owed only their fee, (V, n): attested, without a challenge, and without the convicted segment.
+    """Seats that are owed only their fee, (V, n): attested, without a challenge, and without the convicted
+    segment.
 
-    `segments` of the seats, (q, V, n); the convicted one of each row, (n,).
+    `segments` are those of the seats, (q, V, n), and `convicted` is the convicted one of each row, (n,).
     """
     vouched: Flags = (segments == convicted).any(axis=0)
     return np.asarray(attested & ~spoke & ~vouched)

@@ -16,7 +16,9 @@ from sim.mechanism.arrays import Floats, Indices
 Segments = npt.NDArray[np.int32]
 
 TRIES: Final = 32
-"""Slots that a draw tries for each seat; a seat whose slots all belong to bound accounts stays empty."""
+"""Number of slots that a draw tries for each seat; if all of them belong to bound accounts, the seat stays
+empty.
+"""
 NOBODY: Final = -1
 """The account of an empty seat."""
 
@@ -61,12 +63,12 @@ class Pool:
 
 
 def distinct(uniform: Floats, segments: int) -> Segments:
-    """Distinct numbers of 1 ... `segments` along the first axis, a uniform subset, from as many numbers of 0 to 1.
+    """Draw distinct numbers from 1 ... `segments` along the first axis, one for each number of `uniform`.
 
-    Floyd's algorithm, as in the contract: the j-th of q is drawn from 1 ... t with t = segments - q + j, and replaced
-    by t if it was already taken; t cannot be, because all earlier ones are smaller (Bentley and Floyd, CACM 30(9),
-    1987). Order within a subset has no meaning. Uniform numbers have 53 bits, so the relative error of a chance is
-    less than t / 2^53.
+    All subsets have the same chance, by Floyd's algorithm, as in the contract: the j-th of q is drawn from
+    1 ... t with t = segments - q + j, and replaced by t if it was already taken; t cannot be, because all
+    earlier ones are smaller (Bentley and Floyd, CACM 30(9), 1987). Order within a subset has no meaning.
+    Uniform numbers have 53 bits, so the relative error of a chance is less than t / 2^53.
     """
     each = len(uniform)
     taken = np.empty(uniform.shape, dtype=np.int32)

@@ -15,9 +15,9 @@ from sim.mechanism.arrays import MOST, Amounts, Indices
 def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amounts) -> None:
     """Add amounts to cells of an (accounts, rows) table.
 
-    `accounts` is one account for all rows, one per row, or several per row, (n, rows); `amounts` has the same shape
-    or is one number. If an account is named twice, both amounts count. `add.at` on the flat table is ten times as
-    fast as with two indices.
+    `accounts` is one account for all rows, one per row, or several per row, (V, n); `amounts` has the same
+    shape or is one number. If an account is named twice, both amounts count. `add.at` on the flat table is
+    ten times as fast as with two indices.
     """
     if isinstance(accounts, int):
         np.add.at(table[accounts], rows, amounts)
@@ -41,7 +41,9 @@ class Ledger:
     """
 
     def __init__(self, deposits: Amounts) -> None:
-        """Start from the initial deposits, (accounts, rows). Raises ParameterError if their sum exceeds 62 bits."""
+        """Start from the initial deposits, (accounts, rows). Raises ParameterError if an int64 sum exceeds
+        62 bits.
+        """
         if deposits.dtype != object:
             require_range("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))
         self.free = np.array(deposits, order="C")
@@ -77,7 +79,7 @@ class Ledger:
         return more
 
     def balanced(self) -> bool:
-        """In every row, deposits = holdings + burned, and no holding is negative."""
+        """Whether in every row deposits = holdings + burned, and no holding is negative."""
         held = self.free.sum(axis=0) + self.locked.sum(axis=0) + self.burned
         return bool(
             (held == self.deposits.sum(axis=0)).all() and (self.free >= 0).all() and (self.locked >= 0).all()

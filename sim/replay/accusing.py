@@ -36,7 +36,7 @@ class _Shown(NamedTuple):
 
     @property
     def accounts(self) -> tuple[int, int]:
-        """The account that loses its lock, and the looker that takes it."""
+        """The account that the look checks, and the looker's."""
         return self.target.attestation.account, self.looker
 
 

@@ -1,7 +1,8 @@
-"""A market's amounts in the chain's units of 10^-18 token, deliberately odd so that every rounding is visible.
+"""A market's amounts in the chain's units of 10^-18 token, odd on purpose, so that every rounding shows.
 
-The engine's unit is 10^-6 token. The chain's twelve extra digits are a different prime for each amount; agents never
-see them. With `exact`, these digits are zeros, so the chain's amounts are exactly 10^12 times the engine's.
+The engine's unit is 10^-6 token. The chain's twelve extra digits are a different number for each amount,
+mostly a prime; agents never see them. With `exact`, these digits are zeros, so the chain's amounts are
+exactly 10^12 times the engine's.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """The bid of a solver that asks `ask` engine units; among equal asks, the first solver's bid is the lowest."""
+        """The bid of a solver that asks `ask` engine units. Unless `exact`, the first solver's is the
+        lowest of equal asks.
+        """
         return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
 
     @property
@@ -101,7 +104,8 @@ class Amounts:
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
-    """Deployment parameters: a development chain's, except for the amounts that the market has.
+    """Deployment parameters: a development chain's, with the market's amounts and with periods that suit a
+    replay.
 
     The capital rate is 0, so a bond only needs to be twice a game's cost.
     """

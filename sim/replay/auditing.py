@@ -31,7 +31,7 @@ class Auditing:
         self.attestations: dict[int, Attestation] = {}
         """Attestations by seat or look number."""
         self.owed = True
-        """A draw has been requested that the escrow will pay."""
+        """Whether a draw that the escrow pays has been requested and not yet executed."""
         self._seats = stage.scenario.parameters.verifiers
         self._segments: list[list[int]] = []
         self.accounts: list[int] = []
@@ -43,7 +43,7 @@ class Auditing:
         return self._segments[seat]
 
     def first(self) -> Draw:
-        """Execute and return the first draw, which fills all seats."""
+        """Execute and return the first draw, which is for all seats."""
         parameters, audit = self.stage.scenario.parameters, self.stage.referee.audit
         accounts = self._draw([True] * self._seats)
         first = audit.audit(self.task).seed
@@ -120,7 +120,9 @@ class Auditing:
         self.stage.booked(f"task {self.task}: drawn after its end")
 
     def release(self) -> None:
-        """Release the seats of an ended task; accounts that were silent or lost their lock top up their stakes."""
+        """Release the seats and looks of an ended task. Accounts that were silent or lost a lock top up
+        their stakes.
+        """
         for seat in self._places():
             if not seat.caught:
                 self.stage.referee.audit.release(self.task, seat.number)
@@ -133,7 +135,11 @@ class Auditing:
         self.stage.booked(f"task {self.task}: seats released")
 
     def _draw(self, asked: list[bool]) -> list[int]:
-        """Execute the draw; returns the accounts of the requested seats, which must match those computed here."""
+        """Execute the draw. Returns the account of each requested seat, computed here, and NOBODY for the
+        other seats.
+
+        All seats' accounts on the chain must be those computed here.
+        """
         stage = self.stage
         seed = self.execute()
         again = found(words(seed), stage.slots, sum(asked), self.accounts)

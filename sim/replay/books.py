@@ -53,7 +53,7 @@ class Books:
         self._terms = terms
         self._open: Counter[tuple[int, str]] = Counter()
         self._short: Counter[int] = Counter()
-        """Amounts missing from registrations because their accounts were silent."""
+        """Amounts missing from registrations because their accounts were silent or lost a lock."""
         self._purse: int | None = None
         """The account whose stake pays the requested draw."""
 
@@ -184,7 +184,7 @@ class Books:
         self.release(solver, STAKE, rest)
 
     def dismissed(self, solver: int, challenger: int, bond: int) -> None:
-        """Book the lost bond of a challenge of a right result."""
+        """Book a lost challenge: half of the bond goes to the solver, the rest burns."""
         booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 
@@ -204,7 +204,7 @@ class Books:
         booking.pay_solver(self.ledger, ROW, _at(solver), _exact(price))
 
     def closed_undrawn(self, solver: int, price: int) -> None:
-        """Pay the solver half of the price."""
+        """Pay the solver half of the price of a task that was never drawn."""
         booking.close_undrawn(self.ledger, ROW, _at(solver), _exact(price))
 
     # ------------------------------------------------------------------ resulting balances
@@ -237,5 +237,5 @@ def _exact(amount: int) -> Units:
 
 
 def _seat(account: int) -> tuple[Indices, Flags]:
-    """Arrays for one seat, which is owed a payment."""
+    """One seat's account and a set flag, as arrays for the functions of `booking`."""
     return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -11,7 +11,7 @@ from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """The amount that the engine owes to a seat: a game's cost and the fee, only the fee, or nothing.
+    """What a seat is owed by the engine's decision: a game's cost and the fee, only the fee, or nothing.
 
     A look, which has a number like a seat's, is owed a game's cost or nothing.
     """
@@ -42,7 +42,11 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """Pay seats for their own `games`, by seat, then fees. The contracts must refuse fees not owed."""
+        """Pay the seats that have a game in `games`, which maps seats to games, then the seats that are
+        owed only a fee.
+
+        The contracts must refuse every other fee.
+        """
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():
             commitments.compensate(self._task, seat, game)

@@ -21,7 +21,8 @@ def show_scenarios(output: Output) -> None:
 def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
     """Replay a scenario and show all accounts. Raises Disagreement, after showing them, if balances differ.
 
-    `tasks` and `seed` apply to scenarios without a fixed end. Raises StudyError for an unknown scenario.
+    `tasks` and `seed` apply only to scenarios without a fixed end. Raises StudyError if they are given for
+    another one, and for an unknown scenario.
     """
     from sim.replay.play import replay  # torch and the chain's client are not needed for a list
 

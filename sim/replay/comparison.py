@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> Comparison:
-    """Compare every place that either side names. Raises Disagreement, which carries the comparison."""
+    """Compare every place that either side names. Raises Disagreement with the comparison if any differs."""
     places = sorted({**expected, **chain})
     lines = tuple(Line(place, expected.get(place, 0), chain.get(place, 0)) for place in places)
     comparison = Comparison(scenario, event, lines)

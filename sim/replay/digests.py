@@ -82,7 +82,7 @@ class Target(NamedTuple):
 
     @property
     def root(self) -> bytes:
-        """Its revealed root under the salt."""
+        """The segment's root under the salt, as the account reveals it."""
         return self.attestation.roots[self.position]
 
     @property

@@ -47,7 +47,8 @@ class _Game(NamedTuple):
 
 
 def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
-    """Play all disputes: challengers commit, then open; winners play first. Then pay the seats' claims.
+    """Play all disputes: challengers commit, then open games. If some can win, one of them convicts the
+    solver, the other games become moot, and the seats' claims are paid. Otherwise all games are lost.
 
     Returns whether the solver was convicted.
     """
@@ -87,7 +88,9 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Commit to the engine's segment. It must be false if the engine's challenger found it false."""
+    """Commit to a challenge of the engine's segment, which must be false if the engine's challenger found
+    it false.
+    """
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)
     salt = number.to_bytes(16, "big") + each.late.to_bytes(16, "big")

@@ -1,4 +1,4 @@
-"""Disputes of a replay: commitment, opening, and the moves of both sides, as `protocol.dispute` makes them."""
+"""Disputes of a replay: commitment, opening, and both sides' moves, which `protocol.dispute` chooses."""
 
 from __future__ import annotations
 
@@ -88,10 +88,11 @@ class Sides(NamedTuple):
 
 
 def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
-    """Both sides move until one cannot; then the referee calls the timeout. Judgments are noted on the stage.
+    """Play a game to its end. When the side to move has no move, the referee calls the timeout. Judged
+    elements are added to `stage.judged`.
 
-    `record` is the solver's run, None if it is silent. `own` is the challenger's run, None if it has not
-    replayed.
+    `record` is the solver's run, None if it is silent. `own` is the challenger's run,
+    None if it has not replayed.
     """
     program = stage.training.program.program
     provider: Provider = Silent() if record is None else Serving(record)
@@ -123,7 +124,7 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """Let the solver move while it is its turn. No time may pass: its clocks run in all open games."""
+    """Let the solver move while it is its turn. No time passes, because its clocks run in all open games."""
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
     )

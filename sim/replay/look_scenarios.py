@@ -42,7 +42,7 @@ class Careless(Trusting):
 
 @dataclass(frozen=True)
 class Drowsy(Careless):
-    """Careless, and silent in the first look of a level."""
+    """Careless, and silent in the look of slot 0 on each level."""
 
     name = "drowsy"
 

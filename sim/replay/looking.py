@@ -36,7 +36,7 @@ class Looking:
         self._attested: list[int] = []
 
     def target(self, look: Look) -> Target:
-        """The target of a look."""
+        """The attestation, and the segment of it, that a look checks."""
         each = self._stage.scenario.parameters.segments_per_verifier
         return Target.of(look, self._auditing.attestations[look.looked_at(each)], each)
 
@@ -77,7 +77,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Let active lookers attest and be paid, (V q, 1); after the last draw, give up the other looks."""
+        """Let the lookers that act attest and be paid; after the last draw, give up the other looks."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)
@@ -114,7 +114,9 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """Let the silent lookers' time run out: they lose stake, which pays another draw or burns."""
+        """Let the silent lookers' time run out. They lose stake: if there is another draw, the first of
+        them pays it; the rest burns.
+        """
         stage = self._stage
         stage.until(self._audit().until)
         stage.referee.audit.redraw(self._task)
@@ -139,7 +141,9 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level, if any: no look is pending, so the next call requests it."""
+        """Prepare the draw of the next level, if there is one. No look is pending, so
+        the next call requests it.
+        """
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS
         if self._attested and left:

@@ -1,4 +1,4 @@
-"""Reads the chain's balances by place: free, locked by cause, burned, and outside the vault."""
+"""Reads the chain's balances by place: free, locked by cause, outside it, burned, and the vault's total."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class Reader:
         self._locks: set[int] = set()
         self._newest = 0
         self._accusations: set[int] = set()
-        """Locks of accusations' bonds, which the vault does not distinguish from the board's."""
+        """Locks of accusations' bonds. In the vault they are the audit board's, as
+        registrations' locks are.
+        """
 
     def balances(self) -> dict[Place, int]:
         """Token units by place. A stranger's lock is listed under its address."""

@@ -29,13 +29,15 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """Whether a task's games are played newest first."""
+    """Whether the newest of the games that can convict is played, instead of the oldest."""
     late: bool = False
     """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
     """Segments that each seat must get in the first draw; the submission is timed to get them. Empty: any."""
     picked: tuple[tuple[int, ...], ...] = ()
-    """Slots that the first draw of each level of looks must pick; the last attestation is timed for it."""
+    """Slots that the first draw of each level of looks must pick. The attestation that requests this draw
+    is timed to get them. Levels beyond the last entry may pick any.
+    """
     cancelled: bool = False
     """Whether the submitter cancels a task without bids before bidding ends."""
     moot: bool = False

@@ -244,7 +244,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for
 
 
 def market(tasks: int, seed: int, *, exact: bool = False, name: str = "market") -> Scenario:
-    """A scenario without a fixed end, with the given number of tasks and seed."""
+    """The market scenario `name` with the given number of tasks and seed."""
     return replace(SCENARIOS[name], tasks=tasks, seed=seed, exact=exact)
 
 

@@ -1,8 +1,8 @@
 """The engine's own market of one row, played in parallel with the chain. It makes the decisions.
 
 Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a
-stream. Attestations are made on the chain at once, all other decisions are carried out afterwards. Amounts
-are booked in the engine's units.
+stream. Attestations, draws and the targets' reveals are carried out on the chain at once; challenges,
+accusations and the end of the task follow later. Amounts are booked in the engine's units.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ class Shadow(Market):
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:
-        """All games and unopened commitments of the task that ended last, in the engine's order."""
+        """All games and unopened commitments of the task that ended last, in the engine's order. A
+        challenge that pre-empts the winner comes first.
+        """
         checks, games = self._last, self._last.games
         holders = {account: number for number, account in self._places()}
         made: list[Challenge] = []
@@ -159,7 +161,9 @@ class Shadow(Market):
         return made
 
     def claims(self) -> list[Claim]:
-        """The claims of all held seats and attested looks, if the task that ended last was convicted."""
+        """The claims of all held seats and attested looks of the task that ended last. Meaningful only if
+        its solver was convicted.
+        """
         checks = self._last
         spoke = checks.spoke(self.checker.in_ledger)
         convicted = checks.named[checks.first, 0]

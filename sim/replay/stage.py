@@ -64,7 +64,9 @@ class Stage:
         self.events: list[str] = []
         self.judged: list[str] = []
         self.halves = [0] * len(self.names)
-        """With `exact` amounts, chain units that the engine's int64 ledger lacks, by account (`halved`)."""
+        """With `exact` amounts: by account, the chain units that the engine's
+        int64 ledger lacks (`halved`).
+        """
         self.compared = 0
         self._say = say
         deployment = deployment or deployed(devnet, scenario)
@@ -87,7 +89,7 @@ class Stage:
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
         """Note the chain units that the int64 ledger loses by halving an amount in whole engine units.
 
-        Without a giver, the other half burns.
+        `taker` gets the half. `giver` keeps the other half; without a giver, it burns.
         """
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost
@@ -105,7 +107,7 @@ class Stage:
         return self.clients[DRAWER]
 
     def name(self, account: int) -> str:
-        """The kind, number and strategy of an account."""
+        """The name of an account: its kind, number and strategy, or just "submitter" or "drawer"."""
         return self.names[account]
 
     def until(self, time: int) -> None:

@@ -27,7 +27,7 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""If bids are in time, only the last ones, at most this many, are played: earlier bids leave no trace."""
+"""Unless bids are late, at most this many are played, the last ones: earlier bids leave no trace."""
 
 
 class Life:
@@ -125,7 +125,9 @@ class Life:
         return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """Make all bids in order, each in time or each in the last second. Returns the winner's account and price."""
+        """Make the bids in order, all in time or each in the last second. Returns the winner's account and
+        price, None if nobody bids.
+        """
         made = self._bids()
         if not self._stage.scenario.late:
             made = made[-_MOST_BIDS:]
@@ -154,7 +156,9 @@ class Life:
         return solver, price
 
     def _refusal(self, task: int, price: int) -> str:
-        """The contract's reason for refusing a bid of this price from an account without a stake."""
+        """The contract's reason for refusing a bid of this price from the referee, which has no stake;
+        empty if it does not refuse.
+        """
         try:
             self._referee.market.read_all("bid", task, price)
         except Reverted as error:

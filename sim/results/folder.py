@@ -21,7 +21,7 @@ _PARTS: Final = "parts"
 
 
 class Folder:
-    """A folder and its manifest, which the first command that played rows there has written."""
+    """A folder of results and its manifest. The first command that plays rows there writes the manifest."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path) -> Folder:
-        """Open an existing folder. Raises ResultsError if there is no manifest."""
+        """Open an existing folder. Raises ResultsError if it has no valid manifest."""
         return cls(path, manifest.read(path / manifest.NAME))
 
     def part(self, number: int) -> Path:

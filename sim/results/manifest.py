@@ -1,6 +1,7 @@
 """The manifest of a folder of results: its question, and the versions that computed its rows.
 
-Rows belong together if `question` is the same; `digest` is its SHA-256. The rest is for readers.
+Rows belong together if `question` is the same. `digest` is a SHA-256 of the question.
+The rest informs readers.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the code's checkout, with "+" appended if its files are modified; None without git."""
+    """The commit of the code's checkout, with "+" appended if its files are modified; None if unknown."""
     folder = Path(sim.__file__).parent
     asked = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
     try:

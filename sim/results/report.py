@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLAIMS: Final = 500
-"""Most rows in the table of claims: failed claims first, then the others, widest tolerance first."""
+"""Limit on the rows in the table of claims, which has failed claims first, then weak ones."""
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -78,7 +78,7 @@ def _finding(number: int, finding: Finding) -> str:
 
 
 def _claims(verdict: Verdict) -> str:
-    """The claims in a folded section: failed ones first, then the widest tolerance first."""
+    """The claims in a folded section: failed ones, then weak ones, then the others."""
     claims = verdict.ordered
     if not claims:
         return ""

@@ -1,4 +1,4 @@
-"""Play a question and return its rows: plan, folder, workers, answer. Called by `sim run` and notebooks."""
+"""Plays a question and returns its rows; used by `sim run` and by notebooks."""
 
 from __future__ import annotations
 

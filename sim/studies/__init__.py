@@ -1,1 +1,3 @@
-"""The studies: one file for each question, and the list of them."""
+"""The studies, their list (`catalogue`), and what they share. A study's findings may have their own
+`_reading` module.
+"""

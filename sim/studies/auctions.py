@@ -70,7 +70,9 @@ class Auctions(Study):
         )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The number of bidders, the budget, the load, and the economy: a market with strong and weak devices."""
+        """The numbers of bidders and the budgets, then the loads and economies of a market with strong and
+        weak devices. The other axes have one value each.
+        """
         return {
             "solver_count": (1, 2, 3, 5, 10, 20),
             "budget": tuple(amount * TOKEN for amount in (40, 50, 60, 75, 90, 120)),
@@ -83,7 +85,7 @@ class Auctions(Study):
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """The value of a task, and the spread of devices and tasks."""
+        """The value of a result, the load, the economy, and the spreads of devices and tasks."""
         return {
             "worth": Extra("what a result is worth to its submitter", Unit.TOKENS, TOKEN, 10**9 * TOKEN),
             "load": Extra("tasks side by side for each device", Unit.FACTOR, 0, MOST_LOAD),
@@ -94,7 +96,7 @@ class Auctions(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Three grids: bidders, budgets, and loads."""
+        """Three grids: numbers of bidders; budgets; loads by economy."""
         return asked(self, given, (BIDDERS, BUDGETS, LOADS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -118,7 +120,9 @@ class Auctions(Study):
         return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """For each format: the share of tasks done, and the price and cost per posted task."""
+        """For each format, the share of tasks done, and the price and cost per posted task. For each rule of
+        `sim.studies.matching`, the share of tasks done and the welfare.
+        """
         case = self.case(point)
         columns: dict[str, Floats] = {}
         for name, auction in AUCTIONS.items():

@@ -44,7 +44,7 @@ BIDDERS = ("solver_count",)
 BUDGETS = ("budget",)
 LOADS = ("load", "economy")
 Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
-"""Maps a format and numbers of points to the expected and the measured values."""
+"""Maps a format and the numbers of points to the expected and the measured values; None omits the format."""
 
 
 def market_of(parameters: MarketParameters) -> Market:
@@ -89,7 +89,9 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Claims on the variance of second prices, if the budget does not bind and a run is one task."""
+    """Claims on the variance of second prices, for points with at least two bidders and a budget that does
+    not bind. There are none if a run has more than one task.
+    """
     claims = []
     if table["rounds"][0] > 1:
         return []
@@ -106,7 +108,7 @@ def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Se
 
 
 def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
-    """Variance of prices in tokens, and its standard error."""
+    """Variance of prices in tokens, and its standard error; 0 and infinity for a single run."""
     prices = by_point(table, f"price_{name}")[number] / TOKEN
     runs = len(prices)
     if runs < 2:
@@ -116,8 +118,9 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Claims on the tasks done under both rules: by the weakest able device, as many as possible; by the
-    cheapest ask, as many as `expected_done`."""
+    """Claims on the share of tasks done under both rules. With the weakest able device, it is the greatest
+    possible; with the cheapest ask, the one expected by `done_form` of `sim.studies.matching`.
+    """
     here = where(study, point, "load", "economy")
     claims = []
     for rule, form in (("weakest", "done_most"), ("cheapest", "done_form")):

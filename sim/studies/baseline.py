@@ -62,8 +62,8 @@ class Forms(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A column and its closed form: `of` gives the expected value, and the amount at stake in a task's coin
-    toss.
+    """A column and its closed form. `of` gives the expected value, and the amount by which one task's
+    outcome (escape or conviction) changes the measure.
     """
 
     column: str

@@ -58,11 +58,11 @@ class Prices(NamedTuple):
     escrow: float
     """Cost of the whole escrow."""
     trust: float
-    """`TrustPrice.stake` plus `TrustPrice.locks`, which count only the fees of the escrow."""
+    """`TrustPrice.stake` plus `TrustPrice.locks`. Of the escrow, these count only the fees."""
 
 
 def prices(parameters: MarketParameters) -> Prices:
-    """The cost of capital with these terms, computed by `protocol.tasks.amounts` in the chain's units."""
+    """The cost of capital with these terms, computed by `protocol.tasks.trust` in the chain's units."""
     amounts = Amounts(
         **{name: getattr(parameters, name) * _SCALE for name in _AMOUNTS},
         verifiers=parameters.verifiers,
@@ -132,8 +132,8 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims on sales if solvers' capital is given. Otherwise every task is sold: claims on draws, and on prices if
-        capital has a cost and all seats are filled at once.
+        """Claims at each point: on sales if solvers' capital is given. Otherwise every task is sold, and
+        the claims are on prices if capital has a cost and all seats are filled at once, else on draws.
         """
         claims = []
         for number, parameters in enumerate(self.cases):
@@ -201,7 +201,7 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """A finding for each grid with several points."""
+        """A finding for each grid in which every parameter has several values."""
         made = []
         for grid, finding in ((SEATS, self._seats), (STAKES, self._stakes), (PRICES, self._price)):
             here = within(self.study, self.points, grid)

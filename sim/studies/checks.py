@@ -114,7 +114,9 @@ class Verdict:
 
     @property
     def ordered(self) -> list[Check]:
-        """All claims: failed ones first, then weak ones, each by relative tolerance, the widest first."""
+        """All claims: failed ones first, and weak ones before others; among equals, the widest
+        relative tolerance first.
+        """
         return sorted(self.claims, key=lambda claim: (claim.holds, not claim.weak, -_finite(claim.relative)))
 
 

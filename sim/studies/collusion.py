@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES: Final = (0.0, 0.1, 1.0)
-"""False shares of the cheaters that are played; at least one segment each."""
+"""False shares of the cheaters that are played. Each has at least one false
+segment, even with a share of 0.
+"""
 SEATS: Final = ("colluding", "verifiers")
 SPLITS: Final = ("level",)
 
@@ -203,7 +205,9 @@ class Forms:
         return np.asarray(self.alone + saved - (self.seats - paid) * parameters.seat_fee)
 
     def threshold(self) -> float:
-        """The share of the stake above which cheating pays for some m, if every account has one unit."""
+        """The share of the stake above which some number of false segments pays, if
+        every account has one unit.
+        """
         return collusion_threshold(
             stake=self.lost + self.money["gain"],
             accounts=self.parameters.verifier_count,

@@ -69,7 +69,9 @@ class Dilemma(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """The earnings of a seat of each kind, and the solvers' profit, in token units."""
+        """In token units: the earnings of a seat of each kind, their difference, and the solvers' profit.
+        Also the share of tasks with a conviction.
+        """
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
         looking = case.population.honest * case.parameters.verifiers

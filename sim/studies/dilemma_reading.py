@@ -58,7 +58,9 @@ def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, floa
 
 
 def _zero(rows: Rows, numbers: Sequence[int], along: str) -> tuple[float, float] | None:
-    """The value of `along` at which the measured gain changes its sign, and the standard error."""
+    """The value of `along` at which the measured gain first changes its sign, and its standard
+    error; None if it never does.
+    """
     at = np.array([rows.points[n][along] for n in numbers])
     return crossing(at, rows.gain[numbers], rows.error[numbers])
 
@@ -97,7 +99,9 @@ def game(rows: Rows) -> Part:
 
 
 def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
-    """The mixed equilibrium of false results and replaying, where neither side gains by deviating."""
+    """Claims on the mixed equilibrium of false results and replaying, where neither side gains by
+    deviating; none if the points do not show it.
+    """
     honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
     if not honest or len(honest) != len(cheating) or len(claims) < len(contour):
         return []

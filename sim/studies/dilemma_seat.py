@@ -32,13 +32,15 @@ class Seat:
 
     @property
     def against_cheater(self) -> float:
-        """Gain of replaying over not replaying when everybody cheats."""
+        """Gain of replaying over not replaying if the solver cheats and the other seats
+        replay at the point's rate.
+        """
         found = self.looking * self.hit
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)
 
     def gain(self) -> float:
-        """Gain of replaying against the mixture of honest and false results. Replays of honest results earn
-        nothing.
+        """Gain of replaying against the mixture of honest and false results. A replay of an honest
+        result only costs.
         """
         x = self.point["false_rate"]
         return x * self.against_cheater - (1 - x) * self.replay

@@ -95,7 +95,9 @@ class Dynamics(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Trajectories from two opposite corners, and one that is held at theory's equilibrium."""
+        """Trajectories from two opposite corners, unless the operator gives start shares. If the operator
+        gives no axes, also one that is held at theory's equilibrium.
+        """
         points = super().points(given)
         if not {"cheating", "checking"} & {self.known(name) for name in given}:
             corners = {(0.1, 0.8), (0.9, 0.2)}
@@ -186,7 +188,9 @@ class Dynamics(Study):
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
     def answer(self, table: Table) -> Answer:
-        """Findings on the trajectories, in time and in the plane, and claims on the equilibrium."""
+        """Findings on the trajectories that move, over time and in the plane of shares, and
+        claims on the equilibrium.
+        """
         points = points_of(self, table)
         shares = {name: _series(table, name) for name in ("cheating", "checking")}
         moving = [n for n, point in enumerate(points) if point["rule"] != REST]
@@ -269,7 +273,7 @@ def _inner(share: float) -> float:
 
 
 def _moved(share: float, gain: float, rule: int) -> float:
-    """The share of a strategy after an epoch in which it gained `gain` over the other."""
+    """The share of a strategy after an epoch in which it gained `gain` more than the other strategy."""
     if rule == REPLICATOR:
         odds = share / (1 - share) * np.exp(np.clip(gain, -_MOST_TURN, _MOST_TURN))
         share = float(odds / (1 + odds))

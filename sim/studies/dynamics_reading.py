@@ -27,7 +27,9 @@ FEWEST: Final = 0.02
 _SWING: Final = 0.3
 """A trajectory whose share of cheaters varies by more than this in the second half counts as circling."""
 _NEAR: Final = 0.1
-"""A trajectory is at the equilibrium if its mean shares in the second half are closer than this."""
+"""A trajectory that does not circle is at the equilibrium if both mean shares in its second
+half are closer than this.
+"""
 Shares = Mapping[str, Floats]
 
 
@@ -116,7 +118,7 @@ class Trajectories:
 
 
 def behaviour(late: Shares, rest: Equilibrium) -> str:
-    """The behaviour of each trajectory in the second half, counted, in words."""
+    """Words for how many trajectories circle, reach the equilibrium or settle elsewhere in the end."""
     circling = np.ptp(late["cheating"], axis=2) > _SWING
     off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])
     near = ~circling & (off.max(axis=0) < _NEAR)

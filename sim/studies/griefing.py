@@ -1,9 +1,10 @@
-"""Griefing: the cost of false challengers, silent verifiers and late solvers to others, per token they lose.
+"""Griefing: what false challengers, silent verifiers and late solvers cost others for
+each token that they lose.
 
 Each attack is compared with a calm market with the same seed; harm is the honest parties' loss relative to
-that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the waits,
-and the study sets how long they take. A submitter whose task ends late posts it again, so the unpaid price is
-not a gain.
+that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the
+waits, and the study sets how long they take. A submitter whose task ends late posts it again, so the
+unpaid price is not a gain.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ class Griefing(Study):
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """The calm market: silent verifiers are `Reformed`. Raises ParameterError if forms do not apply."""
+        """The calm market: silent verifiers are `Reformed`. Raises ParameterError if the closed
+        forms do not apply.
+        """
         require(self.parameters(), parameters)
         silent = _silent(parameters, point)
         return population(
@@ -109,7 +112,9 @@ class Griefing(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Harm and loss of each attack, in token units per task."""
+        """Harm and loss of each attack in token units per task, the price in the calm market, and the
+        redraws caused by silence.
+        """
         case = self.case(point)
         parameters, people = case.parameters, case.population
         honest, reformed = people.verifiers
@@ -141,7 +146,9 @@ class Griefing(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """A finding for each attack, and the amounts that keep its factor at 1 or below."""
+        """Findings on each attack and on the cheapest one. A factor is harm per token lost; the least bond
+        and the least delay penalty with a factor of at most 1 are among the claims.
+        """
         points = points_of(self, table)
         forms = [self.forms(point) for point in points]
         expected = {name: np.array([form[name] for form in forms]) for name in forms[0]}
@@ -192,8 +199,8 @@ class Griefing(Study):
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """The values that theory expects for the columns of `play`, and the least bond and penalty for a
-        factor of 1.
+        """The values that theory expects for the harms and losses of `play`, and the least bond and delay
+        penalty for a factor of 1.
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost

@@ -152,7 +152,7 @@ class Seen:
 
 
 def axis(grid: Collection[str]) -> str:
-    """The amount that a grid varies."""
+    """Name of the amount that a grid varies: its first axis."""
     return next(iter(grid))
 
 

@@ -63,7 +63,7 @@ class Liveness(Study):
         return MarketParameters(segments=20, audit_fee=5 * TOKEN, device_spread=0.0, redraws=3)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of three grids: downtime by seats, redraws, and gas spikes."""
+        """Axes of three grids: downtime by seats, redraws by downtime, and audit fees by gas volatility."""
         return {
             "downtime": (0.001, 0.01, 0.03, 0.1, 0.3),
             "verifiers": (1, 2, 3, 5, 8),
@@ -252,7 +252,7 @@ def _redrawn(laid: Laid) -> Finding:
 
 
 def _spikes(laid: Laid) -> Finding:
-    """The least tried fee that prevents most stalls by gas spikes."""
+    """The least tried fee with which at most `MOST` of the tasks stall, at each gas volatility."""
     words = []
     for spread in laid.values("gas_volatility"):
         numbers = laid.at(gas_volatility=spread)

@@ -1,8 +1,8 @@
 """Looks: whether second looks make replaying pay, who still skips in equilibrium, and the cost of looks.
 
 There are two kinds of accounts, which replay or skip. Terms are the recommended ones of tasks with looks.
-Training costs the whole budget, from which fees are derived, so replays are as expensive, and skipping saves
-as much, as they can.
+Training costs the whole budget, and the fees are derived from the budget. So replays cost as much as
+possible, and skipping saves as much as possible.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Looks(Study):
         return looked(_SEGMENTS[0])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of three grids: the lock, the kind of skippers, and the task's length."""
+        """Axes of three grids: skippers' shares by locks, skippers' shares by their
+        kind, and the task's length.
+        """
         return {
             "skip_share": (0.3, 0.05, 0.1, 0.5, 0.7, 0.9),
             "lock_share": (1.0, 0.3, 0.5),
@@ -90,7 +92,7 @@ class Looks(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Verifiers that replay, and skippers."""
+        """Honest solvers, verifiers that replay, and skippers, at least one of both kinds of verifiers."""
         skippers = of_both(point["skip_share"], parameters)
         kind = Trusting() if point["in_seats"] else LazyLooker()
         honest = parameters.verifier_count - skippers
@@ -109,7 +111,7 @@ class Looks(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims for each point, a finding for each played grid, and the findings of theory."""
+        """Claims for each point, a finding for each played grid, and one on the cost of looks by theory."""
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)

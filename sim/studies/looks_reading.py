@@ -125,7 +125,9 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """A finding for each grid with several points, then the findings of theory."""
+        """A finding for each grid in which every parameter has several values, then `price`;
+        none without such a grid.
+        """
         made = []
         for grid, finding in ((LOCKS, self._locks), (LOOKERS, self._lookers), (SIZES, self._sizes)):
             here = within(self.study, self.points, grid)

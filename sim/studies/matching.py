@@ -21,14 +21,18 @@ from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
-"""Tasks generated per device at any load, so that heavier loads add to the same first tasks."""
+"""The largest load. At any load, this many tasks are generated per device, so that heavier loads
+add to the same first tasks.
+"""
 _PURPOSE: Final = 1 << 20
 """Spawn key of a child of the seed that no chunk of the engine uses."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Numbers of devices and tasks, and their spreads (standard deviations of logarithms)."""
+    """Devices and tasks: their numbers, their values and costs, and their spreads
+    (deviations of logarithms).
+    """
 
     devices: int
     load: float

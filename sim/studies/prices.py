@@ -1,4 +1,6 @@
-"""The price that theory expects of the engine's bidders: devices are alike, and asks uniform by the markup."""
+"""The price that theory expects of the engine's bidders, if devices are alike: then the
+markup makes asks uniform.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,9 @@ class Recommended(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid at each edge. If the operator gives other axes, their product at the centre."""
+        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no
+        edges: it is varied too, and the parameters that are not given stay at the centre.
+        """
         grid = super().points(given)
         names = {self.known(name) for name in given}
         edges = EDGES.values() if not names - {"segments", "false_share"} else [{}]
@@ -169,7 +171,7 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Standard errors of `advantage`: both points' errors add up, because their numbers differ."""
+        """Standard errors of `advantage`: both points' errors count, because their random numbers differ."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each played edge; points on no edge are listed under `_ASKED`."""

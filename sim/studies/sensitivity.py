@@ -203,7 +203,9 @@ def _problem(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
 
 
 def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tuple[Finding, Floats]:
-    """Total indices, and the mean in the lowest and the highest quarter of each range."""
+    """A finding on Sobol's indices with the means in the lowest and the highest quarter of each
+    range, and the total indices.
+    """
     from SALib.analyze import sobol
 
     from sim.figures import tornado
@@ -236,7 +238,9 @@ def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tupl
 
 
 def _morris(outcome: Outcome, part: Mapping[str, Floats], values: Floats, total: Floats | None) -> Finding:
-    """Mean absolute elementary effects, and whether they name the same parameters as Sobol's indices."""
+    """A finding on the elementary effects, and on whether Sobol's indices (`total`)
+    name the same parameters.
+    """
     from SALib.analyze import morris
 
     names = list(part)

@@ -1,4 +1,4 @@
-"""Limits the number of points of a sweep. Too many are rejected before they are built and exhaust memory."""
+"""Limits the number of points of a sweep, so that too many are rejected before they exhaust memory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """The split of a slashed stake: what does a self-challenge cost, and what do verifiers that replay earn?
 
-The challenger receives its reward, the submitter its restitution, and each seat that challenged a game's cost
-and its fee, in total at most three quarters of the stake. The rest burns. A cheater that is both challenger
-and submitter, or colludes with both, recovers both payments. Four cases are played at every split: an insider
-that convicts its own solver; honest verifiers that convict it; a solver that misses its deadline; and a
-cheater with few false segments that concedes whatever would be proven against it. All cases are compared with
-the closed forms.
+A conviction pays the reward to the challenger, the restitution to the submitter, a game's cost and the
+fee to each seat that challenged, and the fee to each attested seat without the convicted segment: in
+total at most three quarters of the stake. The rest burns. A cheater that is both challenger and
+submitter, or colludes with both, recovers both payments. Four cases are played at every split: an
+insider that convicts its own solver; honest verifiers that convict it; a solver that misses its
+deadline; and a cheater with few false segments that concedes whatever would be proven against it. All
+cases are compared with the closed forms.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ class SlashSplit(Study):
         return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Profits in token units per task. The first three cases are deterministic: one round is enough."""
+        """Profits in token units per task, and the convictions of the cheater with few false segments. The
+        other cases are deterministic: one round is enough.
+        """
         case = self.case(point)
 
         def played(solver: Solver, submitter: Submitter, honest: float, rounds: int = 1) -> Columns:

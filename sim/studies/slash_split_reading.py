@@ -100,8 +100,8 @@ class Forms:
 
     @property
     def insured(self) -> float:
-        """Advantage over honest work of a cheater that concedes what would be proven. It pays itself the
-        price.
+        """Advantage over honest work of a cheater that concedes what would be proven. It
+        pays the price to itself.
         """
         parameters, caught = self.parameters, self.caught
         saved = self.false / parameters.segments * parameters.training_cost

@@ -69,7 +69,7 @@ class StakeAudits(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Two grids that share the default point."""
+        """Two grids: stakes by audits, and lengths by milestones."""
         return asked(self, given, (MAP, LENGTHS))
 
     def case(self, point: Point) -> Case:

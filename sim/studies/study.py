@@ -68,7 +68,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A result in one sentence, which serves as the title of the figure that shows it."""
+    """A result in one sentence. If a figure shows it, the sentence is the figure's title."""
 
     sentence: str
     figure: Figure | None = None
@@ -84,7 +84,9 @@ class Answer:
 
 
 class Extra(NamedTuple):
-    """A parameter that only one study has: its meaning, and its bounds in the engine's units."""
+    """A parameter that a study has and the market has not: its meaning, and its
+    bounds in the engine's units.
+    """
 
     text: str
     unit: Unit = Unit.SHARE
@@ -93,7 +95,9 @@ class Extra(NamedTuple):
 
 
 class Study(ABC):
-    """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
+    """Base of all studies. `runs` and `rounds` are defaults: the runs of each point,
+    and the rounds of each run.
+    """
 
     common: ClassVar[bool] = False
     """Whether all points use the same random numbers, from one seed. For studies of differences between
@@ -118,7 +122,9 @@ class Study(ABC):
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid; the operator's axes replace the study's own. Raises SweepError for no points or too many."""
+        """The grid; the operator's axes replace the study's own. Raises SweepError for no points or too
+        many, ParameterError for an unknown name.
+        """
         return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -144,7 +150,7 @@ class Study(ABC):
 
     @abstractmethod
     def answer(self, table: Table) -> Answer:
-        """Findings, figures and checked claims from all results."""
+        """Findings with their figures, and claims, from a table of results."""
 
     def claims(self, table: Table) -> Sequence[Claim]:
         """Only the claims of `answer`, for one seed's rows. Override this if findings are slow."""

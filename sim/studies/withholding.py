@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 JURORS: Final = RECOMMENDED.min_jurors
 BURN: Final = 16
-"""If a jury finds data withheld, 1 / BURN of the stake burns (TaskMarket.withheld)."""
+"""If a jury finds data withheld, the solver loses 1 / BURN of its stake (TaskMarket.withheld). The claimant
+is paid from it; the rest burns.
+"""
 BUDGET: Final = 1_000
 DAYS: Final = 3
 JURIES: Final[Grid] = ("honest", "free")
@@ -81,11 +83,13 @@ class Withholding(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both grids. Other parameters stay at the recommended honest share, all free, surely retrained."""
+        """Both grids. The other parameters stay at their centre: the recommended honest share, all honest
+        accounts free, and sure retraining.
+        """
         return asked(self, given, GRIDS)
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Two measures. `found`: share of the tasks with withheld data in which a jury finally finds that.
+        """Two measures. `found`: share of the tasks in which a jury would finally find the data withheld.
         `advantage`: gain over honest work per task, as a multiple of the budget.
         """
         rng, tasks = np.random.default_rng(seed), runs * rounds

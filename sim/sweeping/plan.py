@@ -23,9 +23,11 @@ MOST_SEED: Final = (1 << 53) - 1
 """The largest integer that JSON keeps exactly."""
 
 _ROWS: Final = 16_384
-"""Rows per chunk: 3 MB with 25 columns."""
+"""Limit on the rows of a chunk, except that a chunk has at least one point: 3 MB with 25 columns."""
 _WORK: Final = 1_000_000
-"""Task-rounds per chunk: a few seconds of work, all that an interruption loses."""
+"""Limit on the tasks of a chunk, except that a chunk has at least one point: a few seconds of work, which an
+interruption loses.
+"""
 _CHUNKS: Final = 32
 """A sweep has at least this many chunks, or one per point, so that processes finish at about the same time."""
 

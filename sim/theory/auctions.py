@@ -167,12 +167,12 @@ def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
 
 
 def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
-    """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its
-    submitter.
+    """Return the share of the greatest surplus that an outcome realises, for a task worth
+    `value` to its submitter.
 
     The greatest is E[max(0, value - lowest cost)]: `second_price` with a budget of `value`. The share is 1
-    for auctions whose budget is the value or above all costs, and less if a binding budget prevents good
-    trades, or if the first bidder is not the cheapest.
+    if the cheapest always wins and the budget is the value, or both budget and value are above all costs.
+    It is less if a binding budget prevents good trades, or if the winner is not the cheapest.
     """
     best = second_price(market._replace(budget=number("value", value, market.low))).surplus(value)
     if best <= 0:

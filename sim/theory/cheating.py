@@ -165,7 +165,8 @@ def worst_false(
     price: float,
     gain: float,
 ) -> tuple[int, float]:
-    """Return the m that needs the largest stake, and that stake: like `minimum_stake`, but may be negative.
+    """Return the number m of false segments that needs the largest stake, and this
+    stake, which may be negative.
 
     The cost is assumed to be the whole price, as in dispute.md: c is not known on chain, and a solver that
     bids to earn has c <= p.

@@ -31,7 +31,7 @@ def collusion_threshold(
     cost: float,
     accounts: int | None = None,
 ) -> float:
-    """Return the colluding share of the stake above which cheating pays for some m.
+    """Return the colluding share of the stake above which cheating pays for some number m of false segments.
 
     Colluders attest and never challenge. 0 if cheating pays without them, 1 if it never pays. The colluders'
     own costs and earnings are left out, in the cheater's favour: they lose no stake under the contracts, and
@@ -114,12 +114,12 @@ def self_challenge(
 ) -> SelfChallenge:
     """Return what a self-challenge costs, in integer token units (gas and the bond's capital are extra).
 
-    A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats`
-    that spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`,
-    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own submitter
-    (`own_task`), it gets T back, too. Under valid terms, a conviction owes at most three quarters of S, so
-    the cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are
-    more than such terms allow. The escrow returns to the party that paid it and is not a gain.
+    A conviction pays R to the challenger, the restitution T to the submitter, and `seat_pay` (a game's cost
+    and the fee) to each of the cheater's own `seats` that challenged; the rest burns (`Commitments`,
+    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own
+    submitter (`own_task`), it gets T back, too. Under valid terms, a conviction owes at most three quarters
+    of S, so the cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the
+    amounts are more than such terms allow. The escrow returns to the party that paid it and is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)
@@ -152,7 +152,8 @@ def least_effective_stake(
 ) -> int:
     """Return the part of a stake S that a cheater risks if it plays every role of `self_challenge`.
 
-    This amount, not S, enters the no-cheating condition. At the least stake that terms allow it is exactly a quarter.
+    This amount, not S, enters the no-cheating condition. At the least stake that terms allow, it is a
+    quarter, rounded up, if the cheater also holds all seats.
     """
     return self_challenge(
         stake=stake, reward=reward, restitution=restitution, seats=seats, seat_pay=seat_pay, own_task=True

@@ -46,13 +46,14 @@ def caught_probability(
     *,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return 1 - P, the chance that an honest seat has a false segment: the sum over j of P(j honest seats) (1 - a^j).
+    """Return 1 - P, the chance that an honest seat has a false segment: the sum over j of
+    P(j honest seats) (1 - a^j).
 
-    Each of V seats draws its own q segments and finds nothing with chance a. Without `accounts`, infinitely many are
-    assumed: each seat is honest with chance h independently of the others, so P = (1 - h + h a)^V. With `accounts`,
-    seats are distinct accounts and the number of honest ones is hypergeometric: seat i, after j honest ones, is honest
-    with chance (h N - j) / (N - i), clipped to 0 to 1. The result is slightly larger than with infinitely many
-    accounts. Accounts are weighted as in `seats_law`.
+    Each of V seats draws its own q segments and finds nothing with chance a. Without `accounts`, infinitely
+    many are assumed: each seat is honest with chance h independently of the others, so P = (1 - h + h a)^V.
+    With `accounts`, seats are distinct accounts and the number of honest ones is hypergeometric: seat i,
+    after j honest ones, is honest with chance (h N - j) / (N - i), clipped to 0 to 1. The result is
+    slightly larger than with infinitely many accounts. `seats_law` covers accounts of unequal stake.
 
     Computed as a complement throughout, so a chance of 10^-30 keeps its digits.
     """

@@ -15,7 +15,7 @@ from sim.mechanism.draw import TRIES
 from sim.theory.bounds import TheoryError, Values, count, number
 
 MOST_STATES = 1 << 20
-"""Most states of the Markov chain below; a state is the number of filled seats of each task in flight."""
+"""Limit on the states of the Markov chain in `draws_in_flight`."""
 
 
 class Draws(NamedTuple):
@@ -30,10 +30,12 @@ class Draws(NamedTuple):
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return the chances that 0 ... V seats are finally filled when `bound` accounts have seats elsewhere.
+    """Return the chances that 0 ... V seats are finally filled when `bound` accounts have
+    seats elsewhere, and `Draws`.
 
-    A draw fills seats one by one: with b bound accounts, a seat stays empty with chance (b / N)^32. Empty seats are
-    redrawn, for `draws` draws in all.
+    A draw fills seats one by one: with b bound accounts, those of this task included, a seat stays empty
+    with chance (b / N)^32. The contracts also limit a whole draw to 256 tries; this is left out. Empty
+    seats are redrawn, for `draws` draws in all.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
     others = count("bound", bound, 0, n)

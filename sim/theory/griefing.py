@@ -31,11 +31,11 @@ class Griefing(NamedTuple):
 def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float = 0.0) -> Griefing:
     """Return the griefing of one lost challenge.
 
-    `GameState._dismiss` pays floor(B / 2) to the solver and burns the rest. The challenger loses B and its
-    own `gas`; the solver bears `defence` (gas and re-execution), it and the submitter bear `delay`
-    (`waiting_cost` of the tokens held while the game runs), and half the bond compensates for that: harm
-    max(0, defence + delay - floor(B / 2)) against B + gas. A solver that challenges itself loses the half
-    that burns.
+    The contracts pay floor(B / 2) to the solver and burn the rest (`GameState._leave`). The challenger
+    loses B and its own `gas`; the solver bears `defence` (gas and re-execution), and solver and submitter
+    bear `delay` (`waiting_cost` of the tokens held while the game runs). Half the bond compensates for
+    that: harm max(0, defence + delay - floor(B / 2)) against B + gas. A solver that challenges itself
+    loses the half that burns.
     """
     paid = count("bond", bond, 0) // 2
     harm = number("defence", defence, 0) + number("delay", delay, 0) - paid

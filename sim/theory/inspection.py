@@ -1,9 +1,9 @@
 """The verifier's dilemma: replaying is costly and unobservable, but only replaying keeps fraud rare.
 
-The model is an inspection game. The solver cheats or is honest; a drawn verifier replays its duty, or skips
-it and attests what the solver says. Amounts are token units as floats; rates are chances. The subject is a
-verifier's individual choice: the other modules assume an honest share h, which these equilibria may or may
-not support.
+The model is an inspection game. The solver cheats or is honest; a drawn verifier replays its seat's
+segments, or skips them and attests what the solver says. Amounts are token units as floats; rates are
+chances. The subject is a verifier's individual choice: the other modules assume an honest share h, which
+these equilibria may or may not support.
 
 Attestations are assumed to be plain: the root is not compared with anything, so a verifier that does not
 replay can attest what the solver says.
@@ -43,7 +43,9 @@ class Payoffs(NamedTuple):
 
 
 class Equilibrium(NamedTuple):
-    """The rates of an equilibrium: `cheating`, of false submissions, and `checking`, of replayed duties."""
+    """The rates of an equilibrium: `cheating`, of false submissions, and `checking`,
+    of seats that are replayed.
+    """
 
     cheating: float
     checking: float
@@ -120,7 +122,10 @@ def checking_rate(
 
 
 def needed_chance(*, share: float, price: float, gain: float, stake: float, cost: float) -> float:
-    """Return D = (f c + G) / (S + p), the least chance of conviction that deters; infinite if S + p = 0."""
+    """Return D = (f c + G) / (S + p), the least chance of conviction that deters.
+
+    If S + p = 0, it is infinite, or 0 if cheating wins nothing.
+    """
     number("share", share, 0, 1)
     number("price", price, 0)
     number("stake", stake, 0)

@@ -39,9 +39,11 @@ def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def unfilled_probability(*, bound: float, draws: int = 1) -> float:
-    """Return the chance that a seat is empty after `draws` draws if the share `bound` of the stake has seats.
+    """Return the chance that a seat is empty after `draws` draws if the share
+    `bound` of the stake has seats.
 
-    Each draw tries 32 slots of the pool (`AuditBoard.TRIES`), all of which must belong to bound accounts.
+    Each draw tries 32 slots of the pool (`MAX_TRIES` of contracts/src/audit/Draws.sol), all of which must
+    belong to bound accounts.
     """
     return float(number("bound", bound, 0, 1) ** (TRIES * count("draws", draws, 1)))
 

@@ -34,7 +34,9 @@ class Withheld(NamedTuple):
     stake: float
     """S: stake of the solver."""
     burn: float
-    """Part of the stake that burns if a jury finds data withheld; at least the claimant's payment."""
+    """Part of the stake that the solver loses if a jury finds data withheld. It
+    includes the claimant's payment.
+    """
     reward: float
     """R: reward of a conviction while the task can still be settled."""
     retrain_reward: float
@@ -118,17 +120,17 @@ def conviction_loss(terms: Withheld) -> float:
 def retrained_loss(terms: Withheld) -> float:
     """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    It sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. The part that
-    burns by a jury's verdict is included in the burn of a conviction, so nothing is lost twice.
+    It sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. What a jury's
+    verdict takes is part of the stake that the conviction takes, so nothing is lost twice.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 
 
 def withholding_loss(terms: Withheld, retrained: float) -> float:
-    """Return the cheater's mean loss if its data are found withheld and somebody retrains with chance
-    `retrained`.
+    """Return the cheater's mean loss if its data are found withheld and somebody
+    retrains with chance `retrained`.
 
-    Without a retrainer, it loses the burn, and the price unless it is also the submitter.
+    Without a retrainer, it loses `burn`, and the price unless it is also the submitter.
     """
     share = number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -161,7 +163,7 @@ def least_retrained_stake(
 ) -> float:
     """Return the least stake at which withholding does not pay, if juries always find withheld data.
 
-    Somebody retrains with chance `retrained`. Rewards are fixed and the burn is a fixed share of the stake.
+    Somebody retrains with chance `retrained`. Rewards are fixed, and `burn` is a fixed share of the stake.
     Infinite if nothing is lost.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)

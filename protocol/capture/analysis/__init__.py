@@ -1,1 +1,1 @@
-"""Stage 3: facts about the graph that lowering needs and that cannot be seen from a single operation."""
+"""Stage 4: finds facts about the graph that lowering needs and that no single operation shows."""

@@ -1,4 +1,4 @@
-"""Refusals concerning the option `bits` and integers computed from the committed data.
+"""Refusals concerning the option `bits`, and the integers computed from the committed data.
 
 `require_bits` raises `CaptureError`; the others return the `Problem` for their caller to collect.
 """
@@ -20,7 +20,7 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Raise unless `overrides` maps names in `roles` to pairs of bits, each 13 or 20."""
+    """Raise `CaptureError` unless `overrides` maps names in `roles` to pairs of bits, each 13 or 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
     if not isinstance(overrides, Mapping):

@@ -21,9 +21,12 @@ def bounds_over_steps(
     """Bounds of the `counters` that hold before every one of `steps` steps.
 
     `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
-    writes into them; `known` has the bounds of all other placeholders. There are three cases: the bounds stop
-    growing after a few steps; in every step they grow at most as much as in the first step, which is checked
-    at the steps 0, 1, 2, 4, 8, …; otherwise all counters get the bounds of i32.
+    writes into them; `known` has the bounds of all other placeholders. There are three cases:
+
+    1. The bounds stop growing within `ROUNDS` steps.
+    2. In every step they grow at most as much as in the first step, which is checked at steps 0, 1, 2, 4, 8,
+       … and the last.
+    3. In all other cases all counters get the bounds of i32.
     """
     if not counters:
         return {}

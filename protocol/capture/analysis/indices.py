@@ -55,7 +55,11 @@ class Index:
 
 
 def indices_of(node: Node) -> Iterator[Index]:
-    """The index operands of a node; none for gradients, since they reuse the indices of the forward pass."""
+    """The index operands of a node; masks are not indices.
+
+    Operations that exist only as gradients, such as `embedding_dense_backward`, have none here, because
+    they use the indices of the forward pass again.
+    """
     args: Any = node.args
     name = str(node.target)
     if node.target is aten.embedding.default:

@@ -13,8 +13,8 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. If the elements were only moved, `drawn` lists the tensors (as
-    nodes) and the numbers that they come from; it is None if they were computed.
+    """All integers from `low` to `high`. If a tensor's elements were only moved, `drawn` lists the tensors
+    (as nodes) and the numbers that the elements come from; it is None if they were computed.
     """
 
     low: int
@@ -32,12 +32,14 @@ class Interval:
         return self.inside(FULL)
 
     def inside(self, other: Interval) -> bool:
-        """Whether this interval contains every number of `other`."""
+        """Whether `other` contains every number of this interval."""
         return other.low <= self.low and self.high <= other.high
 
 
 UNKNOWN = Interval(-(2**63), 2**63 - 1)
-"""The interval of an int64 of which nothing is known, such as a trained float converted to an integer."""
+"""The interval of an int64 of which nothing is known, such as a trained float converted to an integer. It
+also stands for tensors that are not integers.
+"""
 BIT = Interval(0, 1)
 FULL = Interval(-(2**31), 2**31 - 1)
 """The interval of all i32 values."""
@@ -55,7 +57,9 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def as_interval(value: Any) -> Interval:
-    """An operand as an interval. A number becomes an interval of one integer, without its fraction."""
+    """An operand as an interval. A number becomes an interval of one integer, without its fraction;
+    infinity and NaN become `UNKNOWN`.
+    """
     if isinstance(value, Interval):
         return value
     return Interval.of(int(value)) if math.isfinite(value) else UNKNOWN

@@ -147,9 +147,9 @@ class _Ranges:
         )
 
     def _in_32_bits(self, node: Node, found: Interval) -> Interval:
-        """Bounds of the node, given that `found` exceeds 32 bits: those found by running the dataset's rows,
-        or UNKNOWN if they depend on floats or on unknown integers. Raises `CaptureError` if the integers may
-        not fit 32 bits.
+        """Bounds of the node, given that `found` exceeds 32 bits: those found by running the dataset's
+        rows, or UNKNOWN if the integers depend on floats or on unknown integers, or the operation has no
+        transfer. Raises `CaptureError` if the integers may not fit 32 bits.
         """
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):
@@ -168,7 +168,7 @@ class _Ranges:
         raise CaptureError([may_be_too_wide(node, found.low, found.high, self._named(node))])
 
     def _named(self, node: Node, found: Found | None = None) -> str:
-        """Describes where a node's elements come from, with the row if `found` has one."""
+        """A description of where a node's elements come from, with the row if `found` has one."""
         above = self.rows.above(node)
         names = ", ".join(name for holder, name in self.names.items() if holder in above)
         if found is not None:

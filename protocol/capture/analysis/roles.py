@@ -30,7 +30,7 @@ class Role(StrEnum):
     """The part that a contraction plays in a training step."""
 
     PRODUCT = "product"
-    """Any other product, such as a forward product, q k^T, dP = dO V^T or dX = G W."""
+    """A product with no other role, such as a forward product, q k^T, dP = dO V^T or dX = G W."""
     ATTENTION = "attention"
     """A product with the probabilities P, or with dS, the gradient of the scores: P V, dV, dQ, dK."""
     WEIGHT_GRADIENT = "weight_gradient"

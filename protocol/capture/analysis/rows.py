@@ -62,8 +62,8 @@ ELEMENTWISE = {
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search: the first `wrong` element with its `row` (None for a constant), or else the
-    `bounds` of all elements (None if other batches may exceed them).
+    """The result of a search: the first `wrong` element that was found, with its `row` (None for a
+    constant), or else the `bounds` of all elements (None if other batches may exceed them).
     """
 
     wrong: int | None
@@ -83,7 +83,9 @@ class Rows:
         self._rows = next(iter(dataset.values())).shape[0]
 
     def find(self, node: Node, wrong: Callable[[Tensor], Tensor]) -> Found:
-        """Look for an element of `node` for which `wrong` holds. `node` depends only on the dataset and constants."""
+        """Look for an element of `node` for which `wrong` holds, among those computed from at most one row.
+        `node` depends only on the dataset and constants.
+        """
         part = self.above(node)
         first, last = _Places(part, self._dataset, self._batch).of(node)
         alone = first >= last
@@ -175,7 +177,7 @@ class _Places:
         return first, last
 
     def _of(self, node: Node) -> Any:
-        """The tensors of first and last places; two lists of tensors if the node has several results."""
+        """The tensors of first and last places; two sequences of tensors if the node has several results."""
         target, results = node.target, node.meta.get("val")
         if node.op == "placeholder":
             return self._of_input(node)
@@ -202,7 +204,9 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """The places of a gather: those of every element along the axis, and of the index."""
+        """The places that a gather's elements depend on: those of every element along the axis, and of the
+        index.
+        """
         given: Any = node.args
         x, axis, index = given[:3]
         found = []
@@ -219,7 +223,9 @@ class _Places:
         return {operand: self._found[operand][side] for operand in node.all_input_nodes}
 
     def _mixed(self, node: Node, result: Tensor) -> tuple[Tensor, Tensor]:
-        """For each element of the result, the places of all elements it may be computed from."""
+        """For each element of the result, the first and last place of all elements it may be computed
+        from.
+        """
         given = [self._found[operand] for operand in node.all_input_nodes] or [
             (torch.tensor(self._batch), torch.tensor(-1))
         ]

@@ -1,1 +1,1 @@
-"""Stage 6: batch draw, lowered graph and update are assembled into one step program."""
+"""Stage 7: assembles the batch draw, the lowered graphs and the updates into one step program."""

@@ -15,7 +15,9 @@ from protocol.program.library.sampling import draw_batch, draw_from_epoch
 
 @dataclass(frozen=True)
 class Drawing:
-    """How a step draws its batch: number of rows, number of equal parts, and with or without replacement."""
+    """How a step draws its batch: the number of rows, the number of equal parts to divide them into, and
+    whether rows are drawn with replacement.
+    """
 
     batch_size: int
     micro_batches: int = 1

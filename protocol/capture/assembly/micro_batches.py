@@ -35,8 +35,8 @@ class Accumulated(NamedTuple):
 
 
 SMALL = 1 << 16
-"""Minimum bytes of a tensor that a call passes individually. Smaller ones are concatenated, since copying
-them takes less time than a separate instruction.
+"""Minimum size, in bytes, of a tensor that a call passes individually. Smaller ones are concatenated, since
+copying them takes less time than a separate instruction.
 """
 MOST_BYTES = 1_600
 """The limit, in bytes, of the encoded types of the tensors that a call passes individually. It applies to
@@ -121,8 +121,8 @@ def _sums(
 class CallLayout:
     """The layout in which a call passes tensors of the given types.
 
-    Tensors of at least `SMALL` bytes are passed individually, largest first, as far as `MOST_BYTES` allows.
-    All others are concatenated into one vector per element type.
+    Tensors of at least `SMALL` bytes are passed individually; the largest have priority if `MOST_BYTES`
+    does not allow all. All others are concatenated into one vector per element type.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:

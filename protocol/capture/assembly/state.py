@@ -1,8 +1,9 @@
 """The state that a step maps to the next state: its tensors' names, types, order and initial contents.
 
-The state consists, in this order (encoding.md section 4), of: parameters, the optimiser's own tensors, the buffers that
-the model writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics, then,
-if the state keeps a history, all metrics of its last N steps: `history`, f32 [metrics, N], step s in column s mod N.
+The state consists, in this order (encoding.md section 4), of: parameters, the optimiser's own tensors, the
+buffers that the model writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then the metrics, such
+as `metric.loss`, then, if the state keeps a history, all metrics of its last N steps: `history`, f32
+[metrics, N], step s in column s mod N.
 """
 
 from __future__ import annotations

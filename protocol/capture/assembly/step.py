@@ -58,9 +58,10 @@ def assemble(
 ) -> Assembled:
     """Write the step program.
 
-    `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter
-    group. Each traced graph computes one micro-batch. The state keeps the metrics of the last `history`
-    steps. Raises `CaptureError` with all unsupported operations, or if two tensors have the same name.
+    `constants` holds, by name, the tensors that are only read (such as buffers and frozen parameters) and
+    one learning-rate table per parameter group. Each traced graph computes one micro-batch. The state keeps
+    the metrics of the last `history` steps. Raises `CaptureError` if two tensors have the same name, or
+    with all unsupported operations of the first part that has any.
     """
     b = Builder("step")
     types = state_types(parts, parameters, constants, history)
@@ -134,7 +135,9 @@ class _Written:
         self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
 
     def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
-        """Write the values `after` to `known`. They do not change in steps in which the part does not act."""
+        """Write the values `after` to `known`. In steps in which the part does not act, the program keeps
+        the values in `known` instead.
+        """
         for name, value in after.items():
             known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
 

@@ -1,5 +1,5 @@
-"""Operations without a rule, rewritten in terms of operations that have one: each node is replaced by its
-expansion.
+"""Stage 3: rewrites operations that no rule takes in terms of operations that have rules. Each such node is
+replaced by its expansion.
 
 An expansion is torch code: torch's own decomposition, or a function of `expansion.ops`. If ATen has a
 gradient as a single operation, its expansion is usually the gradient that autograd derives from the expanded

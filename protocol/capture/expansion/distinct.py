@@ -21,7 +21,7 @@ ORDERINGS = {aten.sort.default, aten.sort.stable, aten.topk.default}
 SAME = {aten.alias.default, aten.detach.default, aten.clone.default}
 PUTS = {aten.index_put.default, aten._unsafe_index_put.default}
 DISTINCT = "distinct"
-"""Key of a node's `meta`: whether the indices of a node in `PUTS` are known to be distinct."""
+"""Key in the `meta` of a node whose operation is in `PUTS`: whether its indices are known to be distinct."""
 MOST_INDICES = 1 << 20
 """The largest number of elements of an index tensor that is computed and checked."""
 ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
@@ -45,7 +45,9 @@ def are_distinct(places: Any) -> bool:
 
 
 def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
-    """For each write by index whose indices depend on `constants` alone, record whether they are distinct."""
+    """For each write by index that does not add and whose indices depend on `constants` alone, record
+    whether they are distinct.
+    """
     known: dict[Node, Any] = dict(constants)
     for node in graph.nodes:
         if node.target in PUTS and not (len(node.args) > 3 and node.args[3]):
@@ -55,7 +57,9 @@ def mark_distinct(graph: Graph, constants: Mapping[Node, Tensor]) -> None:
 
 
 def _constant(node: Node, known: dict[Node, Any]) -> Any:
-    """The value of an integer node that is computed from constants alone; None for any other node."""
+    """The value of a node of integers or bools that is computed from constants alone; None for any other
+    node.
+    """
     if node not in known:
         known[node] = None
         operands = [_constant(each, known) for each in node.all_input_nodes]
@@ -67,7 +71,7 @@ def _constant(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_of_integers(node: Node) -> bool:
-    """Whether a node computes at most `MOST_INDICES` integers, without random numbers."""
+    """Whether a node computes integers or bools, at most `MOST_INDICES`, without random numbers."""
     values = tree_leaves(node.meta.get("val"))
     if isinstance(node.target, OpOverload):
         fixed = torch.Tag.nondeterministic_seeded not in node.target.tags

@@ -1,4 +1,6 @@
-"""The pass over a traced graph that replaces every operation without a rule by its expansion."""
+"""The pass over a traced graph that replaces every operation that no rule takes by its expansion, if it has
+one.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 
 
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
-    """Expand nodes repeatedly, until each has a rule or no expansion. New nodes inherit the source line."""
+    """Expand nodes repeatedly, until each has a rule or no expansion. New nodes inherit the source line,
+    and whether they run in the backward pass.
+    """
     add_where_distinct(graph)
     zeros_where_written(graph)
     waiting = [node for node in graph.nodes if node.op == "call_function"]
@@ -48,7 +52,9 @@ def is_expanded(node: Node, has_rule: Callable[[OpOverload], bool]) -> bool:
 
 
 def _replaced(graph: Graph, node: Node) -> list[Node]:
-    """Replace a node by its expansion; returns the new nodes."""
+    """Replace a node by its expansion and return the new nodes. If the expansion raises an error, the node
+    stays.
+    """
     expansion = expansion_of(node.target)  # type: ignore[arg-type]
     assert expansion is not None, "it is expanded"
     operands = node.all_input_nodes

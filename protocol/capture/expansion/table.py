@@ -1,4 +1,6 @@
-"""The table of expansions: torch code for ATen operations without a rule. The modules of `expansion.ops` fill it."""
+"""The table of expansions: torch code for ATen operations that no rule takes. The modules of
+`expansion.ops` fill it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ BEYOND_RULES: dict[OpOverload, Callable[[Node], bool]] = {}
 
 
 def expansion_of(overload: OpOverload) -> Expansion | None:
-    """The expansion of an overload, if there is one."""
+    """The expansion of an overload, or None."""
     return EXPANSIONS.get(overload) or OF_LIBRARIES.get(str(overload))
 
 

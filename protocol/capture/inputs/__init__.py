@@ -1,1 +1,1 @@
-"""Stage 1: examines the arguments of `capture`, without changing them."""
+"""Stage 1: examines the model, the objective and the dataset, without changing them."""

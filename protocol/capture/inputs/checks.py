@@ -83,8 +83,9 @@ def require_enough_rows(dataset: Mapping[str, Tensor], batch_size: int, replacem
 
 
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
-    """Refuse an empty dataset, values that are not dense tensors in memory, unsupported types, integers beyond i32, and
-    tensors of different lengths.
+    """Refuse a dataset that is not a mapping or is empty, names that are not text, values that are not
+    dense tensors in memory, unsupported types, integers beyond i32, and tensors that are empty or differ in
+    length.
     """
     if not isinstance(dataset, Mapping):
         raise CaptureError([Problem(f"the dataset is {_kind(dataset)}", DATASET)])
@@ -155,8 +156,8 @@ def no_number(number: int, name: str, value: Any) -> Problem:
 
 
 def require_types(model: nn.Module) -> None:
-    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, and tensors that are
-    empty, sparse or on the meta device.
+    """Refuse floats that are not f32, other unsupported types, integers beyond i32, and tensors that are
+    empty, sparse, nested or on the meta device.
 
     An int64 buffer, such as a counter, is i32 in a program.
     """

@@ -23,11 +23,13 @@ from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stor
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
-    """The tensors to commit: f32, u8, bool, or i32 in place of int64; one row per example.
+    """The tensors to commit: f32, u8, i32 or bool, with one row per example.
 
-    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging Face's, whose
-    items are dicts or tuples of equal shapes; the entries of a tuple are named 0, 1, …. The contents are copied, except
-    read-only memory-mapped numpy arrays whose type is committed without conversion, so these may be larger than memory.
+    `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging
+    Face's, whose items are dicts or tuples of equal shapes; the entries of a tuple are named 0, 1, ….
+    Half-precision floats become f32; int64, int16, int8 and uint16 become i32. The contents are copied,
+    except read-only memory-mapped numpy arrays whose type is committed without conversion, so these may be
+    larger than memory.
 
     Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes, and for non-numeric
     values.
@@ -47,7 +49,9 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """`x` as a tensor of a type that programs have, if it is an array or tensor and can be converted."""
+    """`x` as a tensor, widened to a type that programs have if that is exact; `x` itself if it cannot be
+    converted.
+    """
     if isinstance(x, np.ndarray):
         try:
             with warnings.catch_warnings():
@@ -59,7 +63,9 @@ def _tensor(x: Any) -> Any:
 
 
 def _kept(x: Any, t: Tensor) -> Tensor:
-    """The tensor to commit. Read-only memory-mapped data are not copied if they need no conversion."""
+    """The tensor to commit. Contiguous read-only memory-mapped data are not copied if they need no
+    conversion.
+    """
     mapped = isinstance(x, np.memmap) and x.mode == "r" and t.is_contiguous()
     if not mapped or stored_as(t.dtype) is not t.dtype or (t.is_floating_point() and bool(t.min().isnan())):
         return as_committed(t)

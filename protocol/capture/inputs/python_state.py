@@ -120,7 +120,9 @@ class PythonState:
         return [Change(name, _text(a), _text(b)) for name, a, b in pairs if _differ(a, b)]
 
     def restore(self) -> None:
-        """Restore every attribute, closure, global and container."""
+        """Restore the attributes, closures, globals and containers, except those of objects that are not
+        `is_own`.
+        """
         for _, restore in self._holders:
             restore()
 
@@ -256,9 +258,10 @@ class PythonState:
         """The globals of a module, its `table`, that have one of `names`. A global that is itself a module is
         replaced by those of its globals that have one of `names`.
 
-        In an installed module, many values may be unrelated to the step. So only its numbers, its texts and
-        the lengths of its containers are examined, including those that one of the named functions uses.
-        `called` is true during the search of such a function, which does not follow further functions.
+        In a module of a library, many values may be unrelated to the step. So only its numbers, its texts
+        and the lengths of its containers are examined, including those that one of the named functions
+        uses. `called` is true during the search of such a function, which does not follow further
+        functions.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -301,7 +304,8 @@ class PythonState:
 
     def _class(self, class_: type) -> Items:
         """The attributes of the submitter's class, and the objects that its methods refer to. Classes of
-        installed packages may have other users, so of these only the methods of modules are examined.
+        installed packages may have other users, so of these only the methods of `nn.Module` classes are
+        examined.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)
@@ -338,7 +342,9 @@ class PythonState:
         return found
 
     def _attributes(self, where: str, value: Any) -> list[tuple[str, Any]]:
-        """An object's attributes, in its `__dict__` or in slots; a module's also include its submodules."""
+        """An object's attributes, in its `__dict__` or in slots; a module's also include its tensors and
+        submodules.
+        """
         dot = f"{where}." if where else ""
         found = []
         for name, slot in slots_of(type(value)):
@@ -364,7 +370,9 @@ class PythonState:
 
 @contextmanager
 def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
-    """When the `with` block ends, even by an error, restore the Python values of model and objective."""
+    """Yields the Python values of model and objective, and restores them when the `with` block ends, even
+    by an error.
+    """
     kept = PythonState({"": model, "objective": objective})
     try:
         yield kept

@@ -1,1 +1,1 @@
-"""Stage 4: lowers every ATen operation of the graph to instructions, by its rule in `lowering.ops`."""
+"""Stage 5: lowers every ATen operation of the graph to instructions, by its rule in `lowering.ops`."""

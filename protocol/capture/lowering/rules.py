@@ -31,7 +31,7 @@ def lowers(*overloads: OpOverload) -> Callable[[RuleT], RuleT]:
 
 
 def rule_of(node: torch.fx.Node) -> Rule:
-    """The rule that lowers a node. Raises `Unsupported` if there is none."""
+    """The rule that lowers a node. Raises `Unsupported` if there is none, or if the node uses a generator."""
     if node.target is operator.getitem:
         return _item
     if not isinstance(node.target, OpOverload):

@@ -1,5 +1,5 @@
-"""Refusals of the optimiser, its scheduler and the limits of gradients. Each raises `CaptureError` or returns a
-`Problem`.
+"""Refusals of the optimiser, its scheduler and the limits for clipping gradients. Each raises
+`CaptureError` or returns a `Problem`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def require_phases(phases: Sequence[Phase], steps: int) -> None:
-    """Refuse an empty list of phases, names that are taken or unusable for metrics, and phases that act in none of
-    `steps`.
+    """Refuse an empty list of phases, names that occur twice or are unusable for metrics, and phases that
+    act in none of the `steps` steps.
     """
     if not phases:
         raise CaptureError([Problem("there are no phases", "pass at least one")])
@@ -99,7 +99,9 @@ def require_limits(**limits: float | None) -> None:
 def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
-    """Refuse a parameter among `reached` that is in no group, and a tensor in a group that is not a parameter."""
+    """Refuse a parameter among `reached` that is in no group, and a tensor in a group that is not a
+    parameter of the model.
+    """
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     problems = [
         Problem(f"the optimiser does not hold parameter {name}", "freeze it, or pass it to the optimiser")

@@ -26,7 +26,7 @@ DECIDING = ("__bool__", "__int__", "__float__", "__index__")
 
 
 def _of_several(function: Any) -> Any:
-    """A function of two tensors, extended to several operands, some of which are numbers."""
+    """A function of two tensors, extended to any number of operands, some of which may be numbers."""
 
     def found(*given: Any) -> Any:
         numbers = given if len(given) > 1 else tuple(given[0])

@@ -28,7 +28,8 @@ from protocol.capture.tracing.sources import traceback_of
 
 
 def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
-    """f32 [steps] for each parameter group of `optimizer`.
+    """f32 [steps] for each parameter group of `optimizer`; without a scheduler, the group's rate in every
+    step.
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched. Raises
     `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other options, ends

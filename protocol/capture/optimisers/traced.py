@@ -3,8 +3,9 @@ lowered.
 
 The rates and the optimiser's state are inputs of the graph; numbers that a step changes become tensors. The
 initial state is found by running the first step and recording the values that it stores. If these depend on
-gradients, as with a momentum that starts as the first gradient, the first step has a separate graph. Finally
-the graphs and the optimiser itself run for a few steps, and must give the same results.
+gradients, as with a momentum that starts as the first gradient, the first step has a separate graph.
+Finally the graphs and the optimiser itself run for a few steps, and their results must agree
+(`MOST_ERROR`).
 """
 
 from __future__ import annotations
@@ -209,7 +210,9 @@ class _Tracer:
         return graph
 
     def require_same(self, found: Traced) -> None:
-        """Run graphs and optimiser on the same gradients. Raises `CaptureError` if their results differ."""
+        """Run graphs and optimiser on the same gradients. Raises `CaptureError` if their parameters differ
+        too much.
+        """
         generator = torch.Generator().manual_seed(SEED + 2)
         parameters = list(self._parameters.values())
         begun = [_in_float32(p) for p in parameters]

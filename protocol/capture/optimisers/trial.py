@@ -1,4 +1,5 @@
-"""Runs a few real steps of an optimiser on its own parameters, with made-up gradients; then restores all.
+"""Runs a few real steps of an optimiser on its own parameters, with made-up gradients, then restores
+everything.
 
 An optimiser that changes anything except parameters and their state is refused, since a program cannot hold
 it.

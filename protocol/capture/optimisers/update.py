@@ -48,7 +48,9 @@ class Update:
         gradients: Mapping[str, Value],
         rates: Sequence[Value],
     ) -> dict[str, Value]:
-        """The parameters, the optimiser's state and the metrics after the step. `rates` holds one f32 [] per group."""
+        """The parameters, the optimiser's state and the update's metrics after the step, by name. `rates`
+        holds one f32 [] per group.
+        """
         b = lowering.builder
         metrics: dict[str, Value] = {}
         if self.clip_norm is not None:
@@ -68,10 +70,11 @@ def update_of(
     resumed: bool = False,
     first_group: int = 0,
 ) -> Update:
-    """The update of the trainable `parameters` that the loss has `reached`, by name. As in torch, parameters
-    without a gradient are skipped and have no state. If training is `resumed`, no step is treated as the
-    optimiser's first. The groups are counted from `first_group`, so that all optimisers of a step have
-    distinct ones. Raises one `CaptureError` with everything that the checks refuse.
+    """The update of those trainable `parameters` whose names are in `reached`: the ones that the loss
+    depends on. As in torch, parameters without a gradient are skipped and have no state. If training is
+    `resumed`, no step is treated as the optimiser's first. The groups are counted from `first_group`, so
+    that all optimisers of a step have distinct ones. Raises one `CaptureError` with everything that the
+    checks refuse.
     """
     problems = Problems()
     with problems.collected():
@@ -90,7 +93,7 @@ def update_of(
 
 
 def _clip_norm(b: Builder, gradients: Mapping[str, Value], limit: float) -> tuple[dict[str, Value], Value]:
-    """The gradients times min(1, limit / norm), and the norm."""
+    """The gradients times min(1, limit / (norm + 1e-6)), and the norm before clipping."""
     squares = [b.reshape(clipping.square_sum.call(b, g), (1,)) for g in gradients.values()]
     norm, scale = clipping.clip_scale.call(b, concatenated(b, squares), limit=limit)
     return {name: b.mul(g, scale) for name, g in gradients.items()}, norm

@@ -1,8 +1,9 @@
 """Measures how far the exact step is from torch, and decides whether that is close enough.
 
-A tensor passes if its direction and size agree, or if its error is at most a few times that of torch's own
-float32. In a chaotic network, such as a deep one with batch norm over few examples, even float32 is
-inaccurate.
+A tensor of floats passes if its error is at most a few times that of torch's own float32, if its direction
+and size agree, or if its error is negligible next to the other tensors of its kind. For the loss, a small
+relative error replaces the last two. In a chaotic network, such as a deep one with batch norm over few
+examples, even float32 is inaccurate.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from protocol.capture.preflight.reference import Results
 LEAST_COSINE = 0.999
 MOST_NORM = 0.02
 MOST_LOSS = 1e-3
-"""The largest relative error at which the loss passes."""
+"""The loss passes if its relative error is at most this."""
 TIMES_FLOAT32 = 4.0
 """A tensor passes if its error is at most this multiple of the error of torch's float32."""
 NEGLIGIBLE = 1e-3
-"""A tensor passes if the root mean square of its error is at most this, relative to that of the values of all
-tensors of its kind. For example, the gradient of a bias before a batch norm is zero except for rounding.
+"""A gradient or buffer passes if the root mean square of its error is at most this, relative to the root
+mean square of all true values of its kind. For example, the gradient of a bias before a batch norm is zero
+except for rounding.
 """
 
 
@@ -64,7 +66,7 @@ def differences(exact: Results, reference: Results, in_float32: Results) -> Iter
 @dataclass(frozen=True)
 class NotFinite:
     """A tensor that holds NaN or infinity in torch's float32, in the exact step, or in both. `alike` tells
-    whether the elements are the same in both.
+    whether the same elements are finite in both.
     """
 
     name: str

@@ -74,7 +74,9 @@ class LocalError:
 def local_errors(
     traced: TracedStep, roles: Roles, state: State, batch: Mapping[str, Tensor], draws: Draws, counter: int
 ) -> Iterator[LocalError]:
-    """The error of every operation, in the order of the graph."""
+    """The errors of the operations, in the order of the graph; those whose result is not a single tensor,
+    or has undefined elements, are left out.
+    """
     exact = _values(traced, roles, inputs_of(traced, state, batch), state["key"], counter)
     known: dict[Node, Any] = {}
     for node in traced.graph.nodes:
@@ -181,8 +183,8 @@ def _norm(x: Tensor) -> float:
 
 
 def _error(ours: Tensor, true: Tensor) -> float:
-    """The norm of the error. For integers and bools it is the number of wrong elements, as `_norm` is the
-    number of all elements.
+    """The norm of the error; infinite if the two do not have the same finite elements. For integers and
+    bools it is the number of wrong elements, because `_norm` is then the number of all elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

@@ -119,7 +119,7 @@ def by_torch(
     batch: Mapping[str, Tensor],
     draws: Draws,
 ) -> Results:
-    """Run the step in float32 with the submitter's own code, with the tensors of `state` in the model."""
+    """Run the submitter's own code for the step, in float32, on a model with the tensors of `state`."""
     tensors = dict(zip((*traced.parameters, *traced.buffers), inputs_of(traced, state, {})))
     leaves = [tensors[name].clone().requires_grad_() for name in traced.parameters]
     tensors |= dict(zip(traced.parameters, leaves))

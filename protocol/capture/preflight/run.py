@@ -35,7 +35,7 @@ BATCHES = 2
 SEED = 0
 """The seed of the initial state, which determines the batches and random numbers used."""
 SHOWN = 3
-"""The number of differences that an error lists."""
+"""The maximum number of differences that an error or the notes list."""
 ATTEMPTS = 8
 """The maximum number of float32 runs of the trace for a step that seems to run differently from its trace."""
 NUDGE = 2.0**-22
@@ -138,7 +138,7 @@ class Preflight:
     # ------------------------------------------------------------------ what differs
 
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
-        """Refuse a step that computes other results when torch runs it than its trace does.
+        """Refuse a step whose results, when torch runs it, are not those of its trace.
 
         If an element lies next to the kink of a function, rounding can change the results of a float32 run a
         lot. So results that are too far off are also compared with runs on parameters that differ in their
@@ -165,7 +165,9 @@ class Preflight:
         return nudged
 
     def _not_finite(self, state: State, ours: Results, plain: Results) -> list[str]:
-        """Notes on tensors that are not finite. Raises `CaptureError` if torch has other finite elements."""
+        """Notes on tensors that are not finite. Raises `CaptureError` if other elements are
+        finite in torch.
+        """
         found = list(not_finite(ours, plain))
         if one_sided := [x for x in found if not x.alike]:
             self._explained(state, list(differences(ours, plain, plain)))

@@ -20,7 +20,9 @@ from torch.utils._pytree import tree_map_only
 
 @contextmanager
 def drawn_once() -> Iterator[None]:
-    """Make checkpoints that restore torch's seed draw only in their first run; later runs reuse its draws."""
+    """Make checkpoints that restore torch's seed draw only in their first run; later runs reuse its draws.
+    Checkpoints with a `context_fn` are not changed.
+    """
     before = checkpoints._checkpoint_without_reentrant_generator
 
     def running(function: Any, preserve_rng_state: bool, context_fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ DRAWN = (
     "the random numbers of a step are uniform, normal and exponential ones, integers, masks and permutations"
 )
 SHOWN = 5
-"""The number of parameters that a note names."""
+"""The maximum number of parameters that a note names."""
 
 
 class TraceError(CaptureError):
@@ -98,7 +98,9 @@ def require_traced(operands: Any, source: str) -> None:
 
 
 def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss and the named metrics that an objective returned. Refuses anything but f32 scalars."""
+    """The loss and the named metrics that an objective returned. Refuses anything but single f32 numbers, a
+    metric called loss, and a loss that depends on no trainable parameter.
+    """
     loss, metrics = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
     if not isinstance(loss, Tensor) or not isinstance(metrics, Mapping):
         inside = f" of {', '.join(type(x).__name__ for x in result)}" if isinstance(result, tuple) else ""

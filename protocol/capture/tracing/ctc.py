@@ -22,7 +22,9 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the probability of each row's labels, over all their alignments.
+    """Minus the logarithm of the probability of each row's labels, over all their alignments. `reduction`
+    is 0 for one loss per row, 1 for the mean after each is divided by the row's number of labels, 2 for the
+    sum.
 
     `log_probs` is [T, N, C] or [T, C]; `targets` is [N, S], or the labels of all rows concatenated. As in
     torch, the gradient with respect to `log_probs` assumes that a softmax computed them.

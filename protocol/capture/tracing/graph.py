@@ -41,7 +41,9 @@ def keep_written_buffers(
 
 
 def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[str]) -> None:
-    """Move the placeholders of `some` parameters behind those of all other `parameters`, which come first."""
+    """Move the placeholders of `some` parameters behind those of the other parameters. The graph's first
+    placeholders must be those of `parameters`, in order.
+    """
     holders = dict(zip(parameters, (node for node in graph.nodes if node.op == "placeholder")))
     *_, last = holders.values()
     for name in some:
@@ -52,7 +54,7 @@ def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[st
 
 def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
     """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first
-    `after`.
+    `after` placeholders.
 
     Returns the literals by name (`literal.0`, …; no name in `taken`). A literal stays in place if no program
     type holds it (lowering then refuses it), or if it has no elements (lowering then ignores it).

@@ -23,9 +23,10 @@ def grouped_product(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """x times y, where each group has its own matrices; `offs` holds the ends of the groups of rows, columns or terms.
-    Every row or column is multiplied once per group and one product is kept, so that no shape depends on the data. Rows
-    or columns after the last group are zero; torch does not write these.
+    """x times y, where each group has its own matrices; `offs` holds the ends of the groups of rows,
+    columns or terms. Every row or column is multiplied with every group's matrix, and only the product of
+    its own group is kept, so that no shape depends on the data. Rows or columns after the last group are
+    zero; torch does not write these.
     """
     if offs is None:
         product = torch.bmm(x, y)

@@ -14,7 +14,7 @@ from protocol.capture.tracing.ctc import ctc_loss
 
 @contextmanager
 def replaced() -> Iterator[None]:
-    """Replace CTC by traceable operations, and skip the check whether a transformer's mask is causal. The
+    """Replace CTC by traceable operations, and skip the check of whether a transformer's mask is causal. The
     check only selects an equivalent shortcut; without it, the mask is applied as given.
     """
     places: list[tuple[Any, str, Any]] = [

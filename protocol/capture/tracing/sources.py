@@ -39,7 +39,9 @@ VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__i
 
 
 class SourceRecorder(TorchDispatchMode):
-    """Writes its source line into every node that is made while the recorder is active inside `make_fx`."""
+    """Records in every node that `make_fx` makes, while this mode is active, the source line that caused
+    it.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -48,7 +50,9 @@ class SourceRecorder(TorchDispatchMode):
         self.graph: torch.fx.Graph | None = None
         """The graph that is being traced, None before its first operation."""
         self.problems: list[Problem] = []
-        """Lines that read a number from the batch. They get made-up numbers, so one trace finds them all."""
+        """Lines that read a number from the batch, or that make new parameters. The former get made-up
+        numbers, so that one trace finds them all.
+        """
 
     def __torch_dispatch__(
         self,

@@ -29,8 +29,8 @@ Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Te
 
 @dataclass(frozen=True)
 class StepResults:
-    """The results of a step. A gradient is None if the parameter does not affect the loss. `buffers` holds the model's
-    tensors after the step, by place in the model (`inputs.model.places`).
+    """The results of a step. A gradient is None if the parameter does not affect the loss. `buffers` holds
+    the model's buffers after the step, by place in the model (`inputs.model.places`).
     """
 
     loss: Tensor
@@ -89,8 +89,8 @@ def silent_failures() -> Iterator[None]:
 
 @contextmanager
 def without_validation(made: list[str]) -> Iterator[None]:
-    """Disable the validation of distributions' arguments, whose contents are unknown in a trace, unless the code
-    requests it. The classes' names are added to `made`.
+    """Disable the validation of distributions' arguments, whose contents are unknown in a trace, unless the
+    code requests it. The class name of every distribution that is created is added to `made`.
     """
     make, before = Distribution.__init__, Distribution._validate_args
 

@@ -6,15 +6,15 @@ from protocol.errors import AssayError, Retryable
 
 
 class WorkersError(AssayError):
-    """The workers cannot continue. All of them are stopped."""
+    """The workers cannot start or continue. None of them runs any more."""
 
 
 class TooLittleMemory(WorkersError):
-    """The free memory is too small for the step's values, which each worker holds."""
+    """The free memory is too small for the workers: each holds the step's values and the libraries."""
 
 
 class WorkerLost(WorkersError, Retryable):
-    """A worker ended, was killed, or cannot reach another worker."""
+    """A worker ended, was killed, gave no answer, or reported an error that does not mean wrong bits."""
 
 
 class WorkerFailed(WorkersError):

@@ -32,8 +32,8 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that all workers together get to end by themselves. Also the seconds to wait for each further
-report after a failure."""
+"""Seconds that all workers together have to end by themselves, and, after a failure, seconds to wait for
+each further report or end of a worker."""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Errors of a worker that mean that this machine's results cannot be trusted."""
 
@@ -42,8 +42,8 @@ class Workers:
     """`processes` workers on the bundle in `folder`, whose manifest has SHA-256 `bundle_hash` and whose program is
     `program`. Use it as a context manager. After an error, all workers are stopped.
 
-    Each worker gets an equal share of the processor's cores unless OMP_NUM_THREADS is set. Raises `TooManyProcesses`,
-    TooLittleMemory, and WorkerLost if a worker does not start.
+    Each worker gets an equal share of the processor's cores unless OMP_NUM_THREADS is set. Raises
+    `TooManyProcesses`, TooLittleMemory, and WorkerLost or WorkerFailed if a worker does not start.
     """
 
     def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:
@@ -73,7 +73,8 @@ class Workers:
     def run(self, state: State, first: int, steps: int, on_step: OnStep, turn: Turn = nullcontext) -> State:
         """The state after `steps` steps, beginning with number `first`. All workers agree on its root.
 
-        Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers disagree.
+        Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers
+        disagree or one finds wrong bits.
         """
         root = None
         try:

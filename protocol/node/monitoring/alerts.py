@@ -1,7 +1,7 @@
 """Alerts of a node: events that need an operator's attention, logged once and kept for the webhook.
 
-The function that finds a task's alerts is pure (`changes`). No method waits for the webhook, or raises if the
-disk fails: an alert that cannot be written is kept in memory.
+The function that finds a task's alerts is pure (`changes`). No method of `Alerts` waits for the webhook, or
+raises if the disk fails: an alert that cannot be written is kept in memory.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Seen:
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """The alerts due after a look at a task: kind, text, and a key if later looks find the same alert again,
-    so that it is raised only once. `silent_after` is the number of seconds without progress before an alert,
-    infinite if no progress is due; `at` is the chain's time.
+    """Yields the alerts due after a look at a task: kind, text and key. The key is None unless later looks
+    find the same alert again; it is then raised only once. `silent_after` is the number of seconds without
+    progress before an alert, infinite if no progress is due; `at` is the chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None
@@ -93,9 +93,9 @@ def changes(
 
 
 class Alerts:
-    """Raises and keeps alerts. Callable from any thread. Without an `outbox` they are kept in memory. `about`
-    is part of each document: the node, its chain and its account. A document's `id` lets a receiver recognise
-    repeats.
+    """Raises alerts, and keeps them for the webhook if there is one. Callable from any thread. Without an
+    `outbox` they are kept in memory. `about` is part of each document: the node, its chain and its account.
+    A document's `id` lets a receiver recognise repeats.
     """
 
     def __init__(
@@ -187,8 +187,8 @@ class Alerts:
                 self._unsaved.rotate(-1)
 
     def count_waiting(self, oldest: int) -> int:
-        """Drop alerts that have waited since before `oldest`, and those beyond the limit. Returns how many
-        still wait.
+        """Drop alerts in the outbox that have waited since before `oldest`, and those beyond its limit.
+        Returns how many alerts still wait, those in memory included.
         """
         with self._lock:
             dropped = self._try(lambda outbox: outbox.drop(int(time.time()), oldest))

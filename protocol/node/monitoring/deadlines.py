@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Final
 
 SHARE: Final = 5
-"""No alert is raised before only 1 / SHARE of a deadline's period is left. Otherwise short periods would
-cause an alert at once.
+"""An alert is raised only when less than 1 / SHARE of a deadline's period is left. Otherwise short periods
+would cause an alert at once.
 """
 
 
@@ -26,7 +26,9 @@ class Deadline:
     period: float
 
     def is_near(self, now: float, before: float) -> bool:
-        """Whether it is due within `before` seconds, or within the last fifth of its period if that is less."""
+        """Whether the deadline has not passed, and is due within `before` seconds, or within a fifth of its
+        period if that is less.
+        """
         return 0 <= self.at - now < min(before, self.period / SHARE)
 
 

@@ -1,8 +1,9 @@
 """An SQLite file of the alerts that wait for the operator's webhook, and of the task states that they
 reported.
 
-An alert and the state that it reports are written in one transaction. So each change is reported at least
-once, even if the process is killed; twice if it is killed between the receiver's answer and noting it.
+An alert and the state that it reports are written in one transaction. So no change goes unreported because
+the process is killed; a change is reported twice if the process is killed between the receiver's answer and
+noting it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from protocol.node.database import DatabaseError, Identity, NodeDatabase
 MOST: Final = 1_000
 """Maximum number of alerts that may wait. If there are more, the oldest are dropped."""
 KEPT_SECONDS: Final = 30 * 86_400
-"""Seconds for which the key of a posted alert is remembered."""
+"""Seconds, from when an alert was raised, for which its key is remembered once it is posted."""
 
 _SCHEMA = """
 CREATE TABLE seen (
@@ -43,7 +44,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An alert to keep. Another alert with the same `key` is ignored, even after this one was posted."""
+    """An alert to keep. Another alert with the same `key` is ignored, even after this one was posted
+    (`KEPT_SECONDS`).
+    """
 
     key: str | None
     document: Mapping[str, Any]
@@ -119,9 +122,9 @@ class Outbox(NodeDatabase):
 
 
 def open_outbox(path: Path, identity: Identity) -> tuple[Outbox, Path | None]:
-    """Open the outbox at `path`, or create it. A damaged file is renamed and its new path returned, because a
-    node with a stake must start anyway. Raises DatabaseError if the disk cannot be read now, or a new file
-    cannot be created.
+    """Open the outbox at `path`, or create it. A file that is damaged or belongs to another node is
+    renamed, and its new path is returned, because a node with a stake must start anyway. Raises
+    DatabaseError if the disk cannot be read now, or a new file cannot be created.
     """
     try:
         return Outbox(path, identity), None

@@ -1,4 +1,6 @@
-"""Posts alerts to the webhook one after the other. After each failure in a row, the pause doubles."""
+"""Posts alerts to the webhook one after the other. With each failure in a row, the pause after it doubles,
+up to five minutes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Records of a node's main loop about itself: whether it turns, and how old the chain's answers are.
 
-Pure: times are seconds of a monotonic clock that the caller reads, except for the chain's time.
+Times are seconds of a monotonic clock, except for the chain's time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Pulse:
     period: float = 0.0
     """Seconds that the loop rests between two turns."""
     answered: float | None = None
-    """When the last turn ended in which the chain answered all questions."""
+    """End of the last turn in which the chain answered all questions."""
     block: int = 0
     block_time: int = 0
     """Time of the newest block that was seen, seconds since 1970; 0 before the first."""

@@ -1,7 +1,7 @@
-"""Posting a JSON document to the address that an operator has set: https, or http on this machine.
+"""Posts a JSON document to the address that an operator has set: https, or http on this machine.
 
-The address may hold a secret, so errors and logs show only its scheme and host. Redirects are not followed, and only
-the status of the answer is read.
+The address may hold a secret, so errors and logs show only its scheme, host and port. Redirects are not
+followed, and only the status of the answer is read.
 """
 
 from __future__ import annotations

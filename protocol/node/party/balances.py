@@ -41,8 +41,8 @@ class Bound:
 
 
 def read(client: Client, bound: Mapping[str, Bound]) -> dict[str, Balance]:
-    """The balances of accounts, by address. `bound` gives the bound part of their tokens. Only inside a view.
-    Raises ChainError.
+    """The balances of the accounts in `bound`, by address. `bound` gives the bound part of each account's
+    tokens. Call it only inside a view. Raises ChainError.
     """
     each = [[account] for account in bound]
     numbers = sorted({number for one in bound.values() for number in one.locks if number})

@@ -1,4 +1,6 @@
-"""Metrics of every node, computed from the loop's notes when they are read. The chain is not asked."""
+"""Metrics of every node, computed when they are read, from the loop's notes, the disk and the checks. The
+chain is not asked.
+"""
 
 from __future__ import annotations
 

@@ -31,9 +31,7 @@ def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
 
 
 def open_database(kind: type[Opened], home: Home, client: Client) -> Opened:
-    """The party's database in its data folder. Raises DatabaseError if it belongs to another chain or
-    account.
-    """
+    """The party's database in its data folder. Raises DatabaseError if it cannot be used (`NodeDatabase`)."""
     identity = Identity(client.connection.genesis, client.market.address, client.address)
     return kind(_database(kind, data_folder(kind, home, client)), identity)
 

@@ -46,8 +46,8 @@ class Eligible:
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """Number of other accounts that cannot be drawn, by the field of their offer that excludes these terms,
-    or by "stake" if their stake is too small.
+    """Number of other accounts that cannot be drawn, by each field of their offer that excludes these
+    terms, and by "stake" if their stake is too small. An account may count in several.
     """
 
     @property
@@ -74,7 +74,7 @@ class Eligible:
 
     @property
     def why_not_more(self) -> str:
-        """Why the other accounts are skipped, as the end of a message; empty if there are none."""
+        """Why other accounts cannot be drawn, as the end of a message; empty if there are none."""
         counts = ", ".join(f"{name} {accounts}" for name, accounts in sorted(self.unmet.items()))
         return f"; others are passed over, by what their offers ask: {counts}" if counts else ""
 

@@ -36,7 +36,8 @@ class Exit(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Observation:
     """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and
-    the number of open `accusations` are those of a submitted task; for others they are None, empty and 0.
+    the number of open `accusations` are those of a task that is submitted, or was (`observe_audit`); for
+    others they are None, empty and 0.
     """
 
     view: TaskView
@@ -48,7 +49,7 @@ class Observation:
 
     @property
     def places(self) -> Sequence[Seat]:
-        """The seats and the looks: all places that bind the accounts that are drawn for them."""
+        """The seats and the looks: the places that bind the accounts drawn for them."""
         return *self.seats, *self.looks
 
 
@@ -106,9 +107,12 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the submitted task may be ended unpaid. The stall period must have passed since the latest of
-    the first draw, an informer's emptying of a seat, and the end of a jury, and a seat must not have
-    attested. If the first draw, or the draw of a jury, is not executed, the period counts from its round.
+    """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and
+    the stall period has passed.
+
+    The period counts from the latest of the first draw, the last time that an informer emptied a seat, and
+    the end of the last jury. While the first draw, or the draw of a jury, is not executed, its round takes
+    the place of the first draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):
@@ -139,7 +143,7 @@ def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
     """Make the call. Returns None if the call is a draw and no draw is due any more. If no relay has the
-    signature of a draw, this ends the task or its looks if that is possible already, and otherwise raises
+    signature of a draw, this ends the task or its looks if the stall period is over, and otherwise raises
     NoRelay. Raises ChainError, and Reverted if somebody else was faster.
     """
     market, task = client.market, seen.view.task

@@ -19,7 +19,7 @@ commits its progress at least four times.
 def follow(
     alerts: Alerts | None, settings: NodeSettings, market: str, view: TaskView, terms: Terms, now: int
 ) -> None:
-    """Raise the alerts due for a task at the chain's time `now`."""
+    """Raise the alerts due for a task at the chain's time `now`. Do nothing if `alerts` is None."""
     if alerts is None:
         return
     silent = math.inf

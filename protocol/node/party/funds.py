@@ -19,8 +19,8 @@ class NotEnoughTokens(AssayError):
 
 
 def require_free(client: Client, amount: int, purpose: str = "") -> None:
-    """Deposit tokens until the account's free balance in the vault is at least `amount` units. Raises
-    NotEnoughTokens.
+    """Deposit tokens so that the account's free balance in the vault is at least `amount` units. Raises
+    NotEnoughTokens, ChainError.
 
     `purpose` is for the message: "for the escrow".
     """

@@ -1,6 +1,7 @@
 """The monitoring of a running node: its listener, and a thread that checks its state and posts alerts.
 
-The thread never delays the loop: it only reads what the loop has noted, and does not ask the chain.
+The thread never delays the loop: it reads only what the loop has noted, and the disk, and does not ask the
+chain.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ POST_SECONDS: Final = 10.0
 """Maximum seconds for posting after one check."""
 REST_SECONDS: Final = 0.05
 WRITE_SECONDS: Final = 10.0
-"""Minimum seconds between two test writes to the database, however often readiness is asked for."""
+"""Minimum seconds between two test writes to the database, no matter how often readiness is checked."""
 BLOCK_SECONDS: Final = 600.0
 """Age of the newest block, in seconds, above which the chain or its node counts as stalled."""
 GIB: Final = 1 << 30

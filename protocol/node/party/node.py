@@ -228,8 +228,8 @@ class Node(ABC):
             self._stop.wait(self._pause())
 
     def _pause(self) -> float:
-        """Seconds until the next look. If the settings do not fix them, they are a block time if nothing is
-        due before the next block, and otherwise half a second.
+        """Seconds until the next look. If the settings do not fix them: a block time (at most `LONGEST`)
+        while all nodes are idle, and otherwise half a second.
         """
         pace = self._settings.pace
         idle = all(node._is_idle() for node in self._nodes)

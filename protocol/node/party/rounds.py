@@ -1,4 +1,4 @@
-"""Using the beacon's rounds: executing draws, and showing that the beacon works.
+"""Uses the beacon's rounds: executes draws, and shows the contracts that the beacon works.
 
 Anyone may do either, so it is not an error if somebody else is faster. The argument `signature_of` returns
 the checked signature of a round; it is `Relays.signature`, which raises NoRelay.

@@ -5,9 +5,10 @@
 | `product` | products of int8 slices with one rounding in registers: kernels for `kernels.dispatch` |
 | `fused` | functions of elements, rows and lanes: the counterpart of `kernels.fused` on a CPU |
 | `hashing` | SHA-256 tensor roots, computed on the device |
-| `launch` | the only access to Triton |
-| `device` | the Triton code itself, imported only by `launch` |
+| `launch` | starts kernels; no other module outside `device` imports Triton |
+| `device` | the Triton code itself; outside this folder only `launch` imports it |
+| `generate` | writes device/lists.py |
 
-Triton is imported only when a kernel is started. docs/decisions/039-cuda.md says which kernels ran on which
-GPUs.
+Triton is imported only when a kernel is started or compiled. docs/decisions/039-cuda.md says which kernels
+ran on which GPUs.
 """

@@ -1,7 +1,8 @@
 """Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-They are checked against the same digests. Operands are f32 on one device; results are new, contiguous and
-canonical. The host reads nothing back, so everything can be recorded in a CUDA graph.
+They are checked against the same digests. Operands are on one device, and f32 except in messages. Results
+are contiguous, canonical and, except for `canonical_in_place`, new. The host reads nothing back, so
+everything can be recorded in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ TILE = 2048
 COLUMN_ROWS, COLUMNS = 32, 64
 """Rows and columns per Triton program in sums of columns."""
 GROUPED = 4096
-"""Numbers per Triton program in functions of lanes: one group of 64 blocks of 64, sixteen for each of 256
-threads."""
+"""Numbers per Triton program in functions of lanes, sixteen for each of 256 threads: one group of 64 blocks
+of 64 numbers, or several groups of smaller blocks."""
 
 
 class CudaFused:
@@ -40,7 +41,7 @@ class CudaFused:
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
-        """exp(x - max) / sum."""
+        """exp(x - max) / sum of every row; with `safe`, a row of only -inf gives zeros."""
         x = x.detach().contiguous()
         return _rows("softmax", x, (x,), SAFE=safe)
 
@@ -50,7 +51,7 @@ class CudaFused:
         return _rows("softmax_grad", g, (g, y))
 
     def log_softmax(self, x: Tensor) -> Tensor:
-        """x - max - log(sum)."""
+        """x - max - log(sum of exp(x - max)) of every row."""
         x = x.detach().contiguous()
         return _rows("log_softmax", x, (x,))
 
@@ -176,7 +177,9 @@ def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: 
 
 
 def _message(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Index, signed value and exponent, as kernels take them; without an index, the value takes its place."""
+    """Index, signed value and exponent, as kernels take them; without an index, the value is passed in its
+    place.
+    """
     *index, value, exponent = tensors
     value = value.view(torch.int8)
     return index[0] if index else value, value, exponent
@@ -193,7 +196,9 @@ def _table(x: Tensor) -> tuple[int, int]:
 
 
 def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
-    """The grid for rows of x, and the tile of a Triton program: its rows, and elements per row and block."""
+    """The grid for the rows of x, and the tile of a Triton program: its number of rows, and the number of
+    elements of a row that it handles at a time.
+    """
     rows, columns = _table(x)
     block = min(1 << (columns - 1).bit_length(), TILE)
     height = min(TILE // block, 1 << (rows - 1).bit_length())

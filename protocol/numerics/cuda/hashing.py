@@ -1,8 +1,9 @@
 """Tensor roots computed on the tensors' CUDA device, so that only 32 bytes of each are copied to the host.
 
 The tree is that of `commitments.chunks` over the same canonical bytes (encoding.md sections 1 and 2). Before
-its first root, a process compares a few test roots with hashlib's; after one wrong byte this module is not
-used. It does not keep the inner nodes of the trees: openings need the tensors' bytes anyway.
+the first root on a device, a process compares a few test roots with hashlib's; after one wrong byte the
+device is not used for roots. The inner nodes of the trees are not kept: openings need the tensors' bytes
+anyway.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _log = logging.getLogger("assay.numerics")
 
 
 def roots(tensors: Sequence[Tensor], dtypes: Sequence[DType]) -> list[bytes] | None:
-    """The tensor root of every tensor, or None if their device cannot compute them.
+    """The tensor root of every tensor, or None if this module cannot compute them.
 
-    It cannot if it is not a single CUDA device, if Triton is missing, or if its hashes differed from
-    hashlib's.
+    It cannot if the tensors are not all on one CUDA device, if Triton is missing, or if test roots on that
+    device differed from hashlib's.
     """
     devices = {x.device for x in tensors}
     device = next(iter(devices), torch.device("cpu"))
@@ -61,7 +62,7 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
 
 @cache
 def is_right(device: str) -> bool:
-    """Whether a few roots equal hashlib's: full and partial last chunks, odd and even numbers of leaves."""
+    """Whether a few roots equal hashlib's: of several types, with odd and even numbers of leaves."""
     where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 1079), (DType.BOOL, 6)):
         values = torch.arange(count, dtype=torch.int64) * 2654435761 % 251 - (0 if dtype is DType.U8 else 3)

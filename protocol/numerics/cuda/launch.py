@@ -1,4 +1,4 @@
-"""The only access to Triton: whether it is installed, and how a kernel is started.
+"""Starts Triton kernels, if Triton is installed. Outside `device`, no other module uses Triton.
 
 Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps
 subnormals. Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation in numpy, so tests
@@ -42,7 +42,7 @@ def runs_on(device: torch.device) -> bool:
 
 
 def interprets() -> bool:
-    """Whether kernels run on the CPU by numpy. Set TRITON_INTERPRET before Triton is imported."""
+    """Whether Triton runs kernels on the CPU, in numpy. Set TRITON_INTERPRET before Triton is imported."""
     return os.environ.get(INTERPRETED) == "1"
 
 
@@ -78,8 +78,8 @@ def start(
 ) -> None:
     """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
 
-    Tensors are passed as pointers: the caller is responsible for shapes and strides. Errors of Triton
-    propagate.
+    Inside `compiled_only`, only compile it. Tensors are passed as pointers: the caller is responsible for
+    shapes and strides. Errors of Triton propagate.
     """
     function = getattr(code(module), kernel)
     if _compiling:
@@ -101,8 +101,8 @@ def start(
 def compiled_only(capability: int) -> Iterator[dict[str, Compiled]]:
     """Compile kernels for a compute capability (90: Hopper) instead of running them; needs no GPU.
 
-    Yields the compiled code by kernel and constants. Results of functions called inside are uninitialised
-    memory.
+    Yields a dictionary that receives the compiled code, by kernel and constants. Inside, results of functions
+    are uninitialised memory.
     """
     from triton.backends.compiler import GPUTarget
 

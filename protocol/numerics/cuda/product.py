@@ -3,7 +3,7 @@
 | name | products | other launches |
 |---|---|---|
 | `int8-triton` | device/product.py, rounded in registers | maxima of long rows, slicing of each operand |
-| `int8-mm` | `kernels.int8`, 4 to 9 calls of `torch._int_mm` for each matrix | torch's own operations |
+| `int8-mm` | `kernels.int8`: 4 to 9 calls of `torch._int_mm` per matrix and 2^17 terms | torch's operations |
 
 They are tried in this order, then float64 (docs/performance.md, "cuda"). On an H100, which has many float64
 units, float64 is faster than `int8-mm` at all measured sizes; most GPUs have few such units.
@@ -24,9 +24,9 @@ from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
 
 TERMS = 64
-"""Terms of one step; rows are padded to a multiple.
+"""Terms of one step; rows are padded to a multiple of it.
 
-Two 32-byte operands of an int8 tensor core instruction.
+They fill two 32-byte operands of an int8 tensor core instruction.
 """
 SECTION = 1 << 17
 """Terms that an i32 accumulator can add, at three products of 2^12 per term: 3 * 2^12 * 2^17 < 2^31."""
@@ -37,9 +37,9 @@ With 128 rows, each group of four warps has 64 rows, the size of a Hopper instru
 accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
 """
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
-"""Tile of the kernels that read f32: 8 KiB, in any memory order."""
+"""Rows and terms of a tile in the kernels that read the operands: 8 KiB, in any memory order."""
 WHOLE = 4096
-"""Elements of a tile of whole rows, which needs no maxima in advance: 32 for each of 128 threads."""
+"""Elements of a tile of whole rows, 32 for each of 128 threads. Such a tile needs no maxima in advance."""
 LEAST_ROWS, LEAST_APART = 2, 16
 """Minimum rows of a tile of whole rows: with contiguous terms, and without (16 f32 are 64 bytes)."""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
@@ -51,7 +51,7 @@ Tile = Callable[[int, int], tuple[int, int]]
 
 
 def tile_of(_px: int, _py: int) -> tuple[int, int]:
-    """The default tile: the same for all widths."""
+    """The default tile, which is the same for all numbers of bits."""
     return WIDE, SMALL
 
 
@@ -126,7 +126,10 @@ class CudaIntMM(Int8):
 
 
 class _Slices:
-    """An operand [… R, K] cut into slices on its device: i8 [count, batch, R, padded], and its rows' exponents."""
+    """An operand [… R, K] cut into slices on its device: i8 [count, batch, R, padded].
+
+    `exponents` are those given, or the largest magnitudes of the rows, or unused for integers.
+    """
 
     def __init__(self, x: Tensor, p: int, e: Tensor | None, batch: torch.Size) -> None:
         x = x.detach()

@@ -1,7 +1,8 @@
 """`tanh` and `sigmoid` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-Both are quotients in e^y = 2^n (1 + p), p = e^r - 1 on |r| <= ln(2)/2. e^y itself is never rounded: numerators and
-denominators are sums of 2^n, 2^n p and a constant, ordered so that only the last addition of each costs half an ulp.
+Both are quotients of expressions in e^y = 2^n (1 + p), with p = e^r - 1 on |r| <= ln(2)/2. e^y itself is
+never rounded: numerators and denominators are sums of 2^n, 2^n p and a constant, ordered so that only the
+last addition of each costs half an ulp.
 """
 
 from __future__ import annotations

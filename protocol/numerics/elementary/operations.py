@@ -1,8 +1,8 @@
 """The operations, constants and helpers that the lists of elementary functions use: arithmetic.md section 6.
 
-`Operations` is a namespace of single-element operations (section 2) on some kind of value: `elementary_torch`
-evaluates them on tensors, `reference.operations` on plain integers, and a program's builder records them as
-instructions.
+`Operations` is a namespace of single-element operations (section 2) on some kind of value. For example,
+`torch_operations` evaluates them on tensors, `reference.operations` on plain integers, and a program's
+builder records them as instructions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ V = TypeVar("V")
 
 
 class Operations(Protocol[V]):
-    """The operations that the lists use, by their names in encoding.md. Operands broadcast."""
+    """The operations that the lists use, most of them named after primitives of encoding.md.
+
+    Operands broadcast.
+    """
 
     def f32(self, bits: int) -> V:
         """The f32 constant with this bit pattern."""
@@ -46,10 +49,10 @@ class Operations(Protocol[V]):
         """f32 with the sign cleared."""
 
     def minimum(self, x: V, y: V) -> V:
-        """f32 minimum, NaN if either is."""
+        """f32 minimum; NaN if either operand is NaN."""
 
     def maximum(self, x: V, y: V) -> V:
-        """f32 maximum, NaN if either is."""
+        """f32 maximum; NaN if either operand is NaN."""
 
     def rint(self, x: V) -> V:
         """f32 rounded to an integral f32, ties to even."""
@@ -61,10 +64,10 @@ class Operations(Protocol[V]):
         """f32 2^k for i32 k from -126 to 127: `scale` of 1."""
 
     def lt(self, x: V, y: V) -> V:
-        """f32 order as bool."""
+        """Whether x < y for f32, as bool."""
 
     def eq(self, x: V, y: V) -> V:
-        """f32 equality as bool."""
+        """Whether x == y for f32, as bool."""
 
     def select(self, condition: V, x: V, y: V) -> V:
         """f32 x where the bool holds, else y."""
@@ -82,7 +85,7 @@ class Operations(Protocol[V]):
         """`shr` on i32, arithmetic."""
 
     def eq_i32(self, x: V, y: V) -> V:
-        """i32 equality as bool."""
+        """Whether x == y for i32, as bool."""
 
     def select_i32(self, condition: V, x: V, y: V) -> V:
         """`select` between i32 values."""
@@ -130,7 +133,10 @@ LN2_LOW = 0x35BFBE8E  # ln 2 - LN2_HIGH = 1.42860682e-6
 
 
 def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
-    """Horner's rule from the highest power down; every step is one mul and one add."""
+    """The polynomial's value at x by Horner's rule: one mul and one add for each power, the highest first.
+
+    `coefficients` are bits of f32, lowest power first.
+    """
     value = o.f32(coefficients[-1])
     for bits in reversed(coefficients[:-1]):
         value = o.add(o.mul(value, x), o.f32(bits))
@@ -138,6 +144,6 @@ def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
 
 
 def copysign(o: Operations[V], x: V, y: V) -> V:
-    """x >= 0 with the sign of y; -0 counts as negative."""
+    """x, which has no sign bit, with the sign bit of y."""
     sign = o.and_u32(o.bits_u32(y), o.u32(SIGN))
     return o.from_bits_u32(o.or_u32(o.bits_u32(x), sign))

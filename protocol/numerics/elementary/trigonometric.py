@@ -1,8 +1,9 @@
 """`sin` and `cos` as fixed lists of section-2 operations: arithmetic.md section 6.
 
 The argument is reduced by the nearest multiple k pi/2. pi/2 is cut into pieces of at most 9 bits. |x| <= 2^15
-means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32 is closer than 2^-27.8 to
-a multiple of pi/2 (at k = 161), so the error of k pi/2 must stay below 2^-52. Beyond 2^15 the result is NaN.
+means |k| <= 20861 < 2^15, so the products of these pieces with k are exact. No f32 in this range is closer
+than 2^-27.8 to k pi/2 with k != 0 (the closest is at k = 161), so the error of k pi/2 must stay below 2^-52.
+Beyond 2^15 the result is NaN.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SIN_POLYNOMIAL = (0x3E2AAAA2, 0xBC088363, 0x394C8E2E)
 Relative error of sin: 2^-27.8.
 """
 COS_POLYNOMIAL = (0x3D2AAAA5, 0xBAB6060A, 0x37CCEF34)
-"""(cos(r) - 1 + r^2 / 2) / r^4 in the same form. Relative error of cos: 2^-32.7."""
+"""(cos(r) - 1 + r^2 / 2) / r^4, also as a polynomial in r^2. Relative error of cos: 2^-32.7."""
 
 
 def sin(o: Operations[V], x: V) -> V:
@@ -34,7 +35,7 @@ def cos(o: Operations[V], x: V) -> V:
 
 
 def _by_quadrant(o: Operations[V], x: V, ahead: int) -> V:
-    """sin(x + ahead pi/2): +-sin(r) or +-cos(r) by the low two bits of k + ahead.
+    """sin(x + ahead pi/2): +-sin(r) or +-cos(r), as the low two bits of k + ahead say.
 
     The pieces C0 … C4 of `PI_HALF` are subtracted in order. x - k C0 - k C1 is exact. The next difference is
     exact if it is below 2^-6; otherwise its rounding error is added to k C3. So r is rounded once. k C4 is

@@ -9,7 +9,7 @@
 | `*dispatch` | choose the fastest kernel that runs here, that ASSAY_KERNELS allows and that has passed |
 | `lists` | writes native/lists.h |
 
-Kernels import `elementwise`, `rows` and `reductions`, which call no kernel; self-tests import kernels;
-dispatch imports both. `contract`, `operations`, `sums`, `elementary_torch` and `philox` in `numerics` call
-dispatch.
+Kernels and self-tests import only those modules of `numerics` that call no kernel, such as `elementwise` and
+`rows`; dispatch imports both. In `numerics`, `contract`, `operations`, `sums` and `elementary_torch` call
+dispatch, and `philox` calls its kernel, which contains its self-test.
 """

@@ -1,8 +1,9 @@
 """Attention in the compiled library: scores, softmax, dropout and products, by blocks of query rows.
 
-The tables of scores between the products (arithmetic.md section 4), one per head, are never completely in
-memory. native/attention.cpp computes a block of rows, uses it and discards it; the backward pass computes it
-again. Every result has the bits of the separate functions.
+Between the products (arithmetic.md section 4), each head has a table of scores. In the forward pass,
+native/attention.cpp computes a block of its rows, uses it and discards it. The backward pass computes the
+scores again and keeps the whole table of a head only if it is small (`attention_shape_classes.WHOLE`). Every
+result has the bits of the separate functions.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""The most scores of a head that the backward pass keeps (32 MiB per thread). If a head has more, its scores
-are computed twice."""
+"""The backward pass keeps the scores of a head if they are at most this many (32 MiB per thread). Otherwise
+it computes them twice."""
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
 LANES = 32

@@ -48,7 +48,7 @@ class ProductKernel(Protocol):
 
 
 class UnifiedKernel(ABC):
-    """A kernel whose `contract` and `dot` run the same code and differ only in how the sums are stored."""
+    """A kernel whose `contract` and `dot` run the same code: `_run`, on f32 or on integers."""
 
     def contract(
         self,

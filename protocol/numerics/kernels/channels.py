@@ -1,4 +1,4 @@
-"""Batch norm in the compiled library: functions over the channels of [N, C, S] that read memory once.
+"""Batch norm in the compiled library: functions over [N, C, S] that read each channel from memory only once.
 
 Callers get them from `channels_dispatch.channels_for`.
 """

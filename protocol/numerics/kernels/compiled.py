@@ -31,7 +31,7 @@ class Compiled(UnifiedKernel):
         variant: The name of the instruction set in `native.variants`.
         others: The instruction set for everything but products, as native/sets.h pairs them; often the same.
         tiles: `rows`, `columns` and `terms` of its `Tiling`.
-        runs: Numbers of terms beyond which a sum is split into several.
+        runs: Counts of terms beyond which a sum is split into several.
     """
 
     def __init__(
@@ -135,7 +135,9 @@ def int16(variant: str) -> Compiled:
 
 
 def int8_amx() -> Compiled:
-    """Products of whole tiles of int8 digits, four for 13 x 13 bits, six for 20 x 13 (native/slices.cpp).
+    """A kernel that multiplies whole tiles of int8 digits (native/slices.cpp).
+
+    It needs four products of tiles for 13 x 13 bits, six for 20 x 13, nine for 20 x 20.
 
     The sizes are those of native/slices.h: panels, strips of panels, quads of terms, and chunks.
     """

@@ -42,7 +42,7 @@ def failure_of_class(convolution: Convolutions, call: ConvolutionCall) -> str | 
 
 
 def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Deterministic test operands of a call: the left and right operand and the bias, f32."""
+    """Deterministic test operands of a call, f32: the left operand, the image, and the bias or None."""
     left = call.g_shape() if call.kind == AT_WEIGHT else call.w_shape()
     image = call.g_shape() if call.kind == AT_INPUT else call.x_shape()
     bias = hard((left[0], 1), 0).reshape(-1) if call.bias else None
@@ -50,7 +50,10 @@ def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
-    """f32 slices along `axis`: ordinary, at the limit, half zero and tiny; the sixth has infinities."""
+    """f32 slices along `axis`, in turn ordinary, at the limit, and half zero and tiny.
+
+    The sixth slice also has infinities.
+    """
     length = math.prod(shape)
     tables = (t.repeat(-(-length // TABLE))[:length].reshape(shape).transpose(0, axis) for t in _tables())
     ordinary, limit = tables
@@ -108,7 +111,7 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """Whichever of x, w and g is not given, in float64: one matrix product per kernel element, summed."""
+    """The one of x, w and g that is not given, in float64: one matrix product per kernel element, summed."""
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     made = torch.zeros(
         call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape(), dtype=torch.float64

@@ -85,7 +85,10 @@ class ConvolutionCall(NamedTuple):
         return _up(self.samples, 2) * self.result[0] * self.result[1]
 
     def is_depthwise(self) -> bool:
-        """Whether it has one channel per group, for which there is separate code."""
+        """Whether the separate code for one channel per group computes it.
+
+        Its windows must be short enough (`REACH`), and the sum over a window below 2^51.
+        """
         near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
         exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
         return self.inputs == self.outputs == 1 and near and exact
@@ -165,7 +168,7 @@ def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """Numbers of pairs of terms beyond which `call` takes other code, without those too long to test."""
+    """The counts of pairs of terms beyond which `call` takes other code, without those too long to test."""
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
 
@@ -176,7 +179,7 @@ def _wide_pairs(call: ConvolutionCall) -> int:
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
-    """`few` with more rows, then more samples, until it has more than `pairs` pairs of terms."""
+    """`few` with more rows of results, then more samples, until it has more than `pairs` pairs of terms."""
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
     each = _up(few.samples, 2) * few.result[1]
@@ -195,7 +198,9 @@ def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> Convol
 
 
 def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
-    """`least`, enlarged so that it packs panels together and fills the last one whenever `call` does so."""
+    """`least`, enlarged so that it packs panels together if `call` does, and fills its last panel if and only
+    if `call` does. If no such call is found, `least` itself.
+    """
     several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
     enough = SHARED_PANELS * least.threads if several else 0
     full = call.positions() % PANEL_COLUMNS == 0

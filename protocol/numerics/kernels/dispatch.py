@@ -1,9 +1,10 @@
 """Chooses the product kernel: the fastest one that this machine runs, that is allowed, and that has passed.
 
 ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`)
-are considered. A kernel is tested at its first use on a device for a pair of widths, and again before the
-first product of each shape class (`self_test`). A kernel that fails is not used again in this process: a
-warning says so once, and the next kernel is tried.
+are considered. If none of the names is a product kernel, all product kernels are. A kernel is tested at its
+first use on a device for a pair of widths, and again before the first product of each shape class
+(`self_test`). After one wrong bit a kernel is not used on that device again in this process: a warning says
+so once, and the next kernel is tried.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 class NoKernel(AssayError, RuntimeError):
-    """No allowed kernel gives the right bits on this machine; nothing may be computed here."""
+    """No allowed kernel runs on this machine with the right bits; nothing may be computed here."""
 
 
 def kernel_for(device: torch.device, px: int, py: int, call: ProductCall | None = None) -> ProductKernel:
@@ -139,7 +140,10 @@ def _tested(
 
 
 def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
-    """The kernels named by a value of ASSAY_KERNELS, in its order; all of them if it names none."""
+    """The product kernels named by a value of ASSAY_KERNELS, in its order; all of them if it names none.
+
+    Raises `NumericsError` for unknown names.
+    """
     if library() is None:
         _warn_not_built()
     elif "avx2" not in variants():

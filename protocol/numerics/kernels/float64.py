@@ -14,7 +14,7 @@ FLOAT64_BITS = 53
 
 
 class Float64:
-    """The kernel that runs everywhere, and the baseline of measurements."""
+    """The kernel that runs on every device with float64, and the baseline of measurements."""
 
     name = "float64"
 
@@ -67,5 +67,5 @@ def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
 
 
 def block_length(bits: int) -> int:
-    """The number of products below 2^bits that float64 adds up exactly."""
+    """How many products of magnitude at most 2^bits float64 adds up exactly."""
     return 1 << (FLOAT64_BITS - bits)

@@ -104,7 +104,10 @@ class Absorb(ctypes.Structure):
 
 
 class Fused:
-    """The functions of one instruction set. Operands are f32 on the CPU; results are new, contiguous and canonical."""
+    """The functions of one instruction set. Operands are f32 on the CPU unless a function says otherwise.
+
+    Results are contiguous, canonical and new, but some functions write to a given tensor instead.
+    """
 
     def __init__(self, variant: str) -> None:
         self.name = f"fused-{variant}"

@@ -27,7 +27,7 @@ _log = logging.getLogger("assay.numerics")
 
 
 def fused_for(x: Tensor) -> Fused | CudaFused | None:
-    """The functions to use for `x`, or None if it is not f32 on CPU or CUDA, or none may be used."""
+    """The functions to use for `x`. None if it is empty or not f32 on CPU or CUDA, or if none may be used."""
     if x.dtype != torch.float32 or x.numel() == 0:
         return None
     if x.device.type == "cpu":
@@ -37,7 +37,10 @@ def fused_for(x: Tensor) -> Fused | CudaFused | None:
 
 @cache
 def cuda_functions(wanted: str | None, device: torch.device = CUDA) -> CudaFused | None:
-    """The functions for a CUDA device (default: the current one) if they pass the self-test on it."""
+    """The functions for a CUDA device (default: the current one), or None.
+
+    They must be allowed by `wanted`, a value of ASSAY_KERNELS, and pass the self-test on the device.
+    """
     fused = CudaFused()
     names = None if not wanted else {name.strip() for name in wanted.split(",")}
     usable = (names is None or fused.name in names) and launch.runs_on(device)

@@ -25,7 +25,7 @@ DEVICE = torch.device("cpu")
 
 
 def digests_of(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
-    """Digests of every test's results by name, with operands on `device`."""
+    """Digests of the results of every test that `fused` must pass, by name, with operands on `device`."""
     placed = fused if device == DEVICE else _Placed(fused, device)
     tests = TESTS if isinstance(fused, CudaFused) else {**TESTS, **CPU_TESTS, **WIDE_TESTS}
     return {name: digest(run(placed)) for name, run in tests.items()}
@@ -134,14 +134,14 @@ TOP = (1 - 2.0**-24) * 2.0**10
 
 
 def _emitted(block: int, fused: Any) -> Any:
-    """The message and feedback of two groups."""
+    """The message and the next feedback from two groups of blocks."""
     return fused.emit(tuple(_row(seed, 2 * 64 * block) for seed in (1, 2, 3)), block, 0.9, TOP)
 
 
 def _absorbed(block: int, fused: Any, size: int = 0, lanes: int = 3) -> Any:
     """The result of `absorb` for two groups, or for `size` numbers.
 
-    Places of the messages coincide or are outside their blocks; the exponents are of all kinds.
+    The messages have the same places, or places outside their blocks, and exponents of all kinds.
     """
     size = size or 2 * 64 * block
     messages = [_message(seed, size // block, block) for seed in range(lanes + 1)]

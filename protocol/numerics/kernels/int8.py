@@ -1,8 +1,8 @@
 """Products of int8 slices (base-128 digits) by `torch._int_mm`: two slices for 13 bits, three for 20.
 
-Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates
-silently: 2 * 64 * 64 fits, 2 * 127 * 127 does not. The self-test decides whether a machine may use this
-kernel.
+Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs of products in 16 bits and
+saturates silently. With larger slices, such a pair may not fit. The self-test decides whether a machine may
+use this kernel.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 from protocol.numerics.shapes import broadcast
 
 SLICES = {13: 2, 20: 3}
-"""Slices by bits: |m| <= 2^13 = 64 * 128 needs two, |m| <= 2^20 = 64 * 128^2 three."""
+"""Number of slices by bits: |m| <= 2^13 = 64 * 128 needs two, |m| <= 2^20 = 64 * 128^2 three."""
 BLOCK = 1 << 17
-"""Most terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29 fits i32."""
+"""Limit on the terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29 fits i32."""
 ALIGNED, ROWS = 8, 17
 """CUDA's kernel takes N and K in multiples of 8 and more than 16 rows."""
 
 
 class Int8:
-    """Sliced products; a batch is multiplied element by element."""
+    """Sliced products; a batch is multiplied matrix by matrix."""
 
     name = "int8"
 

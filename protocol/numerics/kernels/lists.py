@@ -1,8 +1,8 @@
-"""The lists of `numerics.elementary` in C++.
+"""Writes the operation lists of the functions of `numerics.elementary` as C++ code.
 
 `python -m protocol.numerics.kernels.lists` writes native/lists.h: one statement per operation, in order, on
-single values; the compiler vectorises them. So the coefficients of the compiled functions come from the same
-lists. A test checks that the file is up to date.
+single values; the compiler vectorises them. So the compiled functions have the coefficients of these lists. A
+test checks that the file is up to date.
 """
 
 from __future__ import annotations

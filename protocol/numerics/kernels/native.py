@@ -68,7 +68,7 @@ def library() -> ctypes.CDLL | None:
 
 @cache
 def variants() -> dict[str, int]:
-    """Numbers, by name, of the library's instruction sets that this processor has, fastest first.
+    """The instruction sets that both the library and this processor have, fastest first: names to numbers.
 
     Empty without the library.
     """

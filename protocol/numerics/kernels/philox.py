@@ -1,6 +1,7 @@
 """Philox words and masks by the compiled library (native/philox.cpp), if it passes a self-test.
 
-The functions return None if the library cannot be used; `protocol.numerics.philox` then uses torch.
+The functions return None if the library cannot be used or the key is not on the CPU. Then
+`protocol.numerics.philox` uses torch.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Whether words in every vector lane and at the borders of three tasks equal those of plain integers."""
+    """Whether words in every vector lane and at the borders of three tasks equal those of plain integers, and
+    a mask follows from its words.
+    """
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7
     given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)

@@ -3,8 +3,8 @@
 Before a kernel is used, it multiplies the hardest operands: all terms at the limit and of one sign,
 alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows,
 subnormal results. `failure_of_widths` tests sizes and layouts of all kinds, `failure_of_class` one shape
-class. The expected results, and their rounding, use only integers: no floating-point mode can make a wrong
-result look right.
+class. The expected products, and their rounding, use only integers: no floating-point mode can make a wrong
+product look right.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, 
 from protocol.numerics.rows import SENTINEL
 
 KINDS_X, KINDS_Y = 13, 11
-"""Numbers of different rows of x and of y.
+"""How many different rows x and y have.
 
-No tile is a multiple of either, so rows a tile apart always differ.
+No tile is a multiple of either number, so rows that are a tile apart always differ.
 """
 CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
@@ -134,9 +134,9 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 
 
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
-    """i64 [batch, rows]: each row's number in the table.
+    """i64 [batch, rows]: each row's index in the table.
 
-    Every matrix of a batch begins with a different row.
+    Each matrix of a batch begins one row of x, or two rows of y, further in the table than the one before.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch)[:, None] * (1 + side if layout.batched else 0)

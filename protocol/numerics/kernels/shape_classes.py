@@ -20,9 +20,10 @@ from torch import Tensor
 from protocol.numerics.shapes import broadcast
 
 MOST_TERMS = 1 << 20
-"""Terms of the longest tested product.
+"""Limit on the terms of a tested product.
 
-At 2^25 terms, 13 x 13 bits use code that 20 x 20 bits use from 2^11 on.
+The code for sums that may reach 2^51 is therefore not tested with 13 x 13 bits, which need 2^25 terms for it,
+but with 20 x 20 bits, which need 2^11.
 """
 
 
@@ -48,7 +49,7 @@ class Layout(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """The sizes at which a kernel takes another path, in ascending order."""
+    """The sizes at which a kernel takes another path; tiles are in ascending order."""
 
     rows: tuple[int, ...]
     """Tiles along M, such as (12, 120): panels of 12 rows, of which ten are packed together."""
@@ -57,7 +58,7 @@ class Tiling(NamedTuple):
     terms: tuple[int, ...]
     """Tiles along K."""
     long: tuple[int, ...]
-    """Numbers of terms from which on sums leave the fast path."""
+    """Counts of terms from which on sums leave the fast path."""
 
 
 class ProductCall(NamedTuple):
@@ -145,12 +146,14 @@ def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tup
 
 
 def _same_parity(size: int, other: int) -> int:
-    """`size` or the next number, with the parity of `other`."""
+    """`size`, or `size` + 1 if only that has the parity of `other`."""
     return size + ((size ^ other) & 1)
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The smallest size with the same division by each tile: no, one or several tiles, a remainder or not."""
+    """The smallest size that each tile divides in the same way: into none, one or several whole tiles, with
+    or without a remainder.
+    """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few
     tile = tiles[-1]
@@ -160,7 +163,9 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
 
 def _terms(size: int, tiles: Sequence[int]) -> int:
-    """Like `least_size`, but with the parity of `size`; several longest tiles become six, for long runs."""
+    """Like `least_size`, but with the parity of `size`. Two or more of the longest tile become six, so that
+    runs are long.
+    """
     found, longest = least_size(size, tiles), tiles[-1]
     if size >= 2 * longest:
         found += 4 * longest

@@ -1,7 +1,7 @@
 """f32 arithmetic on bit patterns, with integers only: arithmetic.md section 2.
 
-Every operation computes an exact integer (or an integer with a sticky bit) times a power of two and calls
-`round_f32`, the only place that handles rounding to nearest even, subnormals and overflow.
+Every operation that rounds computes an exact integer (or an integer with a sticky bit) times a power of two
+and calls `round_f32`, the only place that handles rounding to an f32, subnormals and overflow.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def mul(x: int, y: int) -> int:
 
 
 def div(x: int, y: int) -> int:
-    """x / y. 32 extra quotient bits and a sticky bit decide every rounding."""
+    """x / y. At least 32 bits of the quotient and a sticky bit decide every rounding."""
     sign = (x ^ y) & SIGN
     if is_nan(x) or is_nan(y) or (is_infinite(x) and is_infinite(y)) or (is_zero(x) and is_zero(y)):
         return NAN
@@ -111,7 +111,7 @@ def div(x: int, y: int) -> int:
 
 
 def sqrt(x: int) -> int:
-    """Square root; a zero gives the same zero."""
+    """Square root; a zero gives the same zero, and a negative number NaN."""
     if is_nan(x) or (x & SIGN and not is_zero(x)):
         return NAN
     if is_zero(x) or is_infinite(x):
@@ -149,12 +149,12 @@ def eq(x: int, y: int) -> bool:
 
 
 def minimum(x: int, y: int) -> int:
-    """NaN if either is, otherwise the smaller, then + (+0.0)."""
+    """The smaller of x and y, with +0.0 added; NaN if either is NaN."""
     return NAN if is_nan(x) or is_nan(y) else add(x if lt(x, y) else y, 0)
 
 
 def maximum(x: int, y: int) -> int:
-    """NaN if either is, otherwise the larger, then + (+0.0)."""
+    """The larger of x and y, with +0.0 added; NaN if either is NaN."""
     return NAN if is_nan(x) or is_nan(y) else add(y if lt(x, y) else x, 0)
 
 
@@ -198,5 +198,5 @@ def _integral(x: int, whole_of: Callable[[int, int], int]) -> int:
 
 
 def _order(x: int) -> int:
-    """An integer that orders like the value; both zeros give 0."""
+    """An integer that has the order of the values; both zeros give 0."""
     return -(x & MAGNITUDE) if x & SIGN else x

@@ -1,7 +1,7 @@
 """Wrapping integers, shifts, bits and casts: arithmetic.md section 2, encoding.md section 3 ("Casts").
 
-Values of every type are plain ints (bool: False or True); f32 is its bit pattern. Only `wrap` reduces an
-integer to its type's range.
+Values of every type are plain ints, bools too; f32 is its bit pattern. `wrap` and `saturate` bring an integer
+into its type's range.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def mulhi(x: int, y: int) -> int:
 
 
 def cast(x: int, source: DType, target: DType) -> int:
-    """Convert one element; f32 to u8, u32 or i64 raises ValueError because it does not exist."""
+    """Convert one element. From f32 there are only casts to i32 and bool; others raise ValueError."""
     if source is DType.F32:
         return _cast_f32(x, target)
     if target is DType.BOOL:

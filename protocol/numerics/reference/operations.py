@@ -7,7 +7,7 @@ from protocol.numerics.types import DType
 
 
 class IntegerOperations:
-    """`elementary.Operations` whose values are ints: f32 patterns, signed i32, bools."""
+    """`elementary.Operations` whose values are ints: f32 patterns, u32, signed i32, bools."""
 
     add = staticmethod(floats.add)
     sub = staticmethod(floats.sub)

@@ -1,7 +1,7 @@
 """Row exponents, fixed point, contractions and reductions of sequences: arithmetic.md sections 3 to 5.
 
-A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`, `prefix_sum`). One call computes one
-element.
+A row is a sequence of f32 patterns, or of ints for `dot`, `sum_i64`, `prefix_sum` and `scatter_sum_i64`. One
+call computes one element, but `prefix_sum` and `scatter_sum` compute a list.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def sum_f32(row: Sequence[int]) -> int:
 
 
 def max_f32(row: Sequence[int]) -> int:
-    """f32 maximum of a row: NaN if any element is; + (+0.0)."""
+    """f32 maximum of a row, with +0.0 added; NaN if any element is NaN."""
     largest = floats.add(row[0], 0)
     for x in row[1:]:
         largest = floats.maximum(largest, x)

@@ -1,7 +1,7 @@
-"""The library of functions for steps: each has a body of primitives and a fused kernel with the same bits.
+"""The library of functions for steps: each has a body of primitives and calls, and a kernel with its bits.
 
-If no compiled kernel may be used, most kernels evaluate the body on tensors (`evaluate`); the others have
-torch code.
+If no compiled code may be used, some kernels evaluate the body on tensors (`evaluate`); the others have torch
+code.
 
 In a program, a library function is an ordinary call: its body defines the results. Code that loads a program
 uses `hints` and `kernels` to find the kernels by program id (see `function`).

@@ -9,7 +9,7 @@ section 6.
 
 Every product and sum is rounded, in the order of the code below; constants are rounded to f32. Each formula
 is written once, for any namespace of operations and of elementary functions. A body calls the elementary
-functions; a kernel merges their lists into a single list and runs it block by block.
+functions. A kernel runs compiled code, or merges the functions' lists into a single list and evaluates that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One update of `torch.optim.AdamW`, with multiplications, additions, divisions and square roots only.
+"""One update of `torch.optim.AdamW` by basic arithmetic, square roots and, for `amsgrad`, maxima.
 
 There is no `pow` (arithmetic.md section 9, point 2). torch divides by 1 - beta^t; here the state carries this
 number as `mass' = beta mass + (1 - beta)`, the recursion of the moments applied to ones. So it starts at zero
@@ -20,7 +20,7 @@ from protocol.program.library.function import define, define_by_body
 BLOCK = 1 << 15
 """Elements of a block: 128 KiB of f32, so that its eight tensors stay in the L2 cache.
 
-This is also the most that torch does not split over threads. Splitting the sixteen short operations of a
+This is also the largest size that torch does not split over threads. Splitting the short operations of a
 block does not save time on two free cores (measured), and takes several times as long if another process uses
 one of them.
 """
@@ -44,9 +44,9 @@ def adamw_scales(
 ) -> tuple[Value, ...]:
     """The scales of one step, which all parameters of a group share; every operand and result is f32 [].
 
-    The operands are the masses of both moments, 1 - beta^(t-1), and the rate. The results are the next
-    masses, the size of the step, rate sqrt(mass2) / mass1, the matching eps sqrt(mass2), and 1 - rate
-    weight_decay.
+    The operands are the masses of both moments, which are 1 - beta^(t-1), and the rate. The results are the
+    next masses, the size of the step, which is rate sqrt(mass2) / mass1, the matching eps sqrt(mass2), and
+    1 - rate weight_decay.
     """
 
     def f32(value: float) -> Value:
@@ -95,7 +95,7 @@ def _block(
     scales: tuple[Tensor, Tensor, Tensor],
     factors: list[Tensor],
 ) -> None:
-    """Update one block, in place; `t` is scratch memory. NaNs need not be canonical in between."""
+    """Write the update of one block to `results`; `t` is scratch memory. NaN is made canonical at the end."""
     (p, g, m, v, *largest), (p_new, m_new, v_new, *largest_new) = operands, results
     size, eps, kept = scales
     beta1, rest1, beta2, rest2 = factors
@@ -148,7 +148,7 @@ def adamw(
 
     m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)).
     With a further operand, the largest second moment so far (`amsgrad`), its maximum with v' replaces v' in
-    the root and is a fourth result. Coupled decay is added to g first. Hyperparameters are rounded to f32.
+    the root and is a fourth result. Callers add a coupled decay to g. Hyperparameters are rounded to f32.
     """
 
     def f32(value: float) -> Value:

@@ -7,8 +7,8 @@ fused attention instead, with the same bits (`numerics.kernels.attention`). Trac
 without that kernel run the instructions.
 
 Functions are recognised by their kernels, which were found by program id. Attention that differs in any
-detail is not fused: other instructions read intermediate results, the mask is drawn in another way, or a
-product has a bias or is transposed.
+detail is not fused: for example, if other instructions read intermediate results, the mask is drawn in
+another way, or a product has a bias.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from protocol.program.program import Program
 class Drop:
     """Dropout in a program.
 
-    Leaves of the key and the step, the stream and the bound of the mask, the factor for kept values, the leaf
-    of the tensor of factors, and the instructions that compute this tensor.
+    The fields are the leaves of the key and the step, the stream and the bound of the mask, the factor for
+    kept values, the leaf of the tensor of factors, and the numbers of the instructions that compute this
+    tensor.
     """
 
     key: int
@@ -117,7 +118,7 @@ class _Attention:
             leaf = links[-1].source
 
     def _same(self, leaf: int, numbers: set[int]) -> set[int]:
-        """The leaf and all leaves that reshape it; adds the reshaping instructions to `numbers`."""
+        """The leaf and all leaves that are reshapes of it; adds the reshaping instructions to `numbers`."""
         found = {leaf}
         for number in sorted(self.frame.readers(leaf)):
             instruction = self.frame.program.instructions[number]
@@ -255,7 +256,9 @@ class _Attention:
         return self._fusion(own, at, leaves, results, run)
 
     def _of_p(self, leaf: int, reader: int) -> tuple[Product, set[int]]:
-        """The product that gives the gradient of dropout's result, and the instructions up to `reader`."""
+        """The product that gives the gradient of dropout's result, and the instructions between it and the
+        given reader.
+        """
         own: set[int] = set()
         dropped = self.drop is None
         while True:

@@ -32,7 +32,7 @@ def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tup
 
 
 def canonical_in_place(x: Tensor) -> Tensor:
-    """`canonical`, in place, for an unshared f32 tensor; on the CPU it is one pass if there is no NaN."""
+    """`canonical` of an unshared f32 tensor: on the CPU in place, and by one pass if there is no NaN."""
     if x.device.type != "cpu":
         return canonical(x)
     return x.nan_to_num_(math.nan, math.inf, -math.inf) if bool(torch.isnan(torch.amin(x))) else x

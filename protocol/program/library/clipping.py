@@ -17,14 +17,14 @@ from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import sum_last
 
 ROW = 4096
-"""Elements of one sum: 32 chunks as i64. A solver states at most 128 in one move (dispute.md section 5)."""
+"""Elements of one sum: 32 chunks as i64. A move of a solver states at most 128 (dispute.md section 5)."""
 
 DAMPING = 1e-6
 """The number that torch adds to the norm before dividing."""
 
 
 def _sum(x: Tensor, squared: bool = False) -> Tensor:
-    """The sum of f32 [N], or of its squares. A row that is not full is padded with zeros."""
+    """The sum of f32 [N], or of its squares. The last row may be shorter than `ROW`."""
     # A sum does not depend on the bits of NaNs, so the squares need not be canonical.
     term = (lambda part: sum_f32(torch.mul(part, part))) if squared else sum_f32
     whole = x.numel() // ROW * ROW

@@ -10,9 +10,9 @@ Bits are 13 or 20; `capture.analysis.roles` chooses them by role. Bundles of the
 state them: there they are 13 x 13, or 20 x 13 for a weight gradient.
 
 The exponent groups of x and g are whole samples (forward, input gradient) or whole channels (weight
-gradient). So each element is quantised once, not once per window, and windows consist of integers. It also
-means that a NaN in a sample makes the sample's whole result NaN. A row of w is one output channel forward,
-and one input channel backward.
+gradient). So each element is quantised once, not once per window, and windows consist of integers. For the
+same reason, a NaN in a sample makes the sample's whole result NaN. A row of w is one output channel forward,
+and one input channel for the input gradient.
 
 A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
 `conv_grad_weight` with the gradient as x, of which the windows are taken; with `gradient_in_windows`, x has

@@ -18,9 +18,9 @@ def _keep_mask(key: Tensor, step: Tensor, *, below: int, stream: int, **shape: i
 
 @define("keep_mask", kernel=_keep_mask)
 def keep_mask(b: Builder, key: Value, step: Value, *, below: int, stream: int, **shape: int) -> Value:
-    """A mask, f32 [d0, d1, …]: 1 with probability `below` / 2^32 (0 … 2^32 - 1), else 0.
+    """A mask, f32 [d0, d1, …]: 1 with probability `below` / 2^32, else 0.
 
-    `key` is u32 [2], `step` is u32 [].
+    `key` is u32 [2], `step` is u32 [], and `below` is from 0 to 2^32 - 1.
     """
     words = b.philox(key, step, stream, _sizes(shape))
     return b.cast(b.lt(words, b.constant(DType.U32, (), below)), DType.F32)

@@ -1,4 +1,4 @@
-"""Queries on a program's frame for finding attention.
+"""Answers questions about a program's frame, for the search for attention.
 
 Function names come from kernels that were found by program id, never from names in a bundle.
 """
@@ -48,7 +48,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """A call of a product: its instruction number, both factors, and the leaf of the result."""
+    """A call of a matrix product: its instruction number, both factors, and the leaf of the result."""
 
     number: int
     left: Factor
@@ -139,7 +139,10 @@ class Frame:
         return self.program.leaf_type(factor.leaf).shape[-2 if factor.turned else -1]
 
     def link(self, number: int) -> Link:
-        """The element-wise change of scores that an instruction makes. Raises `NoMatch` if it makes none."""
+        """The reshape or the element-wise change of scores that an instruction makes.
+
+        Raises `NoMatch` for any other instruction.
+        """
         instruction = self.program.instructions[number]
         if instruction.op is Op.CALL or len(instruction.results) != 1:
             raise NoMatch

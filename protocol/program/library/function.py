@@ -1,4 +1,4 @@
-"""A library function: a body over primitives, and a fused torch kernel with the same bits.
+"""A library function: a body of primitives and calls, and a kernel on tensors with the same bits.
 
 `define` adds a body and its kernel to the catalogue; with `define_by_body`, the kernel evaluates the body.
 Kernels are found only by the id of the body's program. Names and attributes in a bundle are hints:
@@ -27,7 +27,7 @@ Attributes = Mapping[str, Attribute]
 
 
 class LibraryFunction:
-    """A named body and kernel."""
+    """A body and a kernel with the same bits, under one name."""
 
     def __init__(self, name: str, body: Callable[..., Any], kernel: Callable[..., Any]) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class LibraryFunction:
         return _build(self, tuple(operands), told_apart)
 
     def kernel(self, attributes: Attributes) -> Kernel:
-        """The fused kernel with the bits of `program` for the same attributes."""
+        """The kernel with the bits of `program` for the same attributes."""
         return LibraryKernel(self, attributes)
 
     def call(self, b: Builder | TensorOperations, *operands: Any, **attributes: Attribute) -> Any:
@@ -89,7 +89,8 @@ class Hint:
 
 
 _MADE: dict[bytes, Hint] = {}
-"""Hints for the programs that this process has built, by program id."""
+"""Hints for the programs that this process has built for operands and attributes that kernels support, by
+program id."""
 
 
 def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], LibraryFunction]:
@@ -125,7 +126,7 @@ def define_by_body(
 
 
 def hints(program: Program) -> dict[bytes, Hint]:
-    """The hints for a bundle: one for each program in `program.closure()` that this process has built."""
+    """The hints for a bundle: one for each program in `program.closure()` that has one in this process."""
     return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
 
 

@@ -1,4 +1,4 @@
-"""Messages between lanes, several machines that train one model: compressed differences of parameters.
+"""Messages between lanes, the machines that train one model together: compressed differences of parameters.
 
 The parameters are one row of N numbers, f32 [N]. `emit` makes a message of a lane's changes: from every
 `block` numbers it sends the one of largest magnitude, as 8 bits under an exponent that 64 numbers share. The
@@ -46,7 +46,7 @@ def largest_below(most_exponent: int) -> float:
 
 
 def per_message(block: int) -> int:
-    """Number of tensors in a message; without blocks, there is no index."""
+    """Number of tensors in a message; if `block` is 1, there is no index."""
     return 4 if block > 1 else 3
 
 
@@ -155,10 +155,11 @@ def absorb(
 ) -> tuple[Value, Value]:
     """The next base and feedback, f32 [N], from the present ones and the messages of 1 … 16 lanes.
 
-    `lane` is this lane's number, i32 []. `messages` are its own last message without the count, then the
-    messages of all lanes in order. base' = base - rate (sum / members), with at least 1 member: the exact sum
-    of each place is rounded, then every further operation. If this lane's message does not count, it returns
-    to the feedback: feedback + (1 - own count) own message. Exponents are clamped to `most_exponent`.
+    `lane` is this lane's number, from 0 on, i32 []. `messages` are its own last message without the count,
+    then the messages of all lanes in order. base' = base - rate (sum / members), where members is the sum of
+    the counts, but at least 1: the exact sum of each place is rounded, then every further operation. If this
+    lane's message does not count, it returns to the feedback: feedback + (1 - own count) own message.
+    Exponents above `most_exponent` are clamped to it.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)

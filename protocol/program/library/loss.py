@@ -3,7 +3,7 @@ squared error.
 
 As in torch, a row with the label `ignore` does not count. The mean is over the rows that count, weighted by
 class; it is NaN if there are none. The functions are total: any other label outside 0 … C-1 adds zero to the
-loss and to the gradient, and its row counts.
+loss and to the gradient, and its row counts, with weight 0 if classes have weights.
 
 | `reduction` | loss | g of the gradient |
 |---|---|---|
@@ -40,7 +40,7 @@ def nll_loss(
     ignore: int,
     reduction: int,
 ) -> tuple[Value, Value]:
-    """The loss, and the total weight of the rows that count, f32 [].
+    """The loss, f32 [B] or [], and the total weight of the rows that count, f32 [].
 
     The operands are f32 [B, C], i32 [B], and f32 [C] or none.
     """
@@ -98,7 +98,9 @@ def nll_loss_grad(
     ignore: int,
     reduction: int,
 ) -> Value:
-    """The gradient, f32 [B, C]: -g weight / total at each label that counts, zero elsewhere.
+    """The gradient, f32 [B, C]: -g weight at each label that counts, zero elsewhere.
+
+    For the mean, g is first divided by `total`.
 
     The operands are g f32 [] or [B], labels i32 [B], total f32 [], and weight f32 [C] or none.
     """

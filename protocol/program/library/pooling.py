@@ -53,7 +53,8 @@ def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Te
 def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
     """Maxima of windows of f32 [N, C, H, W], and their i32 positions, [N, C, rows, columns].
 
-    If no element of a window is above -inf, the position is that of its first element inside the input.
+    If no element of a window is above -inf, the position is that of its first element; if this is in the
+    padding, its negative coordinates become 0.
     """
     s = Sliding(**sliding)
     shape = (*x.shape[:2], rows, columns)

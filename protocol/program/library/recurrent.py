@@ -110,7 +110,7 @@ def lstm_grad(
 ) -> tuple[Value, Value, Value]:
     """Gradients of the gates before activation [T, B, 4 H], and of the initial h and c.
 
-    The operands are the gradients of h and c, the gates, c, and c before each step.
+    The operands are the gradients of h and c, the gates, c, c before each step, and the weight.
     """
     size = cells.shape[-1]
 
@@ -166,7 +166,8 @@ def gru_grad(
 ) -> tuple[Value, Value, Value]:
     """Gradients of the input and recurrent parts of the gates, each [T, B, 3 H], and of the initial h.
 
-    The operands are the gradients of h, the gates, the recurrent parts of n, and h before each step.
+    The operands are the gradients of h, the gates, the recurrent parts of n, h before each step, and the
+    weight.
     """
     size = before.shape[-1]
 
@@ -207,7 +208,7 @@ def rnn_grad(
 ) -> tuple[Value, Value]:
     """Gradients of the sums before activation [T, B, H], and of the initial h.
 
-    The operands are the gradients of h [T, B, H], and h at each step.
+    The operands are the gradients of h [T, B, H], h at each step, and the weight.
     """
 
     def step(b: Builder, carried: Values, rows: Values, fixed: Values) -> tuple[Values, Values]:
@@ -248,5 +249,5 @@ def _sigmoid_grad(b: Builder, g: Value, y: Value) -> Value:
 
 
 def _relu(b: Builder, x: Value) -> Value:
-    """ReLU: x if x > 0, else 0; NaN stays."""
+    """ReLU: 0 if x < 0, else x; so NaN stays."""
     return b.select(b.lt(x, _number(b, 0.0)), _number(b, 0.0), x)

@@ -71,7 +71,8 @@ class _Scan:
     def runs(self, b: Builder, operands: Sequence[Value]) -> list[Value]:
         """Record at most 16 calls; returns the carried values, then the results.
 
-        Each call processes the largest power of 16 below the number of rows; the last one processes the rest.
+        A call processes as many rows as the largest power of 16 below their number; only the call for the
+        last rows may process fewer.
         """
         first, last = self._carried, self._carried + self._rows
         carried, rows, fixed = operands[:first], operands[first:last], operands[last:]

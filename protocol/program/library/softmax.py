@@ -23,7 +23,7 @@ def _softmax(x: Tensor, *, safe: bool) -> Tensor | None:
 def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
     """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]; NaN if the maximum is infinite.
 
-    With `safe`, a row of only -inf gives zeros, as in torch's `_safe_softmax`.
+    With `safe`, a row whose elements are all -inf gives zeros, as in torch's `_safe_softmax`.
     """
     largest = b.max(b.pad_rows(x, -math.inf))
     powers = exp.call(b, b.sub(x, largest))

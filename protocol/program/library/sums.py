@@ -28,7 +28,9 @@ def sum_rows(b: Builder, x: Value) -> Value:
 
 
 def column_sums(x: Tensor) -> Tensor:
-    """The kernel of `sum_columns`: first the exponents of all columns, then the sums, both block by block."""
+    """The kernel of `sum_columns`. Without compiled code, it computes on the CPU first the exponents of all
+    columns, then the sums, both block by block.
+    """
     rows = max(1, BLOCK // x.shape[1])
     if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= FLOAT64_TERMS:
         return sum_f32(x, axis=0).squeeze(0)

@@ -13,10 +13,12 @@ from protocol.program.library.function import define
 from protocol.program.library.rows import sum_last
 
 MOST = 16
-"""Most tensors of one call; `forms` has a word for each."""
+"""Maximum number of tensors in one call; the form in `forms` has a word for each of them."""
 
 BLOCK = 1 << 16
-"""Elements of each tensor that are summed at a time: blocks of 16 tensors, 4 MiB, stay in cache meanwhile."""
+"""Number of elements of each tensor that a CPU sums at a time: a block of 16 tensors takes 4 MiB, so it
+stays in the cache.
+"""
 
 
 def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
@@ -33,7 +35,9 @@ def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
 
 @define("sum_units", kernel=_sum_units)
 def sum_units(b: Builder, *tensors: Value, divisor: int) -> Value:
-    """The element-wise exact sum of 1 … 16 f32 tensors of one shape, rounded, over `divisor`, rounded."""
+    """The exact element-wise sum of 1 … 16 f32 tensors of one shape, rounded, then divided and rounded
+    again.
+    """
     columns = [b.reshape(x, (x.type.elements, 1)) for x in tensors]
     total = sum_last(b, b.concat(columns, 1))
     return b.reshape(b.div(total, b.constant(DType.F32, (), float(divisor))), tensors[0].shape)

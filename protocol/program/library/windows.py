@@ -74,7 +74,11 @@ def padded_tensor(x: Tensor, s: Sliding, count: tuple[int, int], fill: float) ->
 
 
 def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
-    """Strides in a padded [N, C, H, W], in elements: sample, channel, window y x, kernel y x."""
+    """Strides, in elements, in a padded tensor of shape `x` = [N, C, H, W].
+
+    `n` leads to the next sample, `c` to the next channel, `y` and `x` to the next window, `ky` and `kx` to
+    the next element of a window.
+    """
     n, c, h, w = contiguous_strides(x)
     return {
         "n": n,
@@ -87,10 +91,10 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 
 
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
-    """Spread g [N, C, OH, OW], one element per window, to [N, C, H + reach, W + reach], filled with `fill`.
+    """Spread g [N, C, OH, OW], one element per window, to [N, C, H + reach, W + reach].
 
-    For element (y, x) of the input, the windows that cover it are then at y + ky dilation, x + kx dilation,
-    where ky and kx count from the end of the kernel.
+    Elements without a window are `fill`. The windows that cover element (y, x) of the input are then at
+    y + ky dilation, x + kx dilation, where ky and kx count from the end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()

@@ -1,7 +1,7 @@
 """Exchanges results of units between processes: raw bits, by broadcasts of torch.distributed.
 
-The backend is gloo for CPUs and nccl for GPUs; it never adds floats. Collectives start in the same order in
-every process, and run during the computation.
+The backend is gloo for CPUs and nccl for GPUs; it never adds floats. Every process starts the broadcasts in
+the same order, and computes while they run.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from protocol.program.program import Program
 class Plan:
     """The work of one process.
 
-    `order` holds numbers of instructions. Before instruction `order[p]` runs (or at the end, if p is its
-    length), the exchanges `exchanges[p]` begin: numbers of units, each with the process that sends its
-    results. After that instruction, the trace leaves `freed[p]` are not read again.
+    `order` holds numbers of instructions. Before instruction `order[p]` runs (or at the end, if p is the
+    length of `order`), the exchanges `exchanges[p]` begin: instruction numbers of units, each with the
+    process that sends the results. After instruction `order[p]`, the trace leaves `freed[p]` are not read
+    again.
     """
 
     order: tuple[int, ...]
@@ -31,7 +32,8 @@ class Plan:
 def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
-    It runs every unit n with n mod size = rank, and the instructions that its units need.
+    Of the units, numbered from 0, it runs those whose number mod size is `rank`, and the instructions that
+    they need. It also runs all instructions that the outputs need besides units.
 
     A round is one unit per process, computed at the same time. Results of a round are exchanged while the
     next round is computed, until an instruction needs them.

@@ -61,7 +61,7 @@ class Primitive:
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction(Primitive):
-    """A primitive along rows: an element is folded from a word per block (encoding.md, "Block results").
+    """A primitive that reduces rows: an element is folded from one word per block ("Block results").
 
     - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot
       affect an element reads nothing.

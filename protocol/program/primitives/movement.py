@@ -1,6 +1,7 @@
-"""Primitives that move elements unchanged: `strided`, `concat`, `pad`, `gather`, and `constant`.
+"""Primitives that move elements unchanged, `strided`, `concat`, `pad` and `gather`; and `constant`.
 
-encoding.md section 3, opcodes 0x0101 to 0x0104; arithmetic.md section 7, "movement".
+encoding.md section 3, opcodes 0x0002 and 0x0101 to 0x0104; arithmetic.md section 7, "movement" and
+"literal".
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _infer_pad(operands: Types, attributes: bytes, declared: TensorType | None) 
 
 
 def require_canonical(literal: bytes, dtype: DType) -> None:
-    """Raise unless a literal is canonical: no NaN but 0x7fc00000, no bool but 0 and 1."""
+    """Raise `RuleError` unless a literal is canonical: no NaN but 0x7fc00000, no bool but 0 and 1."""
     value = int.from_bytes(literal, "little")
     if dtype is DType.BOOL:
         require(value <= 1, "a literal of 0 or 1", literal.hex())

@@ -48,11 +48,14 @@ class Block:
 
 
 Word = Callable[[Block], int]
-"""The 64-bit result of one block."""
+"""Computes the 64-bit result of one block."""
 
 
 def require_rows(operand: TensorType) -> None:
-    """Raise `RuleError` unless the last axis's bytes divide 1,024 or are a multiple: blocks are chunks."""
+    """Raise `RuleError` unless the rows, along the last axis, can be divided into blocks.
+
+    The length of a row in bytes must divide 1,024 or be a multiple of it.
+    """
     require(operand.rank >= 1, "an operand of rank 1 or more", operand)
     length = operand.shape[-1] * operand.dtype.itemsize
     aligned = CHUNK_BYTES % length == 0 or length % CHUNK_BYTES == 0
@@ -73,7 +76,7 @@ def block_length(instruction: Instruction) -> int:
 
 
 def block_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """The block of each operand's row from which this element of the result is computed."""
+    """Yield, for each operand, the read of block `block` of the row from which the element is computed."""
     length = instruction.operands[0].type.shape[-1]
     count = block_length(instruction)
     for k, row in enumerate(_rows(instruction, element)):
@@ -83,8 +86,8 @@ def block_reads(instruction: Instruction, element: int, block: int, _load: Load)
 def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
     """For each operand, the number of the row from which the element is computed.
 
-    It is the element's number. For `dot` it is that of row (batch, m) in the first operand, and of row
-    (batch, n) in the second.
+    It equals the element's number, except for `dot`: element (batch, m, n) is computed from row (batch, m)
+    of the first operand and row (batch, n) of the second.
     """
     if instruction.op is not Op.DOT:
         return (element,)
@@ -94,7 +97,7 @@ def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
 
 
 def term_operations(instruction: Instruction) -> int:
-    """Count operations: one for each element of the rows of each result."""
+    """Number of operations: for each element of the result, the length of the row that is reduced to it."""
     return instruction.result.elements * instruction.operands[-1].type.shape[-1]
 
 

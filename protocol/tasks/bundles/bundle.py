@@ -72,8 +72,10 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as CPU tensors over the bundle's own bytes. Do not write to them.
-        They may exceed memory (`BlobStore.map`).
+        """The dataset's tensors, then the constants, as CPU tensors; they share the bundle's bytes, except
+        for bools.
+
+        Do not write to them. They may exceed memory (`BlobStore.map`).
         """
         return tuple(_shared(tensor) for tensor in (*self.dataset, *self.constants))
 
@@ -86,7 +88,9 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor over a tensor's canonical bytes, without a copy."""
+    """A torch tensor over a tensor's canonical bytes. Only bools, and tensors on a big-endian machine, are
+    copied.
+    """
     dtype = DType(tensor.dtype)
     if dtype is DType.BOOL or sys.byteorder != "little":
         return _torch(tensor)

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 def cached_bundle(
     bundles: Path, terms: Terms, limits: Limits, others: Sequence[str | Address] = ()
 ) -> Bundle:
-    """The bundle of these terms: from its folder below `bundles`, otherwise from the address in the terms, otherwise
-    from an address in `others`.
+    """The bundle of these terms: from its folder below `bundles`, otherwise from the address in the terms,
+    otherwise from an address in `others`.
 
-    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge if any of them
-    raised it, otherwise the error of the first address.
+    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge if
+    any of them raised it, otherwise the error of the first address. Raises BundleMismatch if the terms
+    differ from the bundle.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -39,9 +40,9 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Hard-link a complete bundle from another party on this machine: from the folder with its hash below one of
-    `places` to our own below `bundles`. Each party may delete its own links. If linking fails, the bundle is fetched
-    later.
+    """Hard-link a complete bundle of another party on this machine: from the folder with its hash below one
+    of `places` to a folder of the same name below `bundles`. Each party may delete its own links. If
+    linking fails, the bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
@@ -63,8 +64,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete all bundles in a folder whose hashes are not in `wanted`, and leftovers of killed processes. The folder
-    must belong to one party.
+    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`: other bundles, and
+    leftovers of killed processes. The folder must belong to one party.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:

@@ -1,4 +1,7 @@
-"""Errors of bundles. Any bundle from a stranger raises only these. `protocol.errors` draws the tree of all errors."""
+"""Errors of bundles. A stranger's bundle, however wrong, raises only these.
+
+`protocol.errors` draws the tree of all errors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ class BundleRefused(BundleError):
 
 
 class BundleUnavailable(BundleError):
-    """The server does not answer, answers with an error, or is too slow."""
+    """The server does not answer, answers with an error or is too slow, or a file cannot be read."""
 
     exit_code = ExitCode.RETRY
 
@@ -39,4 +42,7 @@ class BundleMalformed(BundleError):
 
 
 class BundleMismatch(BundleError):
-    """A hash, root, type or figure differs from the promised one."""
+    """An id, root, type or figure differs from the promised one, or a tensor's bytes are not canonical.
+
+    Also raised if this release does not compute the bundle's version of the arithmetic.
+    """

@@ -46,8 +46,8 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Step programs in use, by the hashes of their programs and the manifest's hints. Tasks that train the same model share
-one, including its plans.
+"""Step programs in use, by their programs' ids and blobs, the names in the hints, and the names and numbers
+of the inputs. Tasks that train the same model share one, including its plans.
 """
 
 
@@ -65,7 +65,9 @@ def fetch_bundle(
 
 
 def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | None = None) -> Bundle:
-    """The bundle in a local folder, verified like any other."""
+    """The bundle in a local folder, verified like any other; only its hash is not compared with a given
+    one.
+    """
     source = FileSource(str(folder))
     limits = limits or Limits()
     data = read(source, MANIFEST, limits.manifest_bytes)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from protocol.node.reach import Reach
 
 WORKSPACE = 5
-"""Memory that primitives and kernels need, with their temporaries, as a multiple of a step's `peak_bytes`. Measured:
-4.2 for `round_scaled`, 5.0 for a `dot` of batches, 2 for most.
+"""Memory that primitives and kernels need, with their temporaries, as a multiple of a step's `peak_bytes`.
+
+Measured: 4.2 for `round_scaled`, 5.0 for a `dot` of batches, 2 for most others.
 """
 
 
 def _affordable() -> int:
-    """The largest `peak_bytes` for which this machine has the memory, temporaries included."""
+    """The largest `peak_bytes`, up to 64 GiB, for which this machine has the memory, temporaries included."""
     return min(1 << 36, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // WORKSPACE)
 
 

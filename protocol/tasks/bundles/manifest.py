@@ -48,7 +48,7 @@ class _Model(BaseModel):
 
 
 class HintEntry(_Model):
-    """The library function that a program may be. It is only a hint: kernels are found by program id."""
+    """The library function that a program claims to be: only a hint, as kernels are found by program id."""
 
     name: _Name
     attributes: Annotated[dict[_Name, _Attribute], Field(max_length=32)]
@@ -84,7 +84,7 @@ class TensorEntry(_Model):
 
 
 class Manifest(_Model):
-    """The contents of a bundle."""
+    """The manifest: everything that a bundle contains."""
 
     format: Literal["assay-bundle"] = "assay-bundle"
     version: Literal[1] = VERSION

@@ -34,8 +34,11 @@ class Source(Protocol):
     """Copies files from below a bundle's address."""
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """Copy a file of at most `limit` bytes. Raises BundleUnavailable, WrongFile, BundleRefused for a forbidden
-        name, and the errors of `into`."""
+        """Copy a file of at most `limit` bytes.
+
+        Raises BundleUnavailable, WrongFile for a longer file, BundleRefused if the server's name leads to a
+        forbidden address, and the errors of `into`.
+        """
 
     def close(self) -> None:
         """Close connections."""
@@ -81,7 +84,7 @@ class FileSource:
             raise _refused(url, "an address that fsspec opens", type(error).__name__) from error
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """The file's bytes, piece by piece."""
+        """Copy the file piece by piece."""
         path = f"{self._base}/{name}"
         for piece in self._pieces(path):
             if len(into) + len(piece) > limit:
@@ -115,7 +118,7 @@ class HttpSource:
         self._client = HttpClient(READ_SECONDS, permit)
 
     def copy(self, name: str, limit: int, into: Body) -> None:
-        """Copy the file's bytes as they arrive. Also raises BundleRefused for a forbidden address."""
+        """Copy the file's bytes as they arrive."""
         self._loop.run(self._copy(self._address / name, limit, into))
 
     async def _copy(self, address: Address, limit: int, into: Body) -> None:

@@ -1,4 +1,6 @@
-"""Bags of embeddings: sums and means of the rows that are between two offsets."""
+"""Embedding bags: sums and means of a table's rows. Two successive offsets into the list of indices delimit
+the indices of one bag.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def _bag_of_each(index: Tensor, offsets: Tensor, count: int) -> Tensor:
 def _shares(
     index: Tensor, bag: Tensor, count: int, mode: int, weights: Tensor | None, padding: int
 ) -> Tensor:
-    """The weight of each row in its bag."""
+    """The weight of each index in its bag."""
     shares = torch.ones(index.shape, device=index.device) if weights is None else weights
     shares = torch.where(index != padding, shares, 0.0)
     if mode == SUM:

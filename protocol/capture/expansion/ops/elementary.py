@@ -175,13 +175,13 @@ def sinc(x: Tensor) -> Tensor:
 
 @expands(aten.logit.default)
 def logit(x: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), with x clamped to [eps, 1 - eps]."""
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] if `eps` is given."""
     x = x if eps is None else x.clamp(eps, 1 - eps)
     return (x / (1 - x)).log()
 
 
 @expands(aten.logaddexp.default)
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
-    """max + log(1 + e^-|x - y|)."""
+    """max(x, y) + log(1 + e^-|x - y|)."""
     high = torch.maximum(x, y)
     return torch.where(x == y, high + math.log(2), high + (-(x - y).abs()).exp().log1p())

@@ -38,7 +38,7 @@ def topk(
     largest: bool = True,
     in_order: bool = True,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """The `count` largest elements (or the smallest) in order, and their places."""
+    """The `count` largest elements (or smallest, if not `largest`), in order, and their places."""
     return _first(x, count, axis, largest)
 
 
@@ -71,7 +71,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The number of elements of a sorted row that are below each x; with `right`, below or equal."""
+    """For each x, the number of elements of a sorted row that are below it; with `right`, below or equal."""
     if sorter is not None:
         row = row.gather(-1, sorter)
     before = (

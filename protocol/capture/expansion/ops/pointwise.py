@@ -73,7 +73,7 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten.copysign.Tensor, aten.copysign.Scalar)
 def copysign(x: Tensor, y: Tensor | float) -> Tensor:
-    """|x| with the sign of y; -0 counts as +0."""
+    """|x| with the sign of y; if y is a tensor, its -0 counts as +0."""
     if not isinstance(y, Tensor):
         return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
     return torch.where(y < 0, -x.abs(), x.abs())

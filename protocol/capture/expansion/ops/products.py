@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, and distances."""
+"""Products of matrices and vectors, triangular systems, and distances."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def solve_triangular(
 
 @expands(aten._cdist_forward.default)
 def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
-    """Distances between all rows of two tensors."""
+    """The distance of each row of x from each row of y, by the norm of this order."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     distances: Tensor = torch.linalg.vector_norm(apart, order, -1)
     return distances
@@ -58,15 +58,15 @@ def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
 
 @expands(aten._euclidean_dist.default)
 def euclidean(x: Tensor, y: Tensor) -> Tensor:
-    """Distances between all rows of two tensors. torch computes them from one matrix product, which makes
-    small distances inaccurate.
+    """The distance of each row of x from each row of y, from their differences. torch itself computes it
+    from one matrix product, which makes small distances inaccurate.
     """
     return cdist(x, y, 2.0, None)
 
 
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
-    """The gradient with respect to x; 0 where two rows are equal."""
+    """The gradient with respect to x; equal rows contribute 0 if the order is at least 1."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     g, found = g.unsqueeze(-1), found.unsqueeze(-1)
     if order == 1:
@@ -82,7 +82,7 @@ def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor)
 
 @expands(aten._pdist_forward.default)
 def pdist(x: Tensor, order: float = 2.0) -> Tensor:
-    """Distances of each row from the rows after it."""
+    """The distance of each row from each row after it."""
     rows, columns = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device).unbind(0)
     distances: Tensor = torch.linalg.vector_norm(x[rows] - x[columns], order, -1)
     return distances

@@ -1,4 +1,6 @@
-"""Random numbers of every kind, computed from uniform ones (`lowering.ops.random`), which have 24 random bits."""
+"""Random numbers of several distributions, computed from uniform ones (`lowering.ops.random`), which have
+24 random bits.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ MOST_EXACT = 2**24
 
 @expands(aten.rand_like.default)
 def rand_like(x: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Uniform numbers in [0, 1), in the shape of x."""
     return torch.rand(x.shape, dtype=dtype or x.dtype, device=x.device)
 
 
 @expands(aten.rand.generator)
 def rand(shape: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """Uniform in [0, 1), for code that passes None as the generator."""
+    """Uniform numbers in [0, 1), for code that passes None as the generator."""
     return torch.rand(shape, dtype=dtype)
 
 
@@ -63,7 +65,7 @@ def normal_of_each(mean: Tensor | float, std: Tensor | float = 1.0, **_: Any) ->
 
 @expands(aten.uniform.default)
 def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, **_: Any) -> Tensor:
-    """Uniform between two numbers."""
+    """Uniform numbers between `low` and `high`, in the shape of x."""
     return torch.rand_like(x) * (high - low) + low
 
 
@@ -87,7 +89,7 @@ def bernoulli_of_each(x: Tensor, p: Tensor, **_: Any) -> Tensor:
 
 @expands(aten.randint.default, aten.randint.generator)
 def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any) -> Tensor:
-    """Integers from 0 below `high`."""
+    """Random integers from 0 to `high` - 1."""
     return randint_from(0, high, shape, dtype=dtype)
 
 
@@ -95,8 +97,9 @@ def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torc
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
-    """Integers from `low` below `high`: the floor of a uniform number times the size of the range. If the
-    size exceeds 2^24, they are 31 random bits modulo the size, so some integers are more likely than others.
+    """Random integers from `low` to `high` - 1: the floor of a uniform number times the size of the range.
+    If the size exceeds 2^24, they are 31 random bits modulo the size, so some integers are more likely than
+    others.
     """
     count = high - low
     u = torch.rand(shape, dtype=torch.float32)
@@ -110,7 +113,7 @@ def randint_from(
 
 @expands(aten.randint_like.default)
 def randint_like(x: Tensor, high: int, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    """Integers from 0 below `high`."""
+    """Random integers from 0 to `high` - 1, in the shape of x."""
     return randint_from(0, high, x.shape, dtype=dtype or x.dtype)
 
 
@@ -118,13 +121,13 @@ def randint_like(x: Tensor, high: int, *, dtype: torch.dtype | None = None, **_:
 def randint_like_from(
     x: Tensor, low: int, high: int, *, dtype: torch.dtype | None = None, **_: Any
 ) -> Tensor:
-    """Integers from `low` below `high`."""
+    """Random integers from `low` to `high` - 1, in the shape of x."""
     return randint_from(low, high, x.shape, dtype=dtype or x.dtype)
 
 
 @expands(aten.random.to)
 def random_below(x: Tensor, high: int, **_: Any) -> Tensor:
-    """Integers from 0 below `high`."""
+    """Random integers from 0 to `high` - 1, in the shape and type of x."""
     return randint_from(0, high, x.shape, dtype=x.dtype)
 
 
@@ -137,7 +140,8 @@ def randperm(count: int, *, dtype: torch.dtype | None = torch.int64, **_: Any) -
 @expands(aten.multinomial.default)
 def multinomial(weights: Tensor, count: int, replacement: bool = False, **_: Any) -> Tensor:
     """Places drawn with probabilities in proportion to their weights. Without replacement, every place gets
-    an exponential random number with its weight as the rate, and the `count` smallest numbers win.
+    an exponential random number with its weight as the rate, and the places of the `count` smallest numbers
+    are drawn.
     """
     if replacement:
         upto = weights.cumsum(-1)

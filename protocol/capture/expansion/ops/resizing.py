@@ -19,7 +19,9 @@ BORDER, REFLECTION = 1, 2
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether a nearest-neighbour resizing (or its gradient) scales an axis by a fractional factor."""
+    """Whether a nearest-neighbour resizing, or its gradient, scales an axis by a factor that is not an
+    integer.
+    """
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
     return any(b % a for a, b in zip(small, large))

@@ -16,7 +16,7 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Tensor:
-    """x with one value in place of some slices along an axis."""
+    """x with one value written to some slices along an axis."""
     index = index.reshape(-1)
     size = x.shape[axis]
     chosen = (torch.arange(size, device=x.device) == (index % size).unsqueeze(-1)).any(0)
@@ -107,8 +107,8 @@ def scatter_reduce(
 
 @expands(aten.histc.default)
 def histc(x: Tensor, bins: int = 100, low: float = 0, high: float = 0) -> Tensor:
-    """The number of elements in each of `bins` equal intervals, which together range from the smallest to the
-    largest element unless bounds are given.
+    """The number of elements in each of `bins` equal intervals. Together these range from `low` to `high`,
+    or from the smallest to the largest element if `low` and `high` are equal.
     """
     first = x.min() if low == high else torch.full((), low, dtype=x.dtype, device=x.device)
     last = x.max() if low == high else torch.full((), high, dtype=x.dtype, device=x.device)

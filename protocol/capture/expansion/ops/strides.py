@@ -1,4 +1,6 @@
-"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them; slices with steps."""
+"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them; writes to slices with
+steps.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Sizes = Sequence[int]
 
 @expands(aten.as_strided.default)
 def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None) -> Tensor:
-    """The elements at some places in memory; only for a tensor whose elements are contiguous in memory."""
+    """The elements at the places in memory that the strides give; only for a tensor whose elements are
+    contiguous in memory.
+    """
     elements, start = _in_memory(x), _start(x, offset)
     if start == 0 and math.prod(size) == x.numel() and _order(size, stride) is not None:
         return _placed(elements, size, stride)
@@ -76,7 +80,7 @@ def _order(size: Sizes, stride: Sizes) -> list[int] | None:
 
 
 def _start(x: Tensor, offset: int | None) -> int:
-    """The offset of a view from the tensor's own first element."""
+    """The distance of a view's first element from the tensor's first element in memory."""
     return 0 if offset is None else int(offset - x.storage_offset())
 
 

@@ -41,7 +41,9 @@ def batch_norm_train(
     momentum: float,
     eps: float,
 ) -> Normalised:
-    """The result, the batch's mean and reciprocal deviation, and the next running mean and variance."""
+    """The result, the batch's mean and reciprocal deviation, and the next running mean and variance. In
+    evaluation, the batch's statistics are None and the running ones stay.
+    """
     running = _Running(mean, variance)
     if training:
         return _by_batch(lowering, x, gain, bias, running, momentum, eps)
@@ -115,7 +117,7 @@ def batch_norm_grad(
     eps: float,
     wanted: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    """The gradients of input, gain and bias that are wanted."""
+    """The gradients of input, gain and bias; None for those that are not wanted."""
     b = lowering.builder
     if not training and running_mean is not None and running_variance is not None:
         mean = running_mean

@@ -1,4 +1,4 @@
-"""Matrix products. Their role in training determines their bits: the table of arithmetic.md section 4."""
+"""Matrix products. Their role in training determines their bits, by the table of arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands with their original leading axes, if torch only folded these axes into one."""
+    """The operands with their original leading axes if torch only folded these axes into one, else
+    unchanged.
+    """
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):
         if _is_folded(v.transposed(), whole[k]):

@@ -67,7 +67,7 @@ def convolve_grad(
     groups: int,
     wanted: Mask,
 ) -> tuple[View | None, View | None, View | None]:
-    """The gradients of input, weight and bias that are wanted."""
+    """The gradients of input, weight and bias; None for those that are not wanted."""
     b = lowering.builder
     flat, planes, kernels = _planes(lowering, x, w)
     _flat, gradient, _kernels = _planes(lowering, g, w)

@@ -1,4 +1,5 @@
-"""Losses that compare two tensors element by element, forward and backward, followed by their mean or sum.
+"""Losses that compare two tensors element by element, and optionally take the mean or sum; forward and
+backward.
 
 Mean squared error has its own kernels and is in `losses`. torch itself decomposes the absolute error.
 """
@@ -85,7 +86,7 @@ def binary_cross_entropy(
     weight: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """-(y log x + (1 - y) log(1 - x)); logarithms are at least -100."""
+    """-(y log x + (1 - y) log(1 - x)), times `weight` if given; logarithms are at least -100."""
     b = lowering.builder
     one, least = f32(lowering, 1.0), f32(lowering, LEAST_LOG)
     p, target = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
@@ -106,7 +107,7 @@ def binary_cross_entropy_grad(
     weight: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """g (x - y) / (x (1 - x)); the denominator is at least 1e-12."""
+    """g (x - y) / (x (1 - x)), times `weight` if given; the denominator is at least 1e-12."""
     b = lowering.builder
     p = lowering.operand(x, DType.F32)
     spread = b.maximum(b.mul(b.sub(f32(lowering, 1.0), p), p), f32(lowering, LEAST_SLOPE))
@@ -125,7 +126,8 @@ def binary_cross_entropy_of_logits(
     positive: View | None = None,
     reduction: int = MEAN,
 ) -> View:
-    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))) for w = 1 + (positive - 1) y.
+    """(1 - y) x + w (max(-x, 0) + log(1 + exp(-|x|))) for w = 1 + (positive - 1) y, times `weight` if
+    given.
 
     torch itself decomposes the gradient.
     """

@@ -27,7 +27,9 @@ def nll_loss(
     reduction: int,
     ignore: int,
 ) -> tuple[View, View]:
-    """The loss of [B, C], [C] or [B, C, H, W], and the total weight of the rows that are not ignored."""
+    """The loss of [B, C], [C] or [B, C, H, W], and the total weight of the rows that are not ignored (0
+    without a reduction, as in torch).
+    """
     b = lowering.builder
     rows = _by_class(lowering, log_probabilities).elements(b)
     weights = () if weight is None else (weight.elements(b),)
@@ -53,7 +55,7 @@ def nll_loss_grad(
     ignore: int,
     total: View,
 ) -> View:
-    """-g weight / total at every label that is not ignored."""
+    """-g weight at every label that is not ignored, else 0; for the mean, divided by the total weight."""
     b = lowering.builder
     by_class = _by_class(lowering, log_probabilities)
     above = g.elements(b)
@@ -102,6 +104,6 @@ def _flat(lowering: Lowering, x: View) -> Value:
 
 
 def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
-    """Both operands as vectors, converted to f32 if one holds integers."""
+    """Both operands as vectors, converted to f32."""
     left, right = (View.of(_flat(lowering, each)) for each in (x, y))
     return lowering.elements(left, DType.F32), lowering.elements(right, DType.F32)

@@ -21,7 +21,9 @@ aten = torch.ops.aten
 def pieces(
     lowering: Lowering, node: torch.fx.Node, x: View, sizes: int | Sequence[int] = 0, axis: int = 0
 ) -> tuple[View, ...]:
-    """Adjacent views along an axis; `unbind` passes the axis in place of the sizes."""
+    """Adjacent views along an axis: slices, or single places for `unbind`, which passes its axis as
+    `sizes`.
+    """
     b = lowering.builder
     if node.target is aten.unbind.int:
         axis = int(sizes)  # type: ignore[arg-type]
@@ -72,7 +74,7 @@ def pad(lowering: Lowering, _: torch.fx.Node, x: View, widths: Sequence[int], va
 
 @lowers(aten.flip.default)
 def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> View:
-    """A view with some axes reversed."""
+    """The elements with some axes reversed."""
     strides, offset = list(x.strides), x.offset
     for axis in axes:
         offset += (x.shape[axis] - 1) * strides[axis]

@@ -26,7 +26,9 @@ def require_f32(x: View) -> View:
 
 
 def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """The result expanded to torch's shape; its operands had no repeated axes (`Lowering.operand`)."""
+    """`x` expanded to the shape of torch's result. It may be smaller, as its operands had no repeated axes
+    (`Lowering.operand`).
+    """
     shape = tuple(node.meta["val"].shape)
     return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)
 
@@ -46,7 +48,9 @@ def filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
 def binary(
     lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, make: Callable[[Value, Value], Value]
 ) -> View:
-    """A primitive of two operands, in the result's type."""
+    """The result of `make`, a primitive of two operands, in the type of torch's result. Raises
+    `Unsupported` for bool and u8.
+    """
     dtype = lowering.dtype_of(node)
     if dtype in (DType.BOOL, DType.U8):
         raise wrong_type(dtype)
@@ -55,7 +59,9 @@ def binary(
 
 
 def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    """Register a function of one f32 operand; integers are cast to f32 if torch's result is f32."""
+    """Register `make`, a function of one f32 operand, as a rule. Integers are cast to f32 if torch's result
+    is f32, else refused.
+    """
 
     def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
         if lowering.dtype_of(node) is not DType.F32:

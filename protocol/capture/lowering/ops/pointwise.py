@@ -85,7 +85,9 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """x^exponent: products from the left, then times sqrt(x) for a half. If negative, 1 / x^|exponent|."""
+    """x^exponent: products from the left, then times sqrt(x) for a half. For a negative exponent: 1 /
+    x^|exponent|.
+    """
     b = lowering.builder
     size = abs(float(exponent))
     factors = [x] * int(size)
@@ -149,7 +151,9 @@ def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -
 def floor_divide(
     lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
 ) -> View:
-    """floor(x / y), or for floats the quotient rounded towards zero; integers need a constant divisor."""
+    """floor(x / y), or x / y rounded towards zero if `rounding_mode` is "trunc". Integers need "floor" and
+    a positive constant divisor.
+    """
     if lowering.dtype_of(node) is DType.F32 and rounding_mode in ("floor", "trunc"):
         b = lowering.builder
         ratio = b.div(lowering.operand(x, DType.F32), lowering.operand(y, DType.F32))
@@ -163,8 +167,9 @@ def floor_divide(
 
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-    """x - y floor(x / y). Integers need a constant divisor. For floats every step is rounded, and y is added
-    if the result's sign is opposite to y's, which happens when the quotient was rounded up."""
+    """x - y floor(x / y). Integers need a positive constant divisor. For floats every step is rounded, and
+    y is added if the result's sign is opposite to y's, which happens when the quotient was rounded up.
+    """
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
         dividend, modulus, zero = (
@@ -183,7 +188,9 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
-    """floor(x / y) and y. Raises `Unsupported` unless x is an integer and y a positive integer constant."""
+    """floor(x / y) and y. Raises `Unsupported` unless x holds integers, y is a positive constant and `mode`
+    is "floor".
+    """
     if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
         raise Unsupported(
             "but for the floor of an integer over a positive integer constant",

@@ -1,4 +1,6 @@
-"""Piecewise linear activation functions and their gradients; at kinks the gradients are torch's."""
+"""Activation functions made of linear and quadratic pieces, and their gradients; at kinks the gradients are
+torch's.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ def hardswish_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) ->
 
 @lowers(aten.threshold.default)
 def threshold(lowering: Lowering, node: torch.fx.Node, x: View, bound: Scalar, value: Scalar) -> View:
-    """The value where x <= bound, else x."""
+    """`value` where x <= bound, else x."""
     b = lowering.builder
     values = lowering.operand(x, DType.F32)
     closed = b.le(values, f32(lowering, float(bound)))

@@ -1,7 +1,7 @@
 """Sums, means, variances, norms and running sums along axes: arithmetic.md section 5.
 
-The reduced axes are moved to the end, which gives [kept, reduced]. Sums over leading axes use columns
-instead.
+The reduced axes are moved to the end, which gives a table [kept, reduced] with one row per result. f32 sums
+over leading axes are taken over columns instead.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def variance(
     correction: Scalar | None = None,
     keepdim: bool = False,  # noqa: ARG001
 ) -> View:
-    """The sum of squared distances from the mean over (terms - correction); `std` is its square root."""
+    """The sum of squared distances from the mean, divided by (terms - correction); `std` is its square
+    root.
+    """
     squares, _mean = _moments(lowering, x, axes, correction)
     root = node.target is aten.std.correction
     return reshaped(lowering, node, lowering.builder.sqrt(squares) if root else squares)
@@ -100,7 +102,9 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """The square root of the sum of squares, the sum of magnitudes, or the largest magnitude."""
+    """Order 2: the square root of the sum of squares; 1: the sum of magnitudes; infinity: the largest
+    magnitude.
+    """
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
     if order == 2:

@@ -1,6 +1,6 @@
 """Writes into parts of tensors in functionalised form: the result is the whole tensor with one part replaced.
 
-`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are only moved.
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Elements are moved, and at most cast.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """An empty tensor that one write fills completely before it is read.
+    """No value (None), since the empty tensor is overwritten completely before it is read; other empty
+    tensors are refused.
 
     Empty tensors that are written part by part were replaced by zeros in `expansion.empties`.
     """

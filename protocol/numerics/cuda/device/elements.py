@@ -1,6 +1,7 @@
 """Functions of one element: elementary functions, activations and their derivatives, AdamW.
 
-The formulas are those of native/fused_body.h and of `program.library.activations`, operation by operation.
+The formulas are those of native/fused_body.h, and of `activations` and `adam` in `program.library`, operation
+by operation.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _mapped(x, WHICH: tl.constexpr):
 
 @triton.jit
 def map_elements(g, x, y, count, WHICH: tl.constexpr, GRADIENT: tl.constexpr, BLOCK: tl.constexpr):
-    """y = function(x), or g function(x)."""
+    """y = f(x), or g f(x) with GRADIENT; f has the number WHICH in `kernels.fused.Map`."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count
     value = _mapped(tl.load(x + at, mask=there, other=0.0), WHICH)
@@ -105,7 +106,7 @@ def adamw(
 ):  # fmt: skip
     """One AdamW update, as `library.adam.adamw`.
 
-    `size`, `eps` and `kept` are pointers, so the host reads nothing back.
+    `size`, `eps` and `kept` are pointers to one number each, so the host reads nothing back.
     """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = at < count

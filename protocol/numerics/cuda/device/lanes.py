@@ -1,8 +1,8 @@
 """Messages between lanes (protocol/program/library/lanes.py): the counterpart of native/lanes_body.h.
 
 A Triton program handles GROUPS groups of 64 blocks of BLOCK numbers, as tiles [GROUPS, 64, BLOCK]. A message
-has one exponent per group, and one number and its index per block. A block sends nothing if its index is
-outside the block.
+has one exponent per group, and one number and its index per block; there is no index if BLOCK is 1. A block
+whose index is outside the block adds nothing.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ MOST_SCALE = tl.constexpr(250)  # limit of |k| in `op_scale`: 127 * 2^-250 round
 
 @triton.jit
 def _blocks(groups, GROUPS: tl.constexpr):
-    """This program's groups [GROUPS], which of them exist, and the numbers of their blocks [GROUPS, 64]."""
+    """This program's groups [GROUPS], which of them exist, and the indices of their blocks [GROUPS, 64]."""
     group = tl.program_id(0).to(tl.int64) * GROUPS + tl.arange(0, GROUPS)
     return group, group < groups, group[:, None] * 64 + tl.arange(0, 64)[None, :]
 
 
 @triton.jit
 def _numbers(block, there, BLOCK: tl.constexpr):
-    """Places within a block [1, 1, BLOCK], offsets of all numbers, and which of them exist."""
+    """The places within a block [1, 1, BLOCK], the offsets of all numbers, and which numbers exist."""
     place = tl.arange(0, BLOCK)[None, None, :]
     return place, block[:, :, None] * BLOCK + place, there[:, None, None]
 
 
 @triton.jit
 def _sent(v, e, index, place):
-    """v 2^(e - 7), rounded once, at the place `index` of each block, 0 elsewhere; e wraps."""
+    """v 2^(e - 7), rounded once, at the place `index` of each block, and 0 elsewhere; e - 7 wraps in i32."""
     k = tl.minimum(tl.maximum(e - POINT, -MOST_SCALE), MOST_SCALE)
     number = op_scale(v.to(tl.float32), k[:, None])
     return tl.where(place == index[:, :, None], number[:, :, None], 0.0)

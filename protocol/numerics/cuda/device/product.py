@@ -33,7 +33,9 @@ def _tile(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """This program's tile: its values (zero outside the matrix), its matrix's number, its rows and terms."""
+    """This program's tile: its values (zero outside the matrix), its matrix's index in the batch, its rows
+    and its terms.
+    """
     along = tl.cdiv(k, BLOCK)
     tiles = tl.cdiv(m, ROWS) * along
     tile = tl.program_id(0) % tiles

@@ -51,7 +51,7 @@ def _largest(found, x, there):
 
 @triton.jit
 def _key(x):
-    """Map the bits of an f32 to an i32 such that the i32 order like the numbers."""
+    """Map the bits of an f32 to an i32 so that the integers have the order of the numbers."""
     b = bits_of(x)
     return b ^ ((b >> 31) & 0x7FFFFFFF)
 
@@ -71,7 +71,10 @@ def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def _power_sum(x, most, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The sum of exp(x - most) of every row. The largest term is exactly 1, so the row's exponent is 1."""
+    """The sum of exp(x - most) over every row; NaN if `most` is not finite.
+
+    The largest term is exactly 1, so the row's exponent is 1.
+    """
     total = tl.zeros((ROWS, 1), tl.int64)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
@@ -97,7 +100,7 @@ def softmax(x, y, rows, columns, SAFE: tl.constexpr, ROWS: tl.constexpr, BLOCK: 
 
 @triton.jit
 def log_softmax(x, y, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """(x - max) - log(sum)."""
+    """(x - max) - log(sum of exp(x - max)) of every row."""
     most = _max(x, rows, columns, ROWS, BLOCK)
     logarithm = list_log(_power_sum(x, most, rows, columns, ROWS, BLOCK))
     for start in range(0, columns, BLOCK):
@@ -130,7 +133,7 @@ def _sum_along(g, y, rows, columns, PRODUCT: tl.constexpr, ROWS: tl.constexpr, B
 
 @triton.jit
 def softmax_grad(g, y, out, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """y (g - sum(g y))."""
+    """y (g - sum(g y)) of every row."""
     total = _sum_along(g, y, rows, columns, True, ROWS, BLOCK)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
@@ -141,7 +144,7 @@ def softmax_grad(g, y, out, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constex
 
 @triton.jit
 def log_softmax_grad(g, y, out, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """g - exp(y) sum(g)."""
+    """g - exp(y) sum(g) of every row."""
     total = _sum_along(g, y, rows, columns, False, ROWS, BLOCK)
     for start in range(0, columns, BLOCK):
         at, there = _places(rows, columns, start, ROWS, BLOCK)
@@ -227,7 +230,7 @@ def _scaled(g, gain, at, there, columns, start, GAIN: tl.constexpr, BLOCK: tl.co
 def layer_norm_grad(
     g, x, means, rstds, gain, out, rows, columns, GAIN: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """rstd ((h - mean(h)) - n mean(h n)) with n = (x - mean) rstd and h = g gain."""
+    """rstd ((h - mean(h)) - n mean(h n)) of every row, with n = (x - mean) rstd and h = g gain."""
     row, row_there = _row_places(rows, ROWS)
     mean = tl.load(means + row, mask=row_there, other=0.0)
     rstd = tl.load(rstds + row, mask=row_there, other=0.0)
@@ -288,7 +291,7 @@ def add_columns(
     g, x, means, rstds, largest, totals, rows, columns,
     NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Add the column's fixed-point integers to totals[column], which must start as zero."""
+    """Add this block's fixed-point integers of each column to totals[column], which must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     e = exponent_of(tl.load(largest + column, mask=column < columns, other=0))

@@ -1,8 +1,8 @@
-"""Single-element operations of arithmetic.md section 2 in Triton: the counterpart of native/scalar.h.
+"""Single-element operations of arithmetic.md sections 2, 3 and 8 in Triton, as native/scalar.h has them.
 
 Kernels are compiled with floating-point fusion off (`launch.start`), divisions and square roots are the
-correctly rounded ones, and constants are exact. NaN is made canonical where results are stored: a GPU
-produces 0x7fffffff.
+correctly rounded ones, and constants are exact. NaN is made canonical where results are stored, because the
+NaN that a GPU produces is 0x7fffffff.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def op_power_of_two(k):
 def op_scale(x, k):
     """x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest.
 
-    The first product is exact for |x| > 2^-50 or k >= 0.
+    It is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
     """
     half = k >> 1
     return (x * op_power_of_two(half)) * op_power_of_two(k - half)
@@ -173,13 +173,13 @@ def exponent_of(largest):
 
 @triton.jit
 def factor_of(e, p):
-    """2^(p - e) as f32; 1 for the sentinel, whose rows are not read."""
+    """2^(p - e) as f32; 1 for the sentinel, whose results are NaN whatever the factor."""
     return op_power_of_two(tl.where(e == 32767, 0, p - e))
 
 
 @triton.jit
 def whole(x, factor):
-    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and beyond i32."""
+    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and if it is beyond i32."""
     m = op_rint(x * factor)
     return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
 
@@ -192,7 +192,7 @@ def power64(k):
 
 @triton.jit
 def jam(x):
-    """An i64 that rounds to the same f32 under any power of two and is exact in float64: arithmetic.md section 8."""
+    """An i64 that float64 holds and that rounds to the same f32 as x, times any power of two: section 8."""
     low = x & 0x7FF
     sticky = (x - low) | tl.where(low != 0, 1024, 0).to(tl.int64)
     small = (x < 9007199254740992) & (x > -9007199254740992)

@@ -1,7 +1,7 @@
 """SHA-256 (FIPS 180-4) of many messages of equal length in parallel, one per lane.
 
-Words are u32. The compiler does not unroll loops by itself, so sixteen rounds are written out, in a loop of
-four.
+Words are u32. The compiler does not unroll loops by itself, so sixteen rounds are written out, in a loop that
+runs four times.
 """
 
 from __future__ import annotations
