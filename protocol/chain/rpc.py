@@ -134,7 +134,6 @@ class Nodes:
         self._identity: Identity | None = None
         self._lock = threading.Lock()
         self._compared = time.monotonic()
-        self._all = ThreadPoolExecutor(len(urls), "rpc") if len(urls) > 1 else None
 
     @property
     def url(self) -> str:
@@ -193,14 +192,18 @@ class Nodes:
             except (RpcError, WrongChain) as error:
                 return [error] * len(queries)
 
-        if self._all is None:
+        if not self.several:
             return send(self._nodes[0])
         best: list[str | ChainError] = []
-        for future in as_completed([self._all.submit(send, node) for node in self._nodes]):
-            answers = future.result()
-            best = [min(pair, key=_weight) for pair in zip(best or answers, answers, strict=True)]
-            if all(isinstance(answer, str) for answer in best):
-                break
+        threads = ThreadPoolExecutor(len(self._nodes), "rpc")
+        try:
+            for future in as_completed([threads.submit(send, node) for node in self._nodes]):
+                answers = future.result()
+                best = [min(pair, key=_weight) for pair in zip(best or answers, answers, strict=True)]
+                if all(isinstance(answer, str) for answer in best):
+                    break
+        finally:
+            threads.shutdown(wait=False)
         return best
 
     def compare(self) -> None:
@@ -229,8 +232,6 @@ class Nodes:
         """Close the sockets. A later question opens new ones."""
         for node in self._nodes:
             node.close()
-        if self._all is not None:
-            self._all.shutdown(wait=False)
 
     def _each(self, ask: Callable[[_Node], Any]) -> Any:
         """The answer of the first node that gives one, beginning with the chosen one."""

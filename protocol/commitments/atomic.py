@@ -68,7 +68,11 @@ def _link(name: str, path: Path) -> None:
         raise
     except OSError:  # no hard links, as on a memory stick: reserve the name first
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        os.replace(name, path)
+        try:
+            os.replace(name, path)
+        except OSError:
+            os.unlink(path)
+            raise
 
 
 def remove_stale(folder: Path) -> None:

@@ -45,7 +45,7 @@ def device_of(setting: str) -> torch.device:
             "device: expected a CUDA device that torch can use, found none; install the CUDA build of torch and its "
             "driver, or set device = auto"
         )
-    if number and int(number) >= torch.cuda.device_count():
+    if number and not (number.isdecimal() and int(number) < torch.cuda.device_count()):
         raise DeviceError(
             f"devices: expected numbers below {torch.cuda.device_count()}, got {number}; "
             "`nvidia-smi -L` lists the devices"

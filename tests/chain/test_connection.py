@@ -109,6 +109,7 @@ def test_a_transaction_goes_to_every_node(
     chain: Devnet, near: RpcProxy, far: RpcProxy, both: Connection
 ) -> None:
     near.faults.lose_broadcasts = True
+    both.close()  # the next question opens sockets again
     before = chain.connection.balance(NOWHERE)
     with Sender(both, development_account(4, chain.chain_id), QUICK) as sender:
         sender.send(Call(NOWHERE, b"", "transfer", 7))

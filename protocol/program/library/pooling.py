@@ -44,17 +44,19 @@ def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Te
     def starts(count: int, stride: int, padding: int) -> Tensor:
         return torch.arange(count, dtype=torch.int32, device=x.device) * stride - padding
 
+    def in_plane(at: Tensor, dilation: int) -> Tensor:
+        return torch.where(at < 0, at % dilation, at)
+
     down = starts(rows, s.stride_y, s.padding_y)[:, None] + inside // s.kernel_x * s.dilation_y
     right = starts(columns, s.stride_x, s.padding_x) + inside % s.kernel_x * s.dilation_x
-    return canonical(largest + 0.0), down.clamp(min=0) * x.shape[3] + right.clamp(min=0)
+    return canonical(largest + 0.0), in_plane(down, s.dilation_y) * x.shape[3] + in_plane(right, s.dilation_x)
 
 
 @define("max_pool", kernel=_max_pool)
 def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
     """Maxima of windows of f32 [N, C, H, W], and their i32 positions, [N, C, rows, columns].
 
-    If no element of a window is above -inf, the position is that of its first element; if this is in the
-    padding, its negative coordinates become 0.
+    If no element of a window is above -inf, the position is that of its first element outside the padding.
     """
     s = Sliding(**sliding)
     shape = (*x.shape[:2], rows, columns)
@@ -64,16 +66,20 @@ def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -
     def starts(count: int, stride: int, padding: int) -> Value:
         return b.sub(b.mul(count_up(b, count), b.i32(stride)), b.i32(padding))
 
-    def along(start: Value, offsets: Value) -> Value:
+    def along(start: Value, offsets: Value, dilation: int, padding: int) -> Value:
         # No primitive divides integers, so offsets by the position inside a window are a table.
         table = b.reshape(b.expand(offsets, (s.kernel_y, s.kernel_x)), (s.kernel_y * s.kernel_x,))
         at = b.add(start, b.gather(table, inside))
-        return b.select(b.lt(at, b.i32(0)), b.i32(0), at)
+        for _ in range(-(-padding // dilation)):
+            at = b.select(b.lt(at, b.i32(0)), b.add(at, b.i32(dilation)), at)
+        return at
 
     offsets_y = b.reshape(b.mul(count_up(b, s.kernel_y), b.i32(s.dilation_y)), (s.kernel_y, 1))
     offsets_x = b.mul(count_up(b, s.kernel_x), b.i32(s.dilation_x))
-    down = along(b.reshape(starts(rows, s.stride_y, s.padding_y), (rows, 1)), offsets_y)
-    right = along(starts(columns, s.stride_x, s.padding_x), offsets_x)
+    down = along(
+        b.reshape(starts(rows, s.stride_y, s.padding_y), (rows, 1)), offsets_y, s.dilation_y, s.padding_y
+    )
+    right = along(starts(columns, s.stride_x, s.padding_x), offsets_x, s.dilation_x, s.padding_x)
     return b.reshape(b.max(seen), shape), b.add(b.mul(down, b.i32(x.shape[3])), right)
 
 

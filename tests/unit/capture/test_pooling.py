@@ -9,7 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from protocol.numerics.types import DType
 from protocol.program.library import CATALOGUE
+from protocol.program.trace import trace
+from protocol.program.types import TensorType
 from tests.unit.capture.steps import follow
 
 IMAGES = {
@@ -73,14 +76,19 @@ def test_uneven_blocks_follow_torch(layer: nn.Module) -> None:
     follow(Pooled(layer), IMAGES)
 
 
-@pytest.mark.parametrize(("kernel", "stride", "padding"), [(2, 2, 0), (3, 2, 1), (3, 1, 0)])
-def test_positions_and_ties_are_torchs(kernel: int, stride: int, padding: int) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "dilation"),
+    [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 0, 1), (3, 1, 1, 2), (2, 2, 1, 3), (5, 1, 2, 1), (3, 2, 1, 3)],
+)
+def test_positions_and_ties_are_torchs(kernel: int, stride: int, padding: int, dilation: int) -> None:
     x = torch.randint(0, 3, (2, 3, 7, 8), generator=torch.Generator().manual_seed(5)).float()
     x[0, 0] = -torch.inf
-    values, index = F.max_pool2d(x, kernel, stride, padding, return_indices=True)
-    sizes = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": 1}
+    values, index = F.max_pool2d(x, kernel, stride, padding, dilation, return_indices=True)
+    sizes = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
     windows = {f"{name}_{axis}": size for name, size in sizes.items() for axis in "yx"}
     rows, columns = values.shape[2:]
-    ours, at = CATALOGUE["max_pool"].kernel(windows | {"rows": rows, "columns": columns})([x])
-    assert torch.equal(ours, values)
-    assert torch.equal(at.long(), index)
+    function, attributes = CATALOGUE["max_pool"], windows | {"rows": rows, "columns": columns}
+    body = function.program([TensorType(DType.F32, tuple(x.shape))], attributes)
+    for ours, at in (function.kernel(attributes)([x]), trace(body, [x]).outputs):
+        assert torch.equal(ours, values)
+        assert torch.equal(at.long(), index)

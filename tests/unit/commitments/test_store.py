@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from protocol.commitments import BlobError, BlobStore, BlobTooLarge, CorruptBlob, MissingBlob
-from protocol.commitments.atomic import write_atomically
+from protocol.commitments.atomic import write_atomically, write_new
 
 DATA = bytes(range(256)) * 100
 ID = sha256(DATA).hexdigest()
@@ -126,6 +126,31 @@ def test_a_failed_rewrite_leaves_the_old_file(
             write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert files(tmp_path) == [path]
+
+
+@pytest.fixture(params=["links", "no links"])
+def links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system with or without hard links."""
+    if request.param == "no links":
+        monkeypatch.setattr(os, "link", _fail)
+
+
+@pytest.mark.usefixtures("links")
+def test_a_new_file_replaces_none(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    write_new(path, b"old")
+    with pytest.raises(FileExistsError):
+        write_new(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert files(tmp_path) == [path]
+
+
+def test_a_new_file_that_cannot_be_named_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for call in ("link", "replace"):
+        monkeypatch.setattr(os, call, _fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_new(tmp_path / "state", b"new")
+    assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])

@@ -74,6 +74,15 @@ def test_auto_takes_what_is_there() -> None:
     assert device_of("cpu") == CPU
 
 
+@pytest.mark.parametrize("number", ["2", "x", "-1"])
+def test_a_number_that_no_device_has_is_refused(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert device_of("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(DeviceError, match=f"expected numbers below 2, got {number}"):
+        device_of(f"cuda:{number}")
+
+
 def test_a_device_that_is_not_there_is_an_operators_error() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")

@@ -176,7 +176,9 @@ def test_only_what_is_known_to_train_well_unless_everything_is_asked_for() -> No
 
 
 def test_a_short_task_has_no_schedule_that_is_known_to_train_well() -> None:
-    with pytest.raises(ScheduleError, match="enough steps to send each parameter 3 times, got 4; train longer"):
+    with pytest.raises(
+        ScheduleError, match="enough steps to send each parameter 3 times, got 4; train longer"
+    ):
         plan(steps=4)
     assert plan(steps=4, everything=True)
     assert {one.inner_steps for one in plan(steps=1, everything=True)} == {1}

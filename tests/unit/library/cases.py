@@ -247,6 +247,7 @@ CASES = [
     Case("max_pool", (f32(2, 3, 6, 7),), sliding(2, 2, rows=3, columns=3)),
     Case("max_pool", (f32(2, 2, 6, 7),), sliding(3, 2, 1, rows=4, columns=4)),
     Case("max_pool", (f32(1, 2, 9, 7),), sliding(3, 1, 1, 2, rows=7, columns=5)),
+    Case("max_pool", (f32(1, 1, 7, 8),), sliding(4, 1, 2, 3, rows=2, columns=3)),
     Case("max_pool_grad", (f32(2, 3, 3, 3), PLACES), sliding(2, 2, height=6, width=7), labels=42),
     Case("max_pool_grad", (f32(2, 3, 3, 3), PLACES), sliding(3, 2, 1, height=5, width=6), labels=30),
     Case("mean_pool", (f32(2, 3, 6, 7),), sliding(2, 2, divisor=4, include_padding=1)),

@@ -66,15 +66,19 @@ def euclidean(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
-    """The gradient with respect to x; equal rows contribute 0 if the order is at least 1."""
+    """The gradient with respect to x; axes on which two rows are equal contribute 0, and so does order 0."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     g, found = g.unsqueeze(-1), found.unsqueeze(-1)
-    if order == 1:
+    if order == 0:
+        slope = torch.zeros_like(apart)
+    elif order == 1:
         slope = apart.sign()
     elif order == 2:
         slope = apart / torch.where(found == 0, 1.0, found)
     elif order != math.inf:
         slope = apart.sign() * (apart.abs() / torch.where(found == 0, 1.0, found)) ** (order - 1)
+        if order < 1:  # torch: no distance changes along an axis on which the rows are equal
+            slope = torch.where(apart == 0, 0.0, slope)
     else:
         slope = apart.sign() * (apart.abs() == found)
     return (g * slope).sum(-2)
