@@ -1,1 +1,1 @@
-"""The test suite, sorted into folders by what must be running."""
+"""The test suite and its helpers, one folder for each kind of test."""

@@ -1,4 +1,4 @@
-"""The check of the beacon's signatures with py_ecc's pairing, against which tests compare the contract."""
+"""Checks the beacon's signatures with py_ecc's pairing. Tests compare the contract with this."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from protocol.beacon.rounds import Network
 
 
 def is_signed(network: Network, number: int, signature: bytes) -> bool:
-    """Whether a network's key has signed a round. Takes half a second."""
+    """Whether this is the signature of a round by the network's key. The check takes half a second."""
     return verify(network.key, round_message(number), signature)
 
 
 def verify(key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether a signature of the message is valid for the key: e(signature, G2) = e(hash, key).
 
-    Like the contract, it returns False for coordinates of P or more, for infinity and for points off the
-    curve. Raises BeaconError if a length is wrong, or if the key is invalid: not 128 bytes, off the curve or
-    of another order.
+    Like the contract, it returns False for a signature with coordinates of P or more, for infinity and for
+    points off the curve. Raises BeaconError if the signature has another length than `SIGNATURE_BYTES`, or if
+    the key is invalid: of another length, with coordinates of P or more, off the curve or of another order.
     """
     if len(signature) != SIGNATURE_BYTES:
         raise BeaconError(
@@ -47,7 +47,7 @@ def _projective(x: int, y: int) -> tuple[FQ, FQ, FQ]:
 
 
 def _checked_key(key: bytes) -> tuple[FQ2, FQ2, FQ2]:
-    """The key as a point of G2. Raises BeaconError if it is not one."""
+    """The key as a point of G2. Raises BeaconError if it is not a point of G2."""
     if len(key) != KEY_BYTES:
         raise BeaconError("length of the beacon's key", expected=f"{KEY_BYTES} bytes", got=len(key))
     x1, x0, y1, y0 = _words(key)

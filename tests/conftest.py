@@ -1,4 +1,4 @@
-"""Settings of every test: its own home folder, and the same examples for property tests in each run."""
+"""Settings of all tests: their order, a home folder for each, and the same random numbers in each run."""
 
 import os
 import sys

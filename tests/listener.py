@@ -15,7 +15,9 @@ POLL_SECONDS: Final = 0.02
 
 
 class Listener(HTTPServer):
-    """Serves at once, each connection with a `handler` in its own thread; `owner` is for the handlers."""
+    """Starts to serve at once: each connection has a `handler` in its own thread. `owner` is for the
+    handlers.
+    """
 
     request_queue_size = 64
 

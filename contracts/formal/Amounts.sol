@@ -5,8 +5,9 @@ import {Fees} from "../src/libraries/Fees.sol";
 import {Pool} from "../src/libraries/Pool.sol";
 
 /// @title Halmos proofs about fees and slots, for all amounts that terms can have.
-/// @notice The solver cannot handle products of two unknowns, so one factor is a constant, at the extremes of
-/// what terms allow. A property returns early for inputs that cannot occur: amounts are below 2^94.
+/// @notice The SMT solver cannot handle products of two unknowns, so one factor is a constant, at the
+/// extremes of what terms allow. A property returns early for inputs that cannot occur: amounts of 2^94 or
+/// more, and stake units of 0 or of 2^79 or more.
 contract AmountsProofs {
     uint256 private constant MOST = 1 << 94;
 

@@ -34,7 +34,7 @@ contract VaultProofs {
 
     // ------------------------------------------------------------------ properties
 
-    /// @dev A lock holds exactly what its owner lost, and a release returns that much, at most all of it.
+    /// @dev A release returns the requested amount, at most all that the lock holds; the lock keeps the rest.
     function check_release_conserves(uint96 deposit, uint96 amount, uint256 released) public {
         uint256 lock = _locked(deposit, amount);
         uint256 taken = vault.release(lock, released);
@@ -70,8 +70,8 @@ contract VaultProofs {
         assert(burned - paid <= 1 && vault.burned() == burned && _remaining(lock) == 0);
     }
 
-    /// @dev A conviction pays reward and restitution out of the stake, and empties the escrow except for what
-    /// is kept.
+    /// @dev A conviction pays reward and restitution out of the stake, as far as it suffices, and empties the
+    /// escrow except for what is kept.
     function check_slash_conserves(
         uint96 deposit,
         uint96 stake,
@@ -92,7 +92,7 @@ contract VaultProofs {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Deposits, and locks a part. A call that reverts proves nothing and is ignored.
+    /// @dev Deposits tokens and locks a part of them. Halmos ignores inputs for which a call reverts.
     function _locked(uint96 deposit, uint96 amount) private returns (uint256) {
         vault.deposit(deposit);
         return vault.lock(address(this), amount);

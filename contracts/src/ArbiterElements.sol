@@ -12,9 +12,9 @@ import {Words} from "./libraries/Words.sol";
 import {Instruction, OperandChunk, TypeCode} from "./types/Instruction.sol";
 import {Opcode} from "./types/Instruction.sol";
 
-/// @title One element of a single-element primitive: encoding.md section 3, opcodes 0x02xx to 0x0604 and
-/// `philox`.
-/// @notice Operands broadcast as in numpy.
+/// @title One element of a single-element primitive: encoding.md section 3, opcodes 0x02xx to 0x05xx, 0x0602
+/// to 0x0604, and `philox`.
+/// @notice Operands, except those of `philox`, broadcast as in numpy.
 library ArbiterElements {
     /// @notice The opcode is not defined for operands of element code `code`.
     error CodeUnsupported(uint16 opcode, uint8 code);
@@ -140,7 +140,7 @@ library ArbiterElements {
         return target == TypeCode.F32 ? Float32.fromInteger(value) : Words.fromInteger(target, value);
     }
 
-    /// @notice `bits`: the same 32 bits reinterpreted as the other type.
+    /// @notice `bits`: the same 32 bits reinterpreted as the other type, with NaN canonical on the f32 side.
     function bits(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
         internal
         pure

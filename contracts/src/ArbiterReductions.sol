@@ -28,7 +28,7 @@ library ArbiterReductions {
     function blockCount(Instruction memory ins) internal pure returns (uint32) {
         uint256 operands = ins.operands.length;
         uint256 rowBytes = _rowBytes(Chunks.typeOf(ins, operands == 0 ? 0 : operands - 1));
-        // A row is shorter than 2^40 bytes.
+        // A row has at most 2^40 bytes.
         if (rowBytes % Instructions.CHUNK_BYTES == 0) return uint32(rowBytes / Instructions.CHUNK_BYTES);
         if (Instructions.CHUNK_BYTES % rowBytes != 0) revert RowUnaligned(rowBytes);
         return 1;
@@ -140,8 +140,8 @@ library ArbiterReductions {
         TensorType memory t = Chunks.typeOf(ins, operand);
         uint256 rowBytes = _rowBytes(t);
         uint256 size = rowBytes < Instructions.CHUNK_BYTES ? rowBytes : Instructions.CHUNK_BYTES;
-        // unchecked: there are fewer than 2^40 rows and blocks, and a row has at most 2^40 bytes. A row that
-        // the operand does not have lies in none of its chunks.
+        // unchecked: there are at most 2^40 rows and blocks, and a row has at most 2^40 bytes. A row that the
+        // operand does not have lies in none of its chunks.
         unchecked {
             uint256 begin = row * rowBytes + blockIndex * size;
             uint256 place = begin % Instructions.CHUNK_BYTES;

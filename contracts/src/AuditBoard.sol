@@ -62,7 +62,7 @@ contract AuditBoard is JuryVotes {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Refusals.DrawPending(task);
-        // Every seat or look that has an account and is not attested was in the last draw.
+        // Every seat or look that has an account and is not attested has the time that ends with `until`.
         if (block.timestamp <= audit.until) revert Refusals.TooEarly(audit.until, block.timestamp);
         if (audit.claimant != 0) revert Refusals.JuryOpen(task);
         if (audit.level == 0) _redrawSeats(task, audit, terms);
@@ -148,7 +148,7 @@ contract AuditBoard is JuryVotes {
     function release(TaskId task, uint256 seat) external {
         _requireOver(task);
         (uint256 cell, address account) = _seat(task, seat);
-        // An account that was caught is suspended, like one that was silent.
+        // The account of a caught seat is suspended, so it stays bound until it resumes.
         if (cell == 0 || cell & (Cells.RELEASED | Cells.CAUGHT) != 0) {
             revert Refusals.NothingToRelease(task, seat);
         }

@@ -18,7 +18,7 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @dev Every claim names its evidence, so no claim loops over seats, games or commitments. The terms make
 /// the stake cover all of them.
 contract Commitments is ICommitments {
-    /// @notice A commitment that is not opened.
+    /// @notice A commitment that was neither opened nor forfeited.
     struct Commitment {
         // ---- slot 0, 80 bits are free
         uint48 lock;
@@ -56,8 +56,8 @@ contract Commitments is ICommitments {
 
     /// @dev Per account, so that nobody can use up another account's commitment by copying it.
     mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
-    /// @dev Accounts that have committed from a seat of the task. Their next bond may double; otherwise one
-    /// seat could make everyone else's bonds double.
+    /// @dev Accounts that have committed from a seat of the task. Their next bond may double: otherwise one
+    /// seat could commit at single bonds until everyone else's bonds double.
     mapping(TaskId task => mapping(address account => bool)) private _single;
     mapping(TaskId task => Paid) private _paid;
 

@@ -199,7 +199,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     // ------------------------------------------------------------------ steps of these moves
 
     /// @dev Uses up the caller's commitment and numbers the game; the first game on a task opens the docket.
-    /// The market refuses a task that is over, has no checkpoint, or whose window is closed.
+    /// The market refuses a task that is neither Submitted nor Unpaid, or whose window is closed.
     function _open(TaskId task, SegmentIndex segment, bytes32 salt)
         private
         returns (GameId id, GameRecord storage record, uint64 priority, ITaskMarket.Played memory played)

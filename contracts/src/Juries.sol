@@ -14,8 +14,8 @@ import {TaskId} from "./types/Ids.sol";
 import {Seat} from "./types/Seats.sol";
 
 /// @title Juries: claims that data are withheld, and their verdicts (audit.md section 7).
-/// @dev The board draws jurors, takes their votes and punishes silent ones; the market charges the solver for
-/// a verdict.
+/// @dev The board draws jurors, takes their votes and punishes silent ones; the market charges the solver if
+/// data are withheld.
 contract Juries is IJuries {
     /// @dev Number of claims made in a seat by the latest registration that claimed there.
     struct Counted {
@@ -24,8 +24,8 @@ contract Juries is IJuries {
     }
 
     /// @dev Claims that one registration may make in a seat in addition to one for each of its segments: for
-    /// the result, for the constants, and for two items on which a jury could not decide. The board's limit
-    /// on draws keeps the count within its byte.
+    /// the result, for the constants, and for two items on which a jury could not decide. A seat has at most
+    /// 64 segments, so the count fits its byte.
     uint256 private constant SPARE_CLAIMS = 4;
     /// @dev Number of bits in a walk.
     uint256 private constant WALK = 32;
@@ -54,7 +54,8 @@ contract Juries is IJuries {
         _requireAwaited(task, seat, uint256(terms.segmentsPerVerifier) + SPARE_CLAIMS);
         (entry.account, entry.seat, entry.item) = (msg.sender, uint8(seat), item);
         entry.bond = uint48(VAULT.lock(msg.sender, _auditFee(terms)));
-        // No other draw is pending: all that have an account and are not attested were in the last one.
+        // No other draw is pending: the claimant's time ends before another draw of seats or looks can be
+        // requested.
         BOARD.askJury(task, seat, terms.jurors, uint48(VAULT.lock(msg.sender, DRAW_FEE)));
         emit Claimed(task, seat, msg.sender, item);
     }
@@ -215,7 +216,7 @@ contract Juries is IJuries {
     }
 
     /// @dev Requires that the chunk named by the objection is in the item and, under the salt, in the digest.
-    /// The walk's first bits are the chunk's turns.
+    /// The highest bits of the walk, as many as the path is long, are the chunk's turns.
     function _requireChunk(
         TaskId task,
         Claim storage entry,

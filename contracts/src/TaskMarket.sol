@@ -111,7 +111,7 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     function post(Terms calldata terms) external whenNotPaused returns (TaskId task) {
         BOUNDS.check(terms, _parameters, ARITHMETIC);
-        // With fewer accounts no jury could find that data are available.
+        // With fewer accounts, the seats and a jury could not all be filled at once.
         uint256 least = terms.jurors == 0 ? 1 : uint256(terms.verifiers) + terms.jurors;
         uint256 registered = board.registered();
         if (registered < least) {

@@ -227,8 +227,8 @@ contract ArbiterTest is Production {
     }
 
     function test_blockResult_scatterSumTakesHalfAChunkOfIndices_succeeds() public view {
-        // index [384], x [2, 384] to [2, 3]. Element (1, 2), block 2: chunk 5 of x, the first half of chunk 1
-        // of index.
+        // index [384], x [2, 384] to [2, 3]. Element (1, 2), block 2: chunk 5 of x, and chunk 1 of the index,
+        // which is half a chunk long.
         bytes memory ins = B.instruction(
             Opcode.SCATTER_SUM,
             B.list(B.shape(I32, 384), B.shape(I64, 2, 384)),

@@ -8,8 +8,8 @@ import {Production} from "./harness/Production.sol";
 
 /// @title Execution gas of the arbiter on full chunks, excluding the caller's encoding of them.
 /// @dev A judgment carries about 5 KiB of chunks and paths. They cost 205k gas at EIP-7623's floor of 40 gas
-/// per byte, and 82k at the standard price of 16. The difference, which is more than any limit here, is
-/// execution that costs nothing extra.
+/// per byte, and 82k at the standard price of 16. Execution up to the difference, which is more than any
+/// limit here, costs nothing extra.
 contract ArbiterGasTest is Production {
     IArbiter private arbiter;
 

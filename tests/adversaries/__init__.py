@@ -1,1 +1,1 @@
-"""Cheating parties for tests and demo: each is the production party with one collaborator replaced."""
+"""Cheating parties for tests and demo. Most are production parties with some collaborators replaced."""

@@ -29,7 +29,7 @@ with importing():
 
 
 def main() -> None:
-    """Entry point of the module."""
+    """Run the party that the command line names; exits with its exit code."""
     options = _options()
     home = Home.find(options.home)
     os.environ[VARIABLE] = str(home.root)

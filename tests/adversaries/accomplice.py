@@ -1,8 +1,8 @@
 """An accomplice of a cheat: it convicts the solver in its own game once an honest seat has committed.
 
-It has no seat and plays by the rules up to the judgment, which it holds back until somebody else commits. So
-the honest seat's bond is locked, and its game, if it has one, is not won. The accomplice gets only the
-reward.
+The accomplice has no seat. It plays by the rules, but holds its judgment back until somebody else commits,
+or until its patience ends. By then the honest seat's bond is locked, and the honest seat does not win its
+game, if it has one. The accomplice gets only the reward.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView
 
 JUDGMENT = "judge"
-"""Prefix of the functions that convict."""
+"""Prefix of the names of the contract functions that convict."""
 POLL_SECONDS = 0.1
 
 
@@ -30,7 +30,9 @@ class Accomplice:
         self._patience = patience
 
     def __call__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-        """The honest next move. A judgment is held back until another challenger has committed to the task."""
+        """The honest next move. A judgment is held back until another challenger has committed to the task,
+        or until the patience ends.
+        """
         move = challenger.next_move(game, run, revealed, provider)
         if move is not None and move.function.startswith(JUDGMENT):
             self._wait(game.task)

@@ -1,8 +1,9 @@
-"""Verifiers that are not registered, and so are never drawn, but check every segment.
+"""Verifiers that are not registered, and so are never drawn, but replay all segments of every task.
 
 The false accuser's replay is wrong in one weight of one step. Its game ends where the EVM agrees with the
-solver: it has no move left and loses its bond when its clock runs out. The honest accuser is for machines
-that fail. The accomplice of a cheat convicts it first (`accomplice`).
+solver: the accuser has no move left and loses its bond when its clock runs out. The honest accuser is for
+tests in which the machine is late or fails. The accomplice of a cheat convicts that cheat before an honest
+seat can (see `accomplice`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A defence that covers up: it follows the rules, but its block results fold to the false element."""
+"""A defence that covers up a false element: it follows the rules, but the block results that it posts fold
+to that element.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from protocol.dispute.view import GameView, Phase
 from protocol.program.opcodes import Op
 
 INFINITY = 0x7F80_0000
-"""Bits of f32 infinity, which wins every maximum."""
+"""The bits of f32 infinity, which is greater than every other number."""
 
 
 def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
-    """All moves that the solver owes at once, as its node sends them; splits are covered up."""
+    """All moves that the solver owes now: the honest ones, but splits are covered up (`covers_up`)."""
     if game.demand is not None:
         return defender.moves(game, run)
     move = covers_up(game, run)
@@ -24,7 +26,7 @@ def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
 
 
 def covers_up(game: GameView, run: Run) -> Move | None:
-    """The honest defence's next move, except that a split's block results fold to the false element."""
+    """The honest defence's next move, but the block results of a split fold to the claimed element."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return defender.next_move(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)

@@ -1,7 +1,8 @@
-"""Executors for the digits task that are honest except for chosen wrong numbers.
+"""Executors for the digits task that are honest except for chosen wrong numbers or skipped steps.
 
-Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elements are chosen for the digits
-task: 8 segments of 50 steps, counted from 1. `transformer` has the executors for the GPT task.
+Solvers use them to cheat; the false accuser uses one to accuse an honest solver. Steps and elements are
+chosen for the digits task, which has 8 segments of 50 steps; both are counted from 1. The executors for the
+GPT task are in `transformer`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def moves_one_weight(work: Work) -> Executor:
 
 
 def doubles_the_rate(work: Work) -> Executor:
-    """An executor that doubles the learning rate that the optimiser reads, from some step on."""
+    """An executor that doubles the learning rate that the optimiser reads, from step `WRONG_RATE_FROM` on."""
     program = work.program.program
     optimiser = producer_of_output(program, 0)[0][0]
     rate = len(program.instructions[optimiser].operands) - 1
@@ -56,13 +57,15 @@ def doubles_the_rate(work: Work) -> Executor:
 
 
 def skips_a_segment(work: Work) -> Executor:
-    """An executor that skips a segment, so that the old checkpoint is submitted as the new one."""
+    """An executor that skips the steps of one segment, so that its last checkpoint repeats the one before
+    it.
+    """
     return SkippingExecutor(work.program, work.fixed, work.kernels, *SKIPPED)
 
 
 def falsifies_a_product(work: Work) -> Executor:
-    """An executor with one wrong sum in the second layer's matrix product, whose rows are longer than a
-    chunk.
+    """An executor with one wrong sum in the second layer's matrix product. The rows of its operands are
+    longer than a chunk.
     """
     path, number = find(work.program.program, Op.DOT, "linear", which=1)
     return perturbed(work, path, number, LOGIT, shifted, WRONG_DOT_STEP, WRONG_DOT_STEP)

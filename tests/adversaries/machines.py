@@ -1,4 +1,4 @@
-"""Machines on which a party's steps are late or fail."""
+"""Machines on which a party's steps are late or fail, or its executor cannot be created."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from protocol.program.step import State
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine with faults for chosen tasks. `log` is a file that gets one byte at the beginning of each
-    step.
+    """A machine with faults for chosen tasks. If `log` is given, that file gets one byte at the beginning of
+    each step.
     """
 
     seconds: Mapping[int, float] = field(default_factory=dict)
-    """Seconds that each step takes longer, by task."""
+    """Additional seconds for each step, by task."""
     failing: Collection[int] = ()
-    """Tasks whose every step fails."""
+    """Tasks of which every step fails; traces do not fail."""
     unloadable: Collection[int] = ()
     """Tasks whose executor cannot be created."""
     log: Path | None = None
@@ -57,5 +57,5 @@ class OnMachine:
         return self._executor.step(state, number)
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The step with all its values, without delay."""
+        """The step with all its values, without delay or failure."""
         return self._executor.trace(state, number)

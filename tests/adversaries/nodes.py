@@ -23,7 +23,7 @@ Settings = TypeVar("Settings", bound=NodeSettings)
 def connected(
     model: type[Settings], party: str, options: Namespace, home: Home, **flags: object | None
 ) -> Iterator[tuple[Client, Settings]]:
-    """The client of the development account in `options`, and the party's settings, including `flags`."""
+    """Yields the client of the development account in `options`, and the party's settings with `flags`."""
     given: dict[str, object | None] = {
         "rpc": options.rpc,
         "account": f"dev:{options.dev_account}",

@@ -1,8 +1,8 @@
-"""A seat that replays nothing: a service computes its digest and gets the salt for that.
+"""A seat that replays nothing: a service computes its digest, for which it needs the seat's salt.
 
-The digest is right, and nothing on the chain distinguishes it from an honest one. But the salt is worth half
-of the seat's lock: the service offers it to a verifier, which informs. Seat and service run in this process,
-the verifier in another.
+The digest is right, and nothing on the chain distinguishes it from an honest one. But an account that shows
+the salt to the contracts gets half of the seat's lock: the service offers it to verifiers, and one of them
+shows it. Seat and service run in one process, the verifiers in others.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ OUTSOURCER = "outsourcer"
 
 
 class DigestService:
-    """Replays for a party that gives it a salt, and passes the salt to `informers` (URLs of verifiers)."""
+    """Replays for a party that gives it a salt, and offers the salt to `informers`, which are verifiers'
+    URLs.
+    """
 
     def __init__(self, context: Context, informers: Sequence[str]) -> None:
         self._context = context
         self._informers = informers
 
     def digest(self, task: int, seat: int, salt: bytes) -> bytes:
-        """The digest that the seat must attest under this salt."""
+        """Offer the salt to every informer, then return the digest that the seat must attest under this
+        salt.
+        """
         for url in self._informers:
             until_taken(url, task, seat, salt)
         context, view = self._context, self._context.client.market.task(task)
@@ -54,7 +58,7 @@ class DigestService:
 
 
 def offer(url: str, task: int, seat: int, salt: bytes) -> int:
-    """Offer a salt to a verifier's service; returns the HTTP status."""
+    """Offer a salt to a verifier's server; returns the HTTP status."""
     body = json.dumps({"task": task, "seat": seat, "salt": salt.hex()}).encode()
     request = Request(f"{url}/salts", body, {"content-type": "application/json"})
     try:
@@ -65,12 +69,12 @@ def offer(url: str, task: int, seat: int, salt: bytes) -> int:
 
 
 def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
-    """Offer a salt until it is accepted, because the verifier may not have seen the draw yet."""
+    """Offer a salt again until it is accepted: at first the verifier may not have seen the draw."""
     until("somebody to take the salt", lambda: offer(url, task, seat, salt) == 202)
 
 
 def attest_by(service: DigestService, client: Client, task: int) -> Seat:
-    """Attest the account's seat of a drawn task with the digest that a service computes."""
+    """Attest the client's seat in a drawn task with the digest that a service computes; returns the seat."""
     seat = own_seat(client, task)
     own = salted(client, task, seat, client.audit.audit(task).seed)
     client.audit.attest(task, seat.number, service.digest(task, seat.number, own.salt), own.hash)
@@ -78,7 +82,7 @@ def attest_by(service: DigestService, client: Client, task: int) -> Seat:
 
 
 def outsource(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
-    """Wait for a seat in the task, attest it through the service, and end."""
+    """Wait for a seat in the task, attest it with the service's digest, and end."""
     (task,) = options.task
     with seated(options, home, task) as (client, settings):
         context = Context.at(home, client, settings, Strategy())

@@ -1,8 +1,8 @@
-"""Executors that are honest except for chosen values, for cheats whose games end at one number.
+"""Executors that are honest except for chosen values or skipped steps.
 
-A perturbation names an instruction by its call path, an element of its result, and a change of the element's
-bits. Everything else is computed honestly from the changed value, in fast and in traced execution, so the
-trees are consistent except for that one value.
+A perturbation names an instruction (by its call path and number), an element of its result, and a change of
+the element's bits. Everything else is computed honestly from the changed value, in `step` and in `trace`
+alike. So the trees are consistent except for that one value, and a game ends at it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from protocol.program.step import State, StepProgram
 
 
 def one_ulp(bits: int) -> int:
-    """The next representable number away from zero."""
+    """The bits of the next representable number away from zero."""
     return bits + 1
 
 
 def doubled(bits: int) -> int:
-    """Twice a normal binary32 number, whose exponent field begins at bit 23."""
+    """The bits of twice a normal binary32 number. Its exponent field begins at bit 23."""
     return bits + (1 << 23)
 
 
@@ -37,7 +37,9 @@ def shifted(bits: int) -> int:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A change of one element of one result, from step `first` to step `last` (counted from 1, inclusive)."""
+    """A change of one element of an instruction's first result in steps `first` to `last`, both included.
+    Steps are counted from 1.
+    """
 
     path: Path
     number: int
@@ -48,8 +50,8 @@ class Perturbation:
 
 
 class PerturbingInterpreter(Interpreter):
-    """An interpreter that evaluates honestly, then changes the chosen elements. A call with a perturbation
-    inside runs its body.
+    """An interpreter that evaluates honestly, then changes the chosen elements. A call that contains a
+    perturbed instruction runs its body instead of a kernel.
     """
 
     def __init__(self, kernels: Mapping[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
@@ -57,7 +59,7 @@ class PerturbingInterpreter(Interpreter):
         self._perturbations = tuple(perturbations)
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The instruction's results with the perturbations of this site applied."""
+        """The instruction's results, with the perturbations that name this site applied."""
         inner = (*site.path, site.number)
         if site.instruction.op is Op.CALL and any(p.path[: len(inner)] == inner for p in self._perturbations):
             results = self.run(site.program.callee(site.number), operands, inner)
@@ -138,7 +140,7 @@ class SkippingExecutor:
 
 
 def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
-    """Call path and number of the primitive that computes an output, possibly inside nested calls."""
+    """Call path and number of the primitive that computes an output. It may be inside nested calls."""
     path: Path = ()
     while True:
         leaf = program.output(output)[1].operands[0].leaf
@@ -150,7 +152,9 @@ def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
 
 
 def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path, int]:
-    """Call path and number of the top-frame primitive that computes an operand of call instruction `call`."""
+    """Call path and number of the top-frame primitive that computes an operand of the call with number
+    `call`. Raises LookupError if a call computes the operand.
+    """
     number = program.producer(program.instructions[call].operands[operand].leaf)
     if program.instructions[number].op is Op.CALL:
         raise LookupError(
@@ -160,7 +164,9 @@ def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path
 
 
 def find(program: Program, op: Op, callee: str | None = None, which: int = 0) -> tuple[Path, int]:
-    """Call path and number of the `which`-th primitive `op`, inside callees named `callee` if given."""
+    """Call path and number of the `which`-th primitive `op`, counted from 0. If `callee` is given, only
+    primitives inside calls of programs with that name count. Raises LookupError if there are too few.
+    """
     found: list[tuple[Path, int]] = []
 
     def visit(inner: Program, path: Path, inside: bool) -> None:

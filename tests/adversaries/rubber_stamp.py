@@ -1,7 +1,7 @@
-"""A seat that replays nothing and attests a digest of made-up states.
+"""A seat that replays nothing and attests a digest of made-up segment roots.
 
-It can open that digest to a look, because it has the segment roots and the secret. But it cannot show a chunk
-of the solver's states in it.
+The seat can open that digest to a look, because it has the segment roots and the secret. But it cannot prove
+that the digest contains any chunk of the solver's states.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUBBER_STAMP = "rubber-stamp"
 
 
 class RubberStamp:
-    """An attested seat of the client's account, over random segment roots and a random result."""
+    """The seat of the client's account in a task, with random segment roots and a random result to attest."""
 
     def __init__(self, client: Client, task: int) -> None:
         self._client = client
@@ -34,14 +34,16 @@ class RubberStamp:
         self._result = secrets.token_bytes(32)
 
     def attest(self) -> Seat:
-        """Attest without checking anything."""
+        """Attest the made-up digest; returns the seat."""
         own = salted(self._client, self._task, self.seat, self._client.audit.audit(self._task).seed)
         digest = seat_digest(self._segments, self._result)
         self._client.audit.attest(self._task, self.seat.number, digest, own.hash)
         return self.seat
 
     def reveal(self) -> bool:
-        """Open the digest to every look at it; returns whether there is a look."""
+        """Open the digest to every look at this seat, unless that is done; returns whether there is any
+        look.
+        """
         each, calls = len(self._segments), self._client.looks
         own = [
             look
@@ -59,7 +61,9 @@ class RubberStamp:
 
 
 def stamp(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
-    """Wait for a seat in the task, attest it unchecked, open the digest to a look, and end."""
+    """Wait for a seat in the task, attest it unchecked, and open the digest to a look. Ends if the task is
+    over.
+    """
     (task,) = options.task
     with seated(options, home, task) as (client, _):
         seat = RubberStamp(client, task)

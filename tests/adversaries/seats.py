@@ -16,13 +16,13 @@ from verifier.settings import VerifierSettings
 
 @contextmanager
 def seated(options: Namespace, home: Home, task: int) -> Iterator[tuple[Client, VerifierSettings]]:
-    """The account's client and settings, once the account has a seat in the task."""
+    """Yields the account's client and settings, once the account has a seat in the task."""
     with connected(VerifierSettings, "verifier", options, home) as (client, settings):
         until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
         yield client, settings
 
 
 def own_seat(client: Client, task: int) -> Seat:
-    """The client's seat of the task."""
+    """The client's seat in the task, of which it must have exactly one."""
     (seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
     return seat

@@ -1,7 +1,7 @@
 """Solvers that cheat: the strategy of each cheat, with which the production solver runs.
 
-A cheat replaces collaborators: the executor, the first state, the server or the defence. The honest solver
-replaces none; it is for machines on which steps are late or fail.
+A cheat replaces one or more collaborators: the executor, the first state, the server, the defence. The
+honest solver replaces none; it is for tests in which steps are late or fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def starts_elsewhere(work: Work, initial: State) -> State:
 
 
 def says_nothing(_catalog: Catalog) -> App:
-    """A server that answers 404 to everything."""
+    """A server that answers every request with status 404."""
 
     async def app(scope: Message, _receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -1,4 +1,4 @@
-"""Executors for the tiny task with chosen wrong numbers. It has 3 segments of 4 steps, counted from 1."""
+"""Executors for the tiny task (3 segments of 4 steps, counted from 1) with chosen wrong numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ WEIGHT = 31
 
 
 def moves_a_weight_far(work: Work) -> Executor:
-    """An executor that moves one weight far off in one step. (The task halves weights, so a small error would
-    vanish before the segment ends.)
+    """An executor that makes one weight wrong by a large amount in one step. (The task halves the weights in
+    each step, so a small error would vanish before the segment ends.)
     """
     path, number = producer_of_output(work.program.program, 0)
     return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
 
 
 def moves_a_half_far(work: Work) -> Executor:
-    """An executor that moves one weight far off in one step, inside the call that halves the weights."""
+    """An executor that makes one weight wrong by a large amount in one step, inside the call that halves the
+    weights.
+    """
     path, number = find(work.program.program, Op.MUL)
     return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
 

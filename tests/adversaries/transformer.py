@@ -1,4 +1,4 @@
-"""Executors for the GPT task with chosen wrong numbers. It has 5 segments of 20 steps, counted from 1."""
+"""Executors for the GPT task (5 segments of 20 steps, counted from 1) with chosen wrong numbers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def moves_second_moment(work: Work) -> Executor:
 
 
 def keeps_what_is_dropped(work: Work) -> Executor:
-    """An executor that inverts one element of the first dropout mask: kept becomes dropped, or the reverse."""
+    """An executor that inverts one element of the first dropout mask in one step."""
     path, number = find(work.program.program, Op.LT, "keep_mask")
     return perturbed(work, path, number, MASK_ELEMENT, _other, MASK_STEP, MASK_STEP)
 
 
 def doubles_a_denominator(work: Work) -> Executor:
-    """An executor that doubles the denominator of one row of attention, the sum of its exponentials."""
+    """An executor that doubles one softmax denominator of attention, the sum of the exponentials of a row."""
     path, number = find(work.program.program, Op.ROUND_SCALED, "softmax")
     return perturbed(work, path, number, DENOMINATOR_ELEMENT, doubled, DENOMINATOR_STEP, DENOMINATOR_STEP)
 

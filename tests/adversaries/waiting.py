@@ -1,4 +1,4 @@
-"""Trying again while another party is busy."""
+"""Waiting for another party, and trying again while it is busy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ BUSY = (BundleError, Unserved, OSError)
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Call `done` until it succeeds: it is called again if it returns False or raises an error in `BUSY`."""
+    """Call `done` until it succeeds: it is called again if it returns False or raises an error in `BUSY`.
+    Fails after `PATIENCE` seconds.
+    """
     end = monotonic() + PATIENCE
     while True:
         try:

@@ -1,7 +1,7 @@
 """A solver that trains honestly but serves its data only to an accomplice, which attests a seat.
 
-So the other seats of the task cannot tell whether it was trained at all. The accomplice knows the path prefix
-under which the solver's server answers. Everybody else gets the bundle but nothing of the task.
+So the other seats of the task cannot tell whether anything was trained. The accomplice knows the path prefix
+under which the solver serves the task's data. All others get the bundle but no data of the task.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PREFIX: Final = "for-the-accomplice"
 
 
 def serves_its_accomplice(catalog: Catalog) -> App:
-    """The solver's service with the tasks moved below the accomplice's prefix."""
+    """The solver's server, with the paths of tasks moved below the accomplice's prefix."""
     served = application(catalog)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
@@ -52,7 +52,9 @@ def from_the_withholder(
 
 
 def sit(options: Namespace, home: Home, machine: Machine) -> ExitCode:
-    """Run the accomplice's verifier, which is already registered, until it is stopped."""
+    """Run the accomplice's verifier, whose account is already registered, until it is stopped, or with
+    --once until the tasks are over.
+    """
     honest = Strategy()
     strategy = replace(honest, executor=machine.on_it(honest.executor), provider=from_the_withholder)
     return run_verifier(options, home, lambda _client: strategy, port=0)

@@ -1,6 +1,6 @@
-"""A stage for attacks on a verifier: a cheat submits random roots; anvil mines a block per transaction.
+"""A stage for attacks on a verifier: a cheat submits random roots. Anvil mines a block for each transaction.
 
-The cheat is an account that answers nothing; the test decides what is served at its address.
+The cheat is only an account and makes no move in a game. The test decides what is served at its address.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from tests.chain.solver_stage import SOLVER, Stage
 
 
 class Scene(Stage):
-    """A stage with two colluding accounts: `cheat` submits random roots, and `submitter` is a verifier."""
+    """A stage with two accounts of the attacker: `cheat` submits random roots; `submitter` posts and
+    verifies.
+    """
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
         super().__init__(devnet, folder, relay)
@@ -31,7 +33,9 @@ class Scene(Stage):
         self.cheat.fund(100_000 * TOKEN)
 
     def cheated(self, tasks: Sequence[int], drawn: bool = True) -> list[TaskView]:
-        """Win tasks and submit random roots; returns the tasks, by default after their draws."""
+        """Win tasks and submit random roots; returns the tasks' views. By default, waits for their draws
+        first.
+        """
         for task in tasks:
             self.cheat.market.bid(task, 50 * TOKEN)
         self.devnet.skip(max(self.view(task).bids_until for task in tasks) - self.cheat.now() + 1)
@@ -51,12 +55,12 @@ class Scene(Stage):
         return [game.game(number).task for number in range(1, game.games() + 1)]
 
     def close(self) -> None:
-        """Release the accounts."""
+        """Release the two accounts."""
         self.cheat.close()
         self.submitter.close()
 
     def _draw(self) -> None:
-        """Advance the chain to the first draw; execute it unless a verifier is faster."""
+        """Advance the chain's clock to the first pending draw; execute it unless a verifier is faster."""
         first = self.submitter.audit.first_draw()
         if first is not None:
             published = self.deployment.beacon.time_of(first.round)
@@ -74,7 +78,7 @@ class Scene(Stage):
 
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
-    """A fresh chain with everything deployed."""
+    """Yields a scene on a fresh chain with everything deployed, and a beacon."""
     with Devnet(block_time=None) as devnet, development_beacon(devnet.connection, 0) as beacon:
         made = Scene(devnet, folder, beacon.url)
         try:
@@ -85,7 +89,7 @@ def scene(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def trickling() -> Iterator[str]:
-    """A server that answers one byte a second and never ends; yields its address."""
+    """A server whose answers have one byte a second and do not end; yields its address."""
     ended = Event()
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
 

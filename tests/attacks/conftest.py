@@ -1,4 +1,4 @@
-"""One anvil with its contracts for each file of attacks."""
+"""Fixtures with a chain and its contracts: `ring` for each file of attacks, `scene` for each test."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def ring() -> Iterator[Arena]:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
-    """A separate chain for each test, with a submitter that is also the verifier."""
+    """A separate chain for each test, with a submitter that is also a verifier. The chain makes a block every
+    second.
+    """
     with stage(tmp_path, mixed=False) as made:
         yield made

@@ -1,4 +1,4 @@
-"""False games against an honest solver's node, by an account with bonds for many demands at once."""
+"""False games against an honest solver's node, by an account with bonds for many games at once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.chain.arena import Subject, replay
 from tests.unit.solver import tiny
 
 NODES = 16
-"""The most nodes that one demand may name (contracts/src/dispute/Demands.sol)."""
+"""The maximum number of nodes that one demand may name (contracts/src/dispute/Demands.sol)."""
 
 
 def honest_run(segments: int, segment_steps: int) -> Replay:
-    """An honest run of the tiny task with these segments: the run that an honest solver has committed to."""
+    """The run of the tiny task with these segments that an honest solver commits to."""
     program = tiny.step_program()
     executor = HonestExecutor(program, tiny.fixed(), Interpreter())
     return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)
@@ -50,7 +50,7 @@ class FalseGames:
         return self.client.game.challenge_blind(self.task, self._commit(SEGMENT_UNKNOWN))[0]
 
     def open(self, segment: int) -> int:
-        """Open a game on a segment, whose step tree the solver then owes; returns its number."""
+        """Open a game on a segment, so that the solver owes its step tree; returns the game's number."""
         salt = self._commit(segment)
         roots = list(self.run.segment_roots() or [])
         tree = segment_tree(roots)
@@ -75,18 +75,19 @@ class FalseGames:
         return self.client.game.claim(steps_key(self.task, segment)).posted_at
 
     def solver_spent(self, game: int) -> int:
-        """Seconds that the solver has used of its clock."""
+        """Seconds of its clock that the solver has used in a game."""
         return self.client.game.game(game).solver_spent
 
     def is_answered(self, game: int) -> bool:
-        """Whether everything demanded is revealed."""
+        """Whether everything that was demanded in a game is revealed."""
         return self.client.game.game(game).demand_open == 0
 
     def until_convicted_or(self, games: list[int], done: str, segments: list[int] | None = None) -> bool:
-        """Wait until every game passes the check `done`, calling every timeout that is due.
+        """Wait until every game has passed the check `done`; meanwhile, call every timeout that is due.
 
-        `done` is `is_answered` or `is_expanded`; with `segments` it is called with these instead of the
-        games. Returns False as soon as a timeout convicts the solver.
+        `done` is the name of a method, `is_answered` or `is_expanded`. With `segments`, which has one entry
+        for each game, that method gets the segment instead of the game. Returns True once all have passed,
+        and False as soon as a timeout convicts the solver.
         """
         due = list(zip(games, segments or games, strict=True))
         give_up = monotonic() + 240

@@ -1,8 +1,8 @@
-"""Solvers and verifiers as separate processes: started as by an operator, and observed only from outside.
+"""Solvers and verifiers as separate processes: started as an operator would, and observed only from outside.
 
-`ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, from which the processes run.
-This
-shows that a scenario fails on the commit before its fix. That checkout needs this one's `tests/adversaries`.
+If the variable `ASSAY_PARTIES` names another checkout of this repository, with its own `.venv`, the processes
+run from there. So one can show that a scenario fails on the commit before its fix. That checkout needs this
+one's `tests/adversaries`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ OTHER: Final = os.environ.get("ASSAY_PARTIES")
 ROOT: Final = Path(OTHER).absolute() if OTHER else Path(__file__).parents[2]
 PROGRAMS: Final = ROOT / ".venv/bin" if OTHER else Path(sys.executable).parent
 GRACE = 2.0
-"""Seconds for a process to end by itself after its scenario, when it no longer matters how it ends."""
+"""Seconds that a process has to end when it is asked to after its scenario; then it is killed."""
 PATIENCE = 60.0
-"""Seconds after which a scenario gives up."""
+"""Seconds after which a wait in a scenario fails."""
 STARTING = 180.0
 """Seconds that a party may take to start: about two of processor time, but more on a busy machine."""
 
@@ -41,11 +41,13 @@ COMMANDS: Final[dict[Kind, list[str]]] = {
     "verifier": ["watch", "--port", "0"],
 }
 ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
-"""Indices of development keys."""
+"""Index of the development key of each kind of party."""
 
 
 class Process:
-    """A program with its own home folder, ended with the context. `lines` are the lines of its log."""
+    """A program with its own home folder, which ends with the context. `lines` are the lines of its log so
+    far.
+    """
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -84,7 +86,9 @@ class Process:
             raise AssertionError(f"still runs: {self}") from None
 
     def until(self, event: str, seconds: float = PATIENCE, **fields: object) -> dict[str, Any]:
-        """Wait for a log line with this event and these fields; returns the first one."""
+        """Wait for a log line with this event and these fields; returns the first. Fails if the process ends
+        first.
+        """
         wanted = {"event": event, **fields}
         deadline = monotonic() + seconds
         while True:
@@ -113,10 +117,11 @@ class Process:
 
 
 class Party(Process):
-    """`solver run` or `verifier watch` on a stage. `settings` go into its config.toml; `flags` are appended.
+    """`solver run` or `verifier watch` on a stage. `settings` go into its config.toml, `flags` are appended
+    to its command.
 
     With `adversary` it runs that party of `tests.adversaries` instead. The context begins when the party is
-    ready: a solver has its stake and endpoint on the chain, a verifier is registered.
+    ready: a solver has its stake and endpoint on the chain; a verifier is registered, unless its stake is 0.
     """
 
     def __init__(
@@ -148,7 +153,7 @@ class Party(Process):
 
 
 def until(what: Callable[[], bool], *parties: Process) -> None:
-    """Wait until `what` holds; fails if a party ends with an error."""
+    """Wait until `what` holds. Fails after `PATIENCE` seconds, or if a party ends with an error."""
     deadline = monotonic() + PATIENCE
     while True:
         for party in parties:
@@ -160,7 +165,7 @@ def until(what: Callable[[], bool], *parties: Process) -> None:
 
 
 def metric(party: Process, name: str, **labels: str) -> float:
-    """The sum of a counter's values with these labels, from the party's metrics."""
+    """The sum of a counter over all its samples with these labels, from the party's metrics server."""
     url = party.until("monitoring")["url"]
     families = text_string_to_metric_families(httpx.get(f"{url}/metrics", timeout=PATIENCE).text)
     samples = [sample for family in families for sample in family.samples if sample.name == name]

@@ -1,7 +1,7 @@
 """What an attack costs and whom it pays: free balances of the arena's three parties, and burned tokens.
 
-The difference between before and after is complete: when a task and its claims are over, they hold no tokens,
-so the changes add up to 0. Amounts are token units.
+The changes show everything: a task that is over, and whose claims are over, holds no tokens, so the changes
+add up to 0. Amounts are token units.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.chain.arena import Arena
 
 @dataclass(frozen=True, slots=True)
 class Purses:
-    """Free balances in the vault, or their changes."""
+    """Free balances and burned tokens in the vault, or the changes of both."""
 
     submitter: int = 0
     solver: int = 0
@@ -24,7 +24,7 @@ class Purses:
 
     @classmethod
     def of(cls, arena: Arena) -> Self:
-        """The current balances in the vault."""
+        """The present balances in the arena's vault."""
         vault = arena.submitter.vault
         return cls(
             vault.free(arena.submitter.address),
@@ -43,7 +43,7 @@ class Purses:
 
     @property
     def total(self) -> int:
-        """The sum: 0 for the changes of a task that is over."""
+        """The sum of all four numbers: 0 for the changes of a task that is over."""
         return self.submitter + self.solver + self.challenger + self.burned
 
 
@@ -51,11 +51,12 @@ NOTHING: Final = Purses()
 
 DRAW_FEE: Final = TOKEN // 10
 SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 10 * TOKEN + DRAW_FEE, 70 * TOKEN)
-"""Changes of the balances when the solver is slashed. Of the arena's stake of 100 tokens, 10 go to the
-challenger as reward, 20 to the submitter as restitution, and the rest, which no seat claims, is burned.
-Escrow and bond return. The submitter pays for the draw, which the challenger executes.
+"""Changes of the balances when the solver is slashed. Of the stake of 100 tokens in the arena's terms, 10 go
+to the challenger as reward, 20 to the submitter as restitution, and the rest, which no seat claims, is
+burned. Escrow and bond return. The submitter pays the fee of the draw to the challenger, which executes it.
 """
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
-"""Changes of the balances when the challenger was wrong: half of its bond goes to the solver, half is burned.
+"""Changes of the balances when the challenger was wrong: half of its bond goes to the solver, half is
+burned.
 """

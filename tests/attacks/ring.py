@@ -1,6 +1,7 @@
 """The task of the attacks (digits, 3 segments of 2 steps), runs that are false in chosen ways, and games.
 
-Runs are really trained and traced; `tests.chain.arena` plays the games on the real contracts.
+Runs are really trained and traced, except those of `claiming`, which only name checkpoints.
+`tests.chain.arena` plays the games on the real contracts.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from tests.chain.rounds import draw_first
 
 SEGMENTS, STEPS = 3, 2
 WRONG_STEP = 3
-"""Number in the whole run: step 1 of segment 2."""
+"""The wrong step's number in the whole run, counted from 1: it is step 1 of segment 2."""
 
 Defence = Callable[[GameView, Run], Move | None]
 
 
 @cache
 def subject() -> Subject:
-    """A shortened digits task."""
+    """The digits task with fewer steps: `SEGMENTS` segments of `STEPS` steps."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS * STEPS)
     return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
@@ -61,7 +62,7 @@ def perturbed(*wrong: Perturbation) -> Replay:
 
 
 def claiming(roots: Sequence[bytes]) -> Replay:
-    """A run that claims to have these checkpoints."""
+    """A run that claims checkpoints with these state roots, but in every checkpoint has the initial state."""
     task = subject()
     executor = HonestExecutor(task.program, task.fixed, Interpreter({}))
     return Replay(task.program, task.fixed, executor, STEPS, lambda _number: task.initial, lambda: roots)
@@ -69,7 +70,7 @@ def claiming(roots: Sequence[bytes]) -> Replay:
 
 @cache
 def one_ulp_off() -> Replay:
-    """A run in which one weight is off by one unit in the last place in WRONG_STEP."""
+    """A run in which one weight is wrong by one unit in the last place in step `WRONG_STEP`."""
     path, number = producer_of_output(subject().program.program, 0)
     return perturbed(Perturbation(path, number, 0, one_ulp, WRONG_STEP, WRONG_STEP))
 
@@ -98,9 +99,11 @@ def fights(
     defence: Defence = defender.next_move,
     segment: int | None = None,
 ) -> tuple[Ended, TaskStatus, Purses]:
-    """Submit a run and challenge it, by default at its first false segment. Returns how the game ended, the
-    task's status, and the changes of the balances since before the posting. By default `provider` serves the
-    run. A solver that has no answer stays silent.
+    """Submit a run and challenge it, by default at its first false segment.
+
+    By default, `provider` serves the submitted run, and the solver defends it by the rules.
+    A solver that has nothing to reveal is silent. Returns how the game ended, the task's status, and the
+    changes of the balances since before the posting.
     """
 
     def answer(view: GameView, own: Run) -> Move | None:
@@ -118,7 +121,9 @@ def fights(
 
 
 def assigned(arena: Arena, number: int) -> int:
-    """Post a task and let the solver win it; `number` makes its bundle differ from others."""
+    """Post a task and let the solver win it; returns its id. `number` makes its bundle hash differ from
+    others.
+    """
     arena.ready()
     (task, _) = arena.submitter.market.post(terms(subject(), number))
     arena.solver.market.bid(task, 10 * TOKEN)
@@ -128,7 +133,9 @@ def assigned(arena: Arena, number: int) -> int:
 
 
 def submitted(arena: Arena, task: int, run: Run) -> None:
-    """Let the solver submit a run, with a consistency proof from the checkpoints it has committed to."""
+    """Let the solver submit a run. If it has committed to checkpoints before, the submission proves that the
+    run continues them.
+    """
     roots = roots_of(run)
     tree, size = ProgressTree(roots), arena.solver.market.task(task).size
     head, last = tree.at(len(roots)), len(roots) - 1
@@ -137,7 +144,7 @@ def submitted(arena: Arena, task: int, run: Run) -> None:
 
 
 def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
-    """Let the solver commit to these first checkpoints."""
+    """Let the solver commit to its first checkpoints, those with these roots; returns their tree."""
     tree = ProgressTree(list(roots))
     head = tree.at(len(roots))
     arena.solver.market.progress(task, head.root, len(roots), head.inclusion_path(0), [])
@@ -145,7 +152,7 @@ def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
 
 
 def audited(arena: Arena, task: int) -> int:
-    """Let the challenger, the only verifier, draw and attest; returns the number of one-segment seats."""
+    """Let the challenger, the only verifier, execute the draws and attest; returns the number of seats."""
     audit = arena.challenger.audit
     while audit.audit(task).pending:
         draw_first(arena.challenger, arena.devnet)
@@ -165,7 +172,7 @@ def refused(call: Callable[[], object]) -> str:
 
 
 def emptied(client: Client, keep: int) -> int:
-    """Withdraw all free tokens except `keep`; returns what the account had."""
+    """Withdraw all free tokens of an account except `keep`; returns how many it had before."""
     had = client.vault.free(client.address)
     client.vault.withdraw(had - keep)
     return had

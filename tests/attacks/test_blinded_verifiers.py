@@ -1,4 +1,4 @@
-"""Cheats that keep a verifier (`verifier watch`) from seeing or accusing what it was drawn for.
+"""Cheats that keep a verifier (`verifier watch`) from replaying or accusing tasks that it must check.
 
 Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; reproduced at commit fd6f56d. In each case
 the cheat was paid. A bundle server that sent one byte a second occupied both replay workers, so another task
@@ -34,14 +34,16 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
-"""Accounts of the verifier. Eight accounts leave none of the four or five seats empty, except once in 10^9
-draws.
+"""Further accounts of the verifier under test, or accounts of the cheat's accomplices. With these eight
+accounts and one more, a draw fills all of the four or five seats, except less than once in 10^9 draws.
 """
 
 
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The verifier under test, alone in the draw, with several accounts for several seats."""
+    """The verifier under test, alone in the draw, with nine accounts, because an account has one seat at a
+    time.
+    """
     for account in ACCOUNTS:
         scene.client(account).close()  # gives it tokens
     further = [part for account in ACCOUNTS for part in ("--further-account", account)]
@@ -51,7 +53,7 @@ def drawn_alone(scene: Scene) -> Iterator[Party]:
 
 
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
-    """Row 3: before the fix, both workers waited for the baits' bundles, and no game was opened on the task."""
+    """Row 3: before the fix, both workers waited for the baits' bundles; no game was opened on the task."""
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
         # A task with a shorter period comes first, so the baits would always come first.
@@ -78,7 +80,9 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
-    """One worker gets a task that needs too much memory and one without a bundle. It still accuses the third."""
+    """The only worker gets a task that needs too much memory and one whose bundle cannot be fetched. The
+    verifier still accuses the third task.
+    """
 
     def failed(kind: str) -> bool:
         return metric(verifier, "assay_verifier_failures_total", kind=kind) > 0

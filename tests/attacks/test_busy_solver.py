@@ -29,7 +29,7 @@ pytestmark = pytest.mark.chain
 def accused(
     scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
-    """A solver that has submitted a task, and an account with bonds for games on it.
+    """An honest solver that has submitted a task, and an account with bonds for games on it.
 
     Yields a function that counts the steps that the solver has run in all tasks, and the account's
     `FalseGames`. `late` is the value of the flag `--late` of `tests.adversaries`.
@@ -55,7 +55,7 @@ def behind(scene: Stage, proxy: RpcProxy) -> Iterator[None]:
 
 
 def questions_of_signing(proxy: RpcProxy) -> int:
-    """The number of calls of methods that are used only to sign and send transactions."""
+    """The number of calls so far of RPC methods that are used only to sign and send transactions."""
     asked = ("eth_estimateGas", "eth_maxPriorityFeePerGas", "eth_getBalance", "eth_sendRawTransaction")
     return sum(proxy.asked[method] for method in asked)
 
@@ -71,8 +71,8 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes 120 s, but the answer is due in 30 s. Before the fix, the
-    solver was slashed.
+    """Row 5: a segment of the second task takes 120 s, but the solver must answer within 30 s. Before the
+    fix, it was slashed.
     """
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
@@ -87,11 +87,11 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
-    """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending for
-    it; a solver that waits for each receipt would have sent only one.
+    """Row 6: a demand for 16 nodes, and only one block before the clock runs out. All reveals are pending
+    when it is mined; a solver that waits for each receipt would have sent only one.
 
-    At commit 7ebdc6a each reveal was estimated and signed under one lock and asked for fees and balance
-    separately, which took 64 requests, and five blocks on busy cores.
+    At commit 7ebdc6a the gas of each reveal was estimated and the reveal signed under one lock, and fees and
+    balance were asked for each time. That took 64 requests, and five blocks on busy cores.
     """
     devnet = scene.devnet
     with (
@@ -118,8 +118,8 @@ def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
 
 
 def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
-    """Row 6: six games demand 96 nodes in all, due in 40 s. Before the fix, the solver was slashed with
-    reveals missing.
+    """Row 6: six games demand 96 nodes in all, and the solver may use 40 s of each game's clock. Before the
+    fix, it was slashed with reveals missing.
     """
     with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
@@ -132,7 +132,7 @@ def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
     """Row 6: replaying a segment takes half a second, and 16 nodes are demanded of each of four step trees.
-    The solver kept two segments and was slashed with reveals missing.
+    Before the fix, the solver kept the roots of only two segments and was slashed with reveals missing.
     """
     segments = [1, 2, 3, 4]
     with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}") as (steps, games):

@@ -1,11 +1,12 @@
-"""`solver run` and `verifier watch` on chains that lie a little: neither stops, and neither needs a restart.
+"""`solver run` and `verifier watch` with a re-organised chain or a node that is behind: neither stops or
+needs a restart.
 
 Issue F, rows 7 and 8, reproduced at commits aa59d97 and fd6f56d. Row 7: a re-organisation took back a mined
 transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
-hung until it was restarted, and the accused cheat's task ended void. Row 8: a node whose reads are sometimes
-two blocks old ended both parties with exit code 2. A call about a task that the node did not know yet
-reverted, a missing receipt was taken for a nonce used by somebody else, and an old balance for missing
-tokens.
+hung until it was restarted, and the accused cheat's task ended void. Row 8: with a node whose reads are
+sometimes two blocks old, both parties ended with exit code 2. A call about a task that the node did not know
+yet reverted; a missing receipt was taken to mean that somebody else had used the nonce, and an old balance
+that tokens were missing.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def scene(scene: Stage) -> Stage:
 
 @contextmanager
 def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Mine five blocks a second inside the context, until `enough` holds after a block; none afterwards."""
+    """Mine five blocks a second inside the context, but none after one for which `enough` holds."""
     ended = Event()
 
     def mine() -> None:
@@ -63,8 +64,8 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
 
 
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
-    """Row 7: the verifier's commitment is mined and taken back while its challenge is pending. The game still
-    opens; before the fix it never did, because the commitment was not sent again.
+    """Row 7: the verifier's commitment is mined and taken back while its challenge is pending. The game
+    still opens; before the fix it never did, because the commitment was not sent again.
     """
     rpc, game = scene.devnet.connection, scene.submitter.game
     calls = scene.submitter.commitments

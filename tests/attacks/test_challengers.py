@@ -23,7 +23,7 @@ pytestmark = pytest.mark.chain
 
 @pytest.fixture
 def second(ring: Arena) -> Iterator[Client]:
-    """Another challenger, with more than enough tokens for a bond."""
+    """A second challenger, with 100 tokens, more than enough for a bond."""
     deployment = ring.submitter.deployment
     with connect(ring.devnet.url, deployment, "dev:3", sending=Sending(poll=0.01)) as client:
         client.token.mint(client.address, 100 * TOKEN)
@@ -32,14 +32,14 @@ def second(ring: Arena) -> Iterator[Client]:
 
 
 def late_loses(ring: Arena, game: int) -> Verdict:
-    """Let the clock run out and call the timeout; returns the verdict."""
+    """Let the clock of the side to move run out and call the timeout; returns the verdict."""
     ring.devnet.skip(1_000)
     ring.submitter.game.time_out(game)
     return ring.submitter.game.game(game).verdict
 
 
 def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) -> None:
-    """The accuser has a false run. None of its moves wins; the task goes on and settles."""
+    """The accuser has a false run. It ends up without a winning move and times out; the task settles."""
     start = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
     before = Purses.of(ring)
@@ -62,8 +62,8 @@ def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) ->
 
 
 def test_accusing_oneself_saves_no_more_than_the_reward(ring: Arena) -> None:
-    """A solver that is caught anyway challenges itself. It still loses the burned part of its stake and the
-    restitution; the reward that it saves is at most an eighth of the stake.
+    """A cheat challenges itself, because it would be caught anyway. It still loses the burned part of its
+    stake and the restitution. It saves only the reward, which is at most an eighth of the stake.
     """
     challenger, ring.challenger = ring.challenger, ring.solver
     try:
@@ -76,8 +76,9 @@ def test_accusing_oneself_saves_no_more_than_the_reward(ring: Arena) -> None:
 
 
 def test_conceding_to_an_accomplice_first(ring: Arena, second: Client) -> None:
-    """Two games run; the solver is silent and its accomplice's game ends first. The stake is lost as usual.
-    The honest challenger, who committed first, gets its bond back and the reward.
+    """Two games run, one by an honest challenger, who committed first, and one by the solver's accomplice.
+    The solver is silent, and the accomplice's game ends first. The stake is lost as usual, and the honest
+    challenger gets its bond back and the reward.
     """
     run = one_ulp_off()
     before, theirs = Purses.of(ring), second.vault.free(second.address)

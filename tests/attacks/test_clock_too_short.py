@@ -1,7 +1,8 @@
 """Terms that leave a solver less time in a game than replaying segments takes (dispute.md section 6).
 
-The deployment's minimum clock does not depend on the length of segments. The submitter would challenge its
-own task, the honest solver could not expand in time, and the submitter would get the restitution.
+A deployment's minimum clock does not depend on the length of segments. With too short a clock, the submitter
+could challenge its own task; the honest solver could not post its step trees in time, and the submitter would
+get the restitution.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FIGURES = Figures(10**24, Rates(1e9), COSTS, opening=0.9)
 
 
 def of(clock: int) -> Terms:
-    """Terms with 4 segments of 60 s of training each, on the machine of FIGURES."""
+    """Terms with this clock and 4 segments; each segment trains for 60 s on the machine of `FIGURES`."""
     return replace(
         terms(),
         segments=4,

@@ -1,4 +1,6 @@
-"""Programs that seem cheap but need much time or memory: a solver that bid on them would lose its stake."""
+"""Programs that seem cheap but need much time or memory. They must be costed right, because a solver that
+bids on one would lose its stake.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ from protocol.tasks.bundles.limits import WORKSPACE
 ONE = TensorType(DType.F32, (1,))
 LARGE = TensorType(DType.F32, (1 << 20,))
 LIMIT = 1 << 48
-"""Maximum operations of a step that `bundles.Limits` allows."""
+"""The maximum operations of a step that `bundles.Limits` allows by default."""
 
 
 def tower(levels: int, width: int) -> Program:
-    """Nested programs, each of which calls the next `width` times; the innermost does nothing."""
+    """A program `levels` deep: on each level it calls the next `width` times. The innermost does nothing."""
     b = Builder("nothing")
     b.output(b.input(ONE))
     program = b.build()
@@ -66,7 +68,9 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Admission multiplies a step's operations by three, which must cover a replay and a trace."""
+    """Admission counts on a third of the machine's rates; what is left must cover traces. So a step must cost
+    at least as much as hashing its values.
+    """
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
     assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes
@@ -123,7 +127,9 @@ def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
 
 @pytest.mark.parametrize(("rows", "held"), [(4, 4), (5, 1)])
 def test_a_piece_holds_at_most_four_times_its_own_bytes(rows: int, held: int) -> None:
-    """One row of four is a view of all four; one row of five is copied, and the others are released."""
+    """One row of four stays a view that holds all four; one row of five is copied, and the others are
+    released.
+    """
     b = Builder("piece")
     whole = TensorType(DType.F32, (rows, 16))
     b.output(b.slice(b.neg(b.input(whole)), 0, 0, 1))

@@ -1,7 +1,8 @@
-"""Solvers that hide what they computed: false trees, roots of nothing, answers withheld, late or false
+"""Solvers that hide what they computed: false trees, random roots, answers that are withheld, late or false
 (attacks 6 to 8, 13, 14, 20, 47).
 
-No served data is trusted, and everything can be demanded on-chain, so hiding costs as much as cheating.
+No served data is trusted, and everything can be demanded on-chain. So a solver that hides loses as much as
+one that shows its false values.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ RANDOM = sha256(b"no tree at all").digest()
 
 
 class Altered:
-    """A run that differs from `run` in one place, but has its checkpoints."""
+    """A run with the checkpoints of `run`, but with another tensor or state inside a segment, or traces of
+    another step.
+    """
 
     def __init__(
         self, run: Run, tensor: bytes | None = None, state: bytes | None = None, shift: int = 0
@@ -43,7 +46,9 @@ class Altered:
         return self._run.segment_roots()
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """The tensor roots; in the state in the middle of the segment, `tensor` replaces the first one."""
+        """The tensor roots of a state; in the one in the middle of a segment, `tensor` replaces the first
+        root.
+        """
         roots = list(self._run.tensor_roots(segment, step))
         if self._tensor is not None and step == 1:
             roots[0] = self._tensor
@@ -61,7 +66,7 @@ class Altered:
         return self._run.constant_roots()
 
     def frame(self, segment: int, step: int) -> Frame:
-        """The frame of the step that comes `shift` steps later."""
+        """The frame of the step that is `shift` steps later than `step`."""
         return self._run.frame(segment, step + self._shift)
 
 
@@ -73,8 +78,8 @@ def slashed(fight: tuple[Ended, TaskStatus, Purses], verdict: Verdict) -> list[s
 
 
 def test_honest_states_in_a_false_step_tree(ring: Arena) -> None:
-    """The segment's first and last states are right. The state between them has another tensor, to which no
-    step leads.
+    """The segment's first and last states are right. The state between them has another tensor, which is not
+    the output of the step before it.
     """
     run = Altered(honest(), tensor=RANDOM)
     moves = slashed(fights(ring, run, segment=SEGMENT), Verdict.SOLVER_FALSE)
@@ -108,7 +113,7 @@ class ValuesWithheld(Serving):
     """Serves everything except values."""
 
     def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> bytes:
-        """No bytes."""
+        """An empty value."""
         return b""
 
 
@@ -120,7 +125,7 @@ class ValuesWithheld(Serving):
 def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int
 ) -> None:
-    """`least` is the minimum number of demands that it takes to reach the wrong value."""
+    """`least` is the minimum number of demands that the challenger needs to reach the wrong value."""
     moves = slashed(fights(ring, one_ulp_off(), provider=served(), defence=covers_up), Verdict.SOLVER_FALSE)
     demands = moves.count("demand")
     assert demands >= least
@@ -129,7 +134,7 @@ def test_withheld_or_false_answers_are_demanded_on_chain(
 
 
 def in_the_last_seconds(ring: Arena) -> Defence:
-    """A defence that waits until 100 s are left on its clock, and then gives all its answers."""
+    """A defence that gives its first answer when 100 s of its clock are left, and each later one at once."""
 
     def late(view: GameView, run: Run) -> Move | None:
         at = max(ring.solver.game.game(view.game).deadline - 100, ring.solver.now() + 1)

@@ -1,4 +1,5 @@
-"""Solvers that compute something else; every game ends at the wrong value (attacks 1 to 5, 9 to 11, 58).
+"""Solvers that compute something else (attacks 1 to 5, 9 to 11, 58). Every game ends at the wrong value, or
+at the input or output that does not fit.
 
 Each time the challenger is paid, the submitter gets escrow and restitution, and the stake is lost.
 """
@@ -63,7 +64,7 @@ def rate() -> Place:
 
 
 def product() -> Place:
-    """A sum of the second layer's matrix product, whose rows take two chunks."""
+    """A sum of the second layer's matrix product. A row of its operands takes two chunks."""
     return Place(*find(subject().program.program, Op.DOT, "linear", which=1), LOGIT)
 
 
@@ -100,7 +101,7 @@ def test_a_planted_nan_or_infinity(ring: Arena, bits: int) -> None:
 
 
 def test_random_words_that_are_not_the_steps(ring: Arena) -> None:
-    """One random word is wrong. The generator draws both batches and dropout masks."""
+    """One random word is wrong. The same generator draws batches and, in other tasks, dropout masks."""
     place = Place(*find(subject().program.program, Op.PHILOX), 3)
     judged_at(ring, place, wrong(place, lambda bits: bits ^ 0x8000_0000))
 
@@ -116,7 +117,9 @@ def test_block_results_that_fold_rightly_and_are_wrong_twice(ring: Arena) -> Non
 
 
 def wrong_twice(view: GameView, run: Run) -> Move | None:
-    """A defence with two wrong block results that together fold to the false sum."""
+    """The honest defence, but two block results of a split are wrong, and together they fold to the false
+    sum.
+    """
     if view.phase is not Phase.SPLIT or view.selection is None or view.demand is not None:
         return defender.next_move(view, run)
     frame = frame_at(run, view.segment, view.step, view.path)
@@ -130,8 +133,8 @@ def wrong_twice(view: GameView, run: Run) -> Move | None:
 
 @pytest.mark.parametrize("skipped", [(3, 4), (6, 6)], ids=["a whole segment", "the last step"])
 def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None:
-    """The run repeats a checkpoint or makes one step too few: the submitted state is not the output of the
-    trace.
+    """The run skips a segment, so that a checkpoint is repeated, or its last step. The submitted state is not
+    the output of the trace.
     """
     task = subject()
     ended, status, paid = fights(ring, replay(task, SkippingExecutor(task.program, task.fixed, {}, *skipped)))
@@ -140,8 +143,8 @@ def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None
 
 
 def test_rows_in_another_order(ring: Arena) -> None:
-    """The run uses the dataset's rows in another order. The false input is judged as an edge, without any
-    computation.
+    """The run uses the dataset's rows in another order. The judgment of the false input only compares roots;
+    it computes nothing.
     """
     other = other_data()
     ended, status, paid = fights(

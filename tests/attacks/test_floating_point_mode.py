@@ -1,8 +1,9 @@
-"""A library that makes the processor flush subnormals or round differently, before or after the self-test.
+"""Libraries that make the processor flush subnormals or round differently, before or after the self-test.
 
-Nothing fails visibly: small gradients become zero, checkpoints are false and the stake is lost. So no step is
-run or traced in such a mode. Each thread has its own mode, so it may be wrong in a single thread of a pool.
-The compiled library always computes in the right mode, whatever the mode of the thread.
+Nothing would fail visibly: small gradients become zero, checkpoints are false and the stake is lost. So no
+step is run or traced in such a mode. Each thread has its own mode, so the mode may be wrong in a single
+thread of a pool. The compiled library always computes in the right mode, whatever the mode of the calling
+thread.
 """
 
 from __future__ import annotations
@@ -83,14 +84,14 @@ NATIVE = [
 SMALL = 2.0**-70
 """A number whose square is subnormal: 2^9 times the least subnormal."""
 UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
-"""FE_UPWARD in fenv.h, by architecture."""
+"""The value of FE_UPWARD in fenv.h, by architecture."""
 
 
 PRODUCT = torch.full((256, 3), SMALL)
 PRODUCT[:, 1:] = 2.0**-75  # 2^-140 + 2^-149: the sum of 2^-140 and twice 2^-150
 LINE = torch.linspace(-1.5, 1.5, 1 << 17)
 BELOW = LINE - 89.0
-"""Inputs of the exponential: all are below -87.3, so the results are subnormal."""
+"""Inputs of the sigmoid: all are below -87.3, so the results are subnormal."""
 
 
 CONVOLUTIONS = [
@@ -102,7 +103,7 @@ ATTENTION = Plan(
     changes=((Kind.TIMES, 0.375), (Kind.FILL_TRUE, -math.inf)),
     back=((Kind.FILL_TRUE, 0.0), (Kind.TIMES, 0.375)),
 )
-"""A call of attention. Its numbers are exact in f32; Python would round others in the caller's mode before
+"""A call of attention. Its constants are exact in f32; Python would round others in the caller's mode before
 the library gets them.
 """
 WHOLE, TWICE = 1 << 22, 1
@@ -118,7 +119,7 @@ def layers() -> tuple[attention.Backward, list[torch.Tensor], torch.Tensor, torc
 
 
 def results_of_layers(variant: str) -> list[torch.Tensor]:
-    """Results of convolutions, attention and batch norm on these operands, for an instruction set."""
+    """Results of convolutions, attention and batch norm on the operands of `layers`, by one variant."""
     given, operands, x, vector = layers()
     convolution, channels = Convolution(variant), Channels(variant)
     found = [convolution.run(call, *operands[2 * k : 2 * k + 2]) for k, call in enumerate(CONVOLUTIONS)]
@@ -132,7 +133,9 @@ def results_of_layers(variant: str) -> list[torch.Tensor]:
 
 
 def own_results() -> list[torch.Tensor]:
-    """Results of every compiled kernel on all threads, for operands with subnormal or halfway results."""
+    """The bits of the results of every compiled kernel that is available, on operands many of whose results
+    are subnormal or must be rounded.
+    """
     x, y = PRODUCT, LINE
     found = [kernel.contract(x, x, 20, 20) for kernel in NATIVE]
     found += [kernel.contract(x.expand(9, 256, 3), x, 13, 13, bias=x[:, 0].contiguous()) for kernel in NATIVE]
@@ -196,7 +199,7 @@ def test_the_compiled_kernels_keep_their_bits_under_another_rounding(
 
 
 def in_a_process(code: str, **environment: str) -> tuple[str, str]:
-    """Run code in a new process; returns its output and its log."""
+    """Run code in a new process, which must succeed; returns its output and its error output."""
     head = "import logging, torch; logging.basicConfig(format='%(message)s')\n"
     command = [sys.executable, "-c", head + code]
     run = subprocess.run(
@@ -230,8 +233,8 @@ print(all(torch.equal(a, b) for a, b in zip(right, own_results(), strict=True)))
 
 
 def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
-    """Only the pool's second thread flushes subnormals: the checks refuse torch, and the compiled library's
-    bits are right.
+    """Only the pool's second thread flushes subnormals: both checks refuse, but the bits of the compiled
+    library are right.
     """
     out, _ = in_a_process(WORKER)
     first, *rest = out.splitlines()

@@ -47,7 +47,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def ask(port: int, host: str = HOST) -> int:
-    """The status of one ordinary request from an address."""
+    """The status that the server answers to one whole request from the address `host`."""
     connection = HTTPConnection(HOST, port, timeout=PATIENCE, source_address=(host, 0))
     try:
         connection.request("GET", "/healthz")
@@ -57,7 +57,9 @@ def ask(port: int, host: str = HOST) -> int:
 
 
 class Attack:
-    """`CLIENTS` clients with `EACH` half requests each, reopened as soon as the server ends them."""
+    """`CLIENTS` clients that hold `EACH` half requests each and reopen one as soon as the server ends it.
+    They share `addresses` addresses.
+    """
 
     def __init__(self, port: int, addresses: int) -> None:
         self._port = port
@@ -108,7 +110,9 @@ def test_others_are_answered_while_half_requests_are_reopened(port: int, address
 
 
 def replies(clients: list[socket.socket]) -> Counter[bytes]:
-    """How often clients read each status line; an empty line if the server ended the connection without one."""
+    """How many clients read each status line. An empty line means that the server ended the connection
+    without one.
+    """
     found = Counter[bytes]()
     for client in clients:
         try:

@@ -1,12 +1,12 @@
-"""Addresses on which Python's libraries raise unexpected errors: endpoints and addresses of bundles.
+"""Endpoints and bundle addresses on which Python's libraries raise unexpected errors.
 
 Issue F, rows 1 and 2, reproduced at commit fd6f56d. The host in `https://xn--a/` is not a valid IDNA name,
 and opening it raised a UnicodeError:
 
-* a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was paid; *
-a stranger posted a task with its bundle there, and `solver run` ended, again after every restart.
+- A cheat announced it as its endpoint. Every replay of an honest verifier crashed, and the cheat was paid.
+- A stranger posted a task with its bundle there. `solver run` ended, again after every restart.
 
-An address is parsed on arrival. One that cannot be opened means "not served", for that task only.
+Now an address is parsed when it is read. One that cannot be opened means "not served", for that task only.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tests.chain.solver_stage import Stage, mined_at_once, over
 pytestmark = pytest.mark.chain
 
 UNOPENABLE = ["https://xn--a/", "http://[v1.a]:8701", "https://a..b/" + "%zz", "http://127.0.0.1:1/\x1b[2J"]
-"""Addresses with an invalid A-label, an IPvFuture address, an empty label and a broken escape, a terminal
-escape.
+"""Four addresses: with an invalid A-label; with an IPvFuture host; with an empty label and a broken percent
+escape; with a terminal's escape sequence.
 """
 
 

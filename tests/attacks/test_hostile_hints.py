@@ -1,7 +1,8 @@
 """Calls of library functions with unintended operands and attributes; a stranger may post any of them.
 
-Bodies broadcast and accept several types; kernels read memory with the sizes they expect. So a kernel is used
-only for the documented forms, where its result equals the body's bit for bit. Otherwise the body runs.
+Bodies broadcast their operands and accept several types, but kernels read memory in the sizes that they
+expect. So a kernel is used only for the documented forms, where its result equals the body's bit for bit.
+Otherwise the body runs.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from tests.unit.library.cases import CASES, Case, f32, operands
 
 VALUES = (0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300)
 SMALL = 1 << 22
-"""Programs run here must need fewer bytes and fewer operations than this."""
+"""Only programs that need fewer bytes and fewer operations than this are run here."""
 
 
 def twisted(case: Case) -> Iterator[Case]:
-    """Variants of a call: other shapes, types or numbers of operands, or another value of one attribute."""
+    """Variants of a call: operands of other shapes or types, one operand less or more, another attribute
+    value.
+    """
     for k, type_ in enumerate(case.operands):
         for other in _neighbours(type_):
             changed = (*case.operands[:k], other, *case.operands[k + 1 :])
@@ -58,8 +61,8 @@ def _neighbours(type_: TensorType) -> Iterator[TensorType]:
 
 
 def build(case: Case) -> Program | None:
-    """The program of a call; None if the function refuses the operands, or if the program is not cheap to
-    run.
+    """The program of a call; None if the function refuses the operands or attributes, or if the program is
+    not cheap to run.
     """
     try:
         program = CATALOGUE[case.function].program(case.operands, case.attributes)

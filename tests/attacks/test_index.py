@@ -1,4 +1,4 @@
-"""The table of attacks in README.md is complete, and every test named there or in docs/security.md exists."""
+"""The table of attacks in README.md is complete, and all tests that it or docs/security.md names exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COUNT = 114
 STATES = {"held", "argued", "open"}
-"""The states that the table may give."""
+"""The values that the column `state` may have."""
 
 
 class Line(NamedTuple):
@@ -40,7 +40,9 @@ def all_files() -> list[Path]:
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """The names `path::test` that do not match exactly one file; a path may be shortened from the left."""
+    """The names `path::test` for which not exactly one file or no test is found. A path may lack leading
+    folders.
+    """
     lost = []
     for name in sorted(set(names)):
         path, _, test = name.partition("::")

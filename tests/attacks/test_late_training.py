@@ -1,7 +1,8 @@
-"""Training that cannot end in time: the solver warns when the rate shows it, and stops with the task.
+"""Training that cannot end in time: the solver warns as soon as its rate shows that, and stops when the task
+is over.
 
-Issue F, row 10. At commit fd6f56d nothing compared the rate with the deadline, training went on to the end of
-its segment after somebody had called `expire`, and the loss was logged at info level without an amount.
+Issue F, row 10. At commit fd6f56d nothing compared the rate with the deadline. After somebody had called
+`expire`, training went on to the end of its segment, and the loss was logged at info level without an amount.
 """
 
 from __future__ import annotations

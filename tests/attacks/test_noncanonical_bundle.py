@@ -1,8 +1,8 @@
 """A bundle with non-canonical bytes: another NaN, or a bool of 2 (encoding.md section 1).
 
-Its roots match the terms. But a party that runs the step reads and writes 0x7fc00000 and 1. An honest
-solver's `input` values, or its first state, would differ from what the terms commit to, and the submitter
-would win a game about an edge or the step tree. So such a bundle is refused before anybody bids.
+Its roots match the terms. But a party that runs the step reads and writes 0x7fc00000 and 1 instead. So an
+honest solver's `input` values, or its first state, would differ from what the terms commit to, and the
+submitter would win a game about an edge or the step tree. Therefore fetching refuses such a bundle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A task whose steps fail with an unforeseen error: only that task is affected, and all others go on.
 
-Issue F, item 1. At commit fd6f56d such an error ended the solver: its submitted task was neither drawn nor
-settled, and no game on it was answered.
+Issue F, item 1. At commit fd6f56d such an error ended the solver. It then neither executed the draw of its
+submitted task nor settled that task, and it answered no game on it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A transaction of one task is not included in any block: the solver's other tasks go on meanwhile.
+"""A transaction of one task is not included in any block. The solver goes on with its other tasks.
 
-Issue F, item 1. At commit 7ebdc6a the loop waited five minutes for the receipt of a draw: a task that was won
+Issue F, item 1. At commit 7ebdc6a the loop waited five minutes for the receipt of a draw. A task that was won
 meanwhile was not trained, although its deadline approached.
 """
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.chain
 
 
 def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
-    """The node drops the solver's transactions. Meanwhile the submitter assigns another task to the solver's
-    bid.
+    """The node drops the solver's transactions. Meanwhile the submitter assigns another task to the solver,
+    which trains it.
     """
     with stage(tmp_path, mixed=False) as scene, RpcProxy(scene.devnet.url) as proxy:
         direct, scene.url = scene.url, proxy.url

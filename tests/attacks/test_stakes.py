@@ -1,5 +1,5 @@
-"""Solvers that try to keep their stake: rewritten or unchanged progress, vanishing, early withdrawal, one
-stake for two tasks, junk instead of training (attacks 12, 15 to 17, 51, 52).
+"""Solvers that try to keep their stake: they rewrite progress or repeat it, vanish, withdraw early, use one
+stake for two tasks, or submit junk (attacks 12, 15 to 17, 51, 52).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LATE = Purses(submitter=PENALTY // 2, solver=-PENALTY, burned=PENALTY // 2)
 
 
 def expired(ring: Arena, task: int) -> None:
-    """Let the training period pass and expire the task, as anybody may."""
+    """Let the training period pass and call `expire`, as anybody may."""
     ring.devnet.skip(TRAINING)
     ring.challenger.market.expire(task)
     assert ring.solver.market.task(task).status is TaskStatus.REFUNDED
@@ -58,8 +58,8 @@ def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena
 
 
 def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
-    """The committed false checkpoint stays and can be challenged. A solver that cannot continue from it is
-    late.
+    """A solver has committed to a false checkpoint. Its honest run does not continue from it and is refused,
+    so the solver is late.
     """
     before = Purses.of(ring)
     task = assigned(ring, 2)
@@ -85,8 +85,8 @@ def test_unchanged_progress_is_none(ring: Arena) -> None:
 
 
 def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
-    """Before submission no stake is locked and nothing can be challenged. After it, nothing can be opened
-    under a root of junk.
+    """Before the submission no stake is locked and nothing can be challenged. Afterwards the solver cannot
+    open a checkpoint that is junk, and loses.
     """
     before = Purses.of(ring)
     task = assigned(ring, 4)
@@ -101,7 +101,7 @@ def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
 
 
 def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena) -> None:
-    """The solver withdraws everything that is free. The locked stake stays until the slash takes it."""
+    """The solver withdraws all its free tokens. The locked stake stays in the vault until it is slashed."""
     solver = ring.solver
     had: list[int] = []
 
@@ -120,7 +120,9 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
 
 
 def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
-    """A solver that has won more tasks than its tokens can back is late with the rest."""
+    """A solver that has won more tasks than its tokens suffice for cannot submit the rest, and is late with
+    them.
+    """
     first, second = assigned(ring, 6), assigned(ring, 7)
     before = Purses.of(ring)
     had = emptied(ring.solver, keep=2 * (STAKE - PENALTY) - 1)

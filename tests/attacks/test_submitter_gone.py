@@ -1,6 +1,6 @@
 """A submitter that posts a task and then disappears together with its bundle (attacks 37, 49).
 
-Nobody listens at the address in the arena's terms, and the submitter signs nothing after the posting.
+No server is at the bundle's address in the arena's terms, and the submitter signs nothing after the posting.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_a_task_without_a_bid_gives_its_escrow_back(ring: Arena) -> None:
 
 
 def test_a_silent_verifier_pays_the_next_draw_and_seats_that_stay_empty_end_the_task(ring: Arena) -> None:
-    """The only verifier is silent. Nobody is slashed for a run that could not be audited."""
+    """The only verifier is silent. The solver loses nothing for a run that nobody has audited."""
     before = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
     solver, draws = ring.solver, 0

@@ -1,3 +1,3 @@
-"""The campaign: every fault against every party at every stage of a task, and what it costs
-(docs/security.md).
+"""The campaign: every fault against every party at every stage of a task, where possible. The results are in
+docs/security.md.
 """

@@ -17,7 +17,7 @@ from tests.resuming import clean_commit
 
 
 def main() -> int:
-    """The exit code: 0 if every case ended as it must."""
+    """Play or list the cases that the options choose; returns 1 if a played case went wrong, else 0."""
     options = _options()
     if options.impossible:
         for case, why in impossible():

@@ -1,7 +1,7 @@
-"""A proxy in front of a beacon relay that can be silent or lie while parties run.
+"""A proxy in front of a beacon relay. It can be made silent or lying while parties run.
 
-Paths and answers are drand's. Nodes do not trust a relay (`protocol.beacon.relays`): it can only withhold a
-round, and only from nodes without another relay.
+Paths and answers have drand's form. Nodes do not trust a relay (`protocol.beacon.relays`): it can only
+withhold a round, and only from nodes without another relay.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 LIES: Final[tuple[Lie, ...]] = get_args(Lie)
 ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|latest)")
 TIMEOUT: Final = 20.0
-"""Time limit in seconds for the relay behind the proxy."""
+"""Seconds that the relay behind the proxy has for an answer."""
 FUTURE: Final = 1_000
-"""Number of rounds by which the lie "a future round" is ahead of the newest round."""
+"""By how many rounds the lie "a future round" is ahead of the newest round, or of the one asked for if later.
+"""
 
 
 class BeaconProxy:
-    """Listens on a free loopback port until closed. `mode` and `lie` may be changed at any time."""
+    """Listens on a free loopback port until it is closed. `mode` and `lie` may be changed at any time."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream.rstrip("/")
@@ -60,7 +61,9 @@ class BeaconProxy:
         self.close()
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
-        """Status, content type and body for a path. Raises requests.RequestException."""
+        """Status, content type and body for a path. Raises requests.RequestException if the relay does not
+        answer.
+        """
         asked = ROUND.fullmatch(path)
         if self.mode == "lying" and asked is not None:
             told = self._false(asked["base"], asked["number"])
@@ -69,7 +72,7 @@ class BeaconProxy:
         return self._get(path)
 
     def _false(self, base: str, asked: str) -> dict[str, Any] | None:
-        """A false answer about a round; None as long as there is no round to lie about."""
+        """A false answer about a round; None while the relay itself has no round."""
         newest = self._round(base + "latest")
         if newest is None:
             return None
@@ -116,12 +119,14 @@ class _Handler(Handler):
 
 
 def _signed(number: int, signature: str, like: dict[str, Any]) -> dict[str, Any]:
-    """A round in the form of the answer `like`: version 1 of the interface has `randomness` too."""
+    """An answer about a round with this signature, in the form of `like`: in version 1, it has `randomness`
+    too.
+    """
     told = {"round": number, "signature": signature}
     return told | ({"randomness": word(bytes.fromhex(signature)).hex()} if "randomness" in like else {})
 
 
 def _mirrored(signature: str) -> str:
-    """The negated point, which is also on the curve."""
+    """The signature with its point negated, which is also on the curve."""
     x, y = signature[:64], int(signature[64:], 16)
     return x + f"{(P - y) % P:064x}"

@@ -1,5 +1,5 @@
-"""Small bodies that unpack to gigabytes, in HTTP's content encodings (RFC 9110, section 8.4.1), made in
-pieces.
+"""Bombs: small bodies that unpack to gigabytes, in content encodings of HTTP (RFC 9110, section 8.4.1). They
+are made in pieces.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ ENCODINGS: Final[tuple[Encoding, ...]] = get_args(Encoding)
 UNPACKED: Final = 1 << 31
 """Bytes that a bomb unpacks to."""
 CHECKSUM: Final = 0x4DBDF21C
-"""CRC-32 of that many zeros."""
+"""CRC-32 of `UNPACKED` zero bytes."""
 PIECE: Final = 1 << 20
-"""Zeros in a piece for deflate. It packs to 1 KiB, so a bomb is 2 MiB."""
+"""Zero bytes in a piece for gzip and deflate. A piece packs to 1 KiB, so a bomb is 2 MiB."""
 BLOCK: Final = 1 << 17
-"""Zeros in a zstd block, the most that it allows. It packs to 4 bytes, so a bomb is 64 KiB."""
+"""Zero bytes in a zstd block, the maximum. A block packs to 4 bytes, so a bomb is 64 KiB."""
 GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""RFC 1952: deflate, no name, no time."""
+"""Header by RFC 1952: deflate, without name and time."""
 ZSTD_HEADER: Final = b"\x28\xb5\x2f\xfd\x00\x38"
-"""RFC 8878: magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
+"""Header by RFC 8878: magic number, no length, checksum or dictionary, a window of 2^17 bytes."""
 
 
 def bomb(encoding: Encoding) -> Iterator[bytes]:
-    """The pieces of a bomb. If the encoding has a checksum, it comes last and is right."""
+    """Yields the pieces of a bomb. The checksum of gzip and deflate is right."""
     return _BOMBS[encoding]()
 
 
@@ -37,8 +37,8 @@ def _gzip() -> Iterator[bytes]:
 
 
 def _deflate() -> Iterator[bytes]:
-    """A bomb in HTTP's "deflate", which is the zlib format (RFC 1950). The checksum of zeros has their count
-    in the upper half and 1 in the lower half.
+    """A bomb in HTTP's "deflate", which is the zlib format (RFC 1950). The checksum of zeros has their
+    number, modulo 65,521, in the upper half and 1 in the lower half.
     """
     yield b"\x78\x9c"
     yield from _deflated(-zlib.MAX_WBITS)
@@ -46,7 +46,7 @@ def _deflate() -> Iterator[bytes]:
 
 
 def _deflated(bits: int) -> Iterator[bytes]:
-    """`UNPACKED` zeros, deflated. A full flush resets the compressor, so that every piece packs to the same
+    """`UNPACKED` zero bytes, deflated. A full flush resets the compressor, so each piece packs to the same
     bytes.
     """
     packer = zlib.compressobj(9, zlib.DEFLATED, bits)

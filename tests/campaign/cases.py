@@ -1,9 +1,9 @@
-"""The cases: every fault against every party at every stage, except impossible combinations, which have a
-reason.
+"""The cases: every fault against every party at every stage, except for combinations that are impossible or
+left out; each of these has a reason.
 
-The heavy tests play a covering set of at most 60. It cannot cover all pairs of fault and stage, which are
-more than five hundred. It covers each fault, each stage of each party, each kind of fault in each part of a
-task's life, and as many pairs of fault and party as there is room for.
+The heavy tests play a covering set of at most 60 cases, too few for all pairs of fault and stage. The set
+covers each fault (the depths of re-organisations count as one), each stage of each party, each kind of fault
+in each part of a task's life, and as many pairs of fault and party as there is room for.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""How much each kind of pair that a case covers counts when the covering set is chosen. The set need not
-cover all pairs of the last kind.
+"""The weight of a pair that a case covers, by the pair's kind, in the choice of the covering set. The set
+need not cover all pairs of the last kind.
 """
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
@@ -86,7 +86,7 @@ PLACES: Final[Mapping[tuple[Who, Stage], Place]] = {
     (Who.SUBMITTER, Stage.REPLAYING): Place(serving_bundles, _SERVER),
     (Who.SUBMITTER, Stage.WITHDRAWING): Place(fetching, _COMMAND),
 }
-"""All places, in the order in which they are played."""
+"""All places by party and stage, in the order in which they are played."""
 CHALLENGERS: Final = (Stage.COMMIT, Stage.CHALLENGE, Stage.STEP, Stage.CALL, Stage.JUDGE)
 SOLVERS: Final = (Stage.TRACE, Stage.CALL_TRACE, Stage.REVEAL)
 PARTS: Final[Mapping[str, Sequence[Stage]]] = {
@@ -120,24 +120,27 @@ class Case:
 
     @property
     def place(self) -> Place:
-        """The place of its party and stage."""
+        """The place of the case's party and stage."""
         return PLACES[self.who, self.stage]
 
     @property
     def slug(self) -> str:
-        """A name for files and tests."""
+        """The case's name in names of files and tests."""
         words = "".join(letter if letter.isalnum() else " " for letter in str(self))
         return "-".join(words.lower().split())
 
 
 @cache
 def fault_of(name: str) -> Fault:
-    """An instance of a fault to inspect, not to play."""
+    """An instance of the fault with this name, to inspect and not to play."""
     return FAULTS[name]()
 
 
 def why_not(who: Who, stage: Stage, fault: str) -> str | None:
-    """Why a fault cannot strike a party at a stage; None if it can."""
+    """Why there is no case of a fault against a party at a stage: because the combination, or this machine,
+    makes it impossible, or because other depths of re-organisations are played there. None if there is a
+    case.
+    """
     place = PLACES.get((who, stage))
     if place is None:
         return not_at(who, stage)
@@ -154,7 +157,7 @@ def why_not(who: Who, stage: Stage, fault: str) -> str | None:
 
 
 def not_at(who: Who, stage: Stage) -> str:
-    """Why a party is never at a stage."""
+    """Why no case has this party at this stage, if `PLACES` has no such place."""
     if who is Who.SUBMITTER:
         return "a submitter has nothing to do then: anybody may take its task further"
     if stage is Stage.POSTING:
@@ -169,8 +172,8 @@ def not_at(who: Who, stage: Stage) -> str:
 
 
 def depths_at(who: Who, stage: Stage) -> tuple[int, int]:
-    """The two depths of re-organisations played at a place. They rotate over the places, so that all are
-    played.
+    """The two depths of re-organisations that are played at a place. They rotate over the places, so that all
+    depths are played.
     """
     number = list(PLACES).index((who, stage))
     return SHALLOW[number % len(SHALLOW)], DEEP[number % len(DEEP)]
@@ -178,13 +181,13 @@ def depths_at(who: Who, stage: Stage) -> tuple[int, int]:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """All possible cases, in order."""
+    """All cases, in the order in which they are played."""
     found = (Case(who, stage, fault) for who, stage in PLACES for fault in FAULTS)
     return tuple(case for case in found if why_not(case.who, case.stage, case.fault) is None)
 
 
 def impossible() -> Iterator[tuple[Case, str]]:
-    """All impossible cases, each with the reason."""
+    """Yields every combination that is not a case, with the reason."""
     for who, stage, fault in product(Who, Stage, FAULTS):
         why = why_not(who, stage, fault)
         if why is not None:
@@ -192,7 +195,7 @@ def impossible() -> Iterator[tuple[Case, str]]:
 
 
 def pairs(case: Case) -> Iterator[tuple[str, ...]]:
-    """The pairs that a case covers, each with its kind, a key of `WEIGHTS`."""
+    """Yields the pairs that a case covers. Each starts with its kind, a key of `WEIGHTS`."""
     kind, part = type(fault_of(case.fault)).__name__, next(p for p, s in PARTS.items() if case.stage in s)
     fault = "re-org" if isinstance(fault_of(case.fault), Reorganisation) else case.fault
     yield "fault", fault
@@ -203,8 +206,8 @@ def pairs(case: Case) -> Iterator[tuple[str, ...]]:
 
 @cache
 def covering() -> tuple[Case, ...]:
-    """At most `COVERING` cases, chosen greedily: each has the largest weight of pairs not yet covered. Among
-    equals, the place with the fewest cases so far wins.
+    """At most `COVERING` cases, chosen greedily: each next one has the largest total weight of pairs that are
+    not covered yet. Among equals, the one at the place with the fewest cases so far is chosen.
     """
     left = {pair for case in cases() for pair in pairs(case)}
     chosen: list[Case] = []
@@ -223,5 +226,5 @@ def covering() -> tuple[Case, ...]:
 
 
 def uncovered() -> set[tuple[str, ...]]:
-    """The pairs that some case covers, but no case of the covering set."""
+    """The pairs that some case covers, but none of the covering set."""
     return {p for case in cases() for p in pairs(case)} - {p for case in covering() for p in pairs(case)}

@@ -1,5 +1,5 @@
-"""Checks after every case: every honest account has gained at least what it is due, and no tokens appear or
-vanish.
+"""Checks after every case: every honest account has gained at least what it is due, no tokens appear or
+vanish, and the vault holds what its books say.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from tests.campaign.world import World, address
 
 @dataclass(frozen=True)
 class Books:
-    """All tokens at one moment, in units. `wealth` is what an account has outside the vault, free in it, and
-    locked."""
+    """All tokens at one moment, in token units. `wealth` is all that an account has: outside the vault, free
+    in the vault and locked. The other fields are the vault's totals.
+    """
 
     wealth: Mapping[str, int]
     vault: int
@@ -27,7 +28,7 @@ class Books:
 
     @classmethod
     def of(cls, world: World) -> Self:
-        """The tokens at the contracts' present state."""
+        """The books of the contracts' present state."""
         token, vault = world.submitter.token, world.submitter.vault
         accounts = [address(index) for index in range(DEVELOPMENT_ACCOUNTS)]
         locks: list[Lock] = [vault.lock_of(number) for number in range(1, vault.locks() + 1)]
@@ -48,7 +49,7 @@ class Books:
 
 
 def wrongs(world: World, before: Books) -> Iterator[str]:
-    """Descriptions of everything that is wrong at the end of a case."""
+    """Yields a description of everything that is wrong at the end of a case."""
     after = Books.of(world)
     if after.vault != after.free + after.locked + after.burned:
         yield f"the vault holds {after.vault}, its books say {after.free} + {after.locked} + {after.burned}"

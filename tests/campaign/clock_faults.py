@@ -1,7 +1,7 @@
-"""The clock of the party's machine jumps by an hour, ahead or back, and stays there (by preloading
-libfaketime).
+"""The clock of the party's machine jumps by an hour, ahead or back, and stays wrong. The preloaded
+libfaketime does this.
 
-The monotonic clock does not jump, as when an administrator sets the time.
+As when an administrator sets the time, the monotonic clock does not jump.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ClockJump(Fault):
         self._seconds = seconds
 
     def prepare(self, world: World) -> None:
-        """Let the party read the offset from a file each time that it asks for the time."""
+        """Let the party under test take the clock's offset from a file, in which it is 0 until the fault."""
         self._offset = world.folder / "clock"
         self._set(0)
         world.environment |= preloading() | {"FAKETIME_TIMESTAMP_FILE": str(self._offset)}
@@ -47,9 +47,9 @@ class ClockJump(Fault):
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
-        """Whether a line of the party's log has the wrong time. The log of a typed command has no times;
-        then, whether the command has read the new offset, by the file's access time. (A mount with `noatime`
-        does not keep it.)
+        """Whether a line that the party has logged since the fault began has the wrong time. If the log has
+        no times, as that of a typed command: whether the command has read the new offset, by the file's
+        access time, which a mount with `noatime` does not keep.
         """
         lines, now = party_of(world).lines(), datetime.now(UTC)
         if not any("timestamp" in line for line in lines):

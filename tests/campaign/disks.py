@@ -1,7 +1,7 @@
 """Disks for a party's home folder: this machine's disk, or one of 16 MiB that can be filled to the last byte.
 
-The small disk is a tmpfs in its own user and mount namespace, so it needs no privilege if the system lets
-users create namespaces. A separate process holds the namespace, so parties on it may be killed and started
+The small disk is a tmpfs in its own user and mount namespace. It needs no privilege if the system lets users
+create namespaces. A separate process holds the namespace, so parties on the disk may be killed and started
 again.
 """
 
@@ -24,13 +24,15 @@ MOUNT: Final = 'mount -t tmpfs -o size="$1",mode=700 campaign "$2" && echo mount
 
 
 class Disk(Protocol):
-    """`folder` is the home folder's path for the parties on the disk, `seen` its path for this process."""
+    """A home folder on some disk: `folder` is its path for the parties, `seen` its path for this process."""
 
     folder: Path
     seen: Path
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The arguments to run a command that sees the disk. The started process becomes that command."""
+        """The arguments that run a command so that it sees the disk. The started process becomes that
+        command.
+        """
 
     def close(self) -> None:
         """Release the disk."""
@@ -48,11 +50,11 @@ class OrdinaryDisk:
         return list(command)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: the folder stays."""
 
 
 class SmallDisk:
-    """A disk of 16 MiB. Raises OSError if nothing can be mounted (`may_mount`)."""
+    """A disk of 16 MiB, mounted at a folder. Raises OSError if nothing can be mounted (see `may_mount`)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ class SmallDisk:
         self.seen = Path(f"/proc/{self._holder.pid}/root{folder}")
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The arguments to enter the namespace and run the command there."""
+        """The arguments that enter the namespace and run the command there."""
         spaces = [f"--target={self._holder.pid}", "--user", "--mount", "--preserve-credentials"]
         return ["nsenter", *spaces, f"--wd={ROOT}", "--", *command]
 
@@ -88,11 +90,11 @@ class SmallDisk:
                     size //= 2
 
     def free(self) -> None:
-        """Free the space again."""
+        """Delete the file that takes the space."""
         (self.seen / FILLER).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Kill the holder; the disk vanishes with it."""
+        """Kill the process that holds the namespace. The disk vanishes with it."""
         self._holder.kill()
         self._holder.communicate()
 

@@ -24,29 +24,32 @@ class Needs(StrEnum):
 
 
 class Fault(ABC):
-    """One fault for one case. `name` is its name in the table. It lasts between `least` and `most` seconds:
-    until the next stage or, for faults that block the party (`ends_when_felt`), until the party has felt it.
+    """One fault for one case. `name` is its name in the table.
+
+    A fault lasts at least `least` and at most `most` seconds. In between it ends at the next stage or, if it
+    blocks the party (`ends_when_felt`), as soon as the party has felt it. With an infinite `most` it lasts
+    until the case ends.
     """
 
     name: str
     needs: Needs
     operator = "nothing"
-    """The action that an operator must take, in the words of the table."""
+    """What an operator must do after the fault, in the words of the table."""
     least = 0.0
     most = 15.0
     ends_when_felt = False
 
     def prepare(self, world: World) -> None:
-        """Prepare what the party runs on, before it starts."""
+        """Prepare what the party runs on, before the party starts."""
         return
 
     def before(self, world: World) -> None:
-        """Prepare at each stage that comes before the fault's own stage."""
+        """Called at each stage before the one at which the fault begins."""
         return
 
     @abstractmethod
     def apply(self, world: World) -> None:
-        """Begin the fault. The chain stands still, but the fault may move it on."""
+        """Begin the fault. The chain stands still meanwhile, unless the fault itself mines blocks."""
 
     def lift(self, world: World) -> None:
         """End the fault."""
@@ -54,7 +57,7 @@ class Fault(ABC):
 
     @abstractmethod
     def felt(self, world: World) -> bool:
-        """Whether the party was affected; otherwise the case proves nothing."""
+        """Whether the fault has affected the party. If not, the case proves nothing."""
 
     @property
     def remedy(self) -> str:
@@ -63,8 +66,8 @@ class Fault(ABC):
 
 
 class Strike:
-    """Applies a fault to a world: call `begin` at its stage, `stage` at later ones, `end` when the scene is
-    over.
+    """Applies a fault to a world. Call `stage` at each stage, then `begin` if it is the fault's, and `end`
+    when the scene is over.
     """
 
     def __init__(self, fault: Fault, world: World) -> None:
@@ -74,7 +77,7 @@ class Strike:
         self.began = False
 
     def begin(self) -> None:
-        """Apply the fault, because its stage is reached."""
+        """Apply the fault: its stage is reached."""
         self.began = True
         self._fault.apply(self._world)
         self._since = monotonic()
@@ -82,12 +85,12 @@ class Strike:
         self._tick()
 
     def stage(self) -> None:
-        """Note that a later stage is reached; ends the fault, if it lasts only until then."""
+        """Note that a stage is reached. Ends a fault that has begun, if it lasts until the next stage."""
         if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
             self.end()
 
     def end(self) -> None:
-        """End the fault as soon as it has lasted its minimum time."""
+        """End the fault, if it lasts, as soon as its minimum time is over."""
         if self._since is not None:
             left = self._since + self._fault.least - monotonic()
             if left > 0:
@@ -95,7 +98,7 @@ class Strike:
             self._lift()
 
     def _allowance(self) -> float:
-        """Extra seconds of patience: as long as the fault may last; none for a fault that stays."""
+        """Additional seconds of patience: the maximum that the fault may last; 0 if that is infinite."""
         return 0.0 if self._fault.most == inf else self._fault.most
 
     def _tick(self) -> None:

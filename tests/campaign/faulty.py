@@ -1,4 +1,4 @@
-"""Helpers to test a node's client against each fault of a peer: all forms of it, and limits of time and
+"""Helpers for tests of a node's client against every form of every fault of a peer, within limits of time and
 memory.
 """
 
@@ -19,14 +19,17 @@ FAULTS: Final[list[tuple[Mode, str]]] = [
     (mode, form) for mode in MODES if mode != "honest" for form in FORMS.get(mode, ("",))
 ]
 SLACK: Final = 4.0
-"""Seconds added to a time limit, for all other work on a busy machine."""
+"""Seconds added to a time limit, for other work and for a busy machine."""
 MEMORY: Final = 1 << 24
-"""Bytes that a client may allocate during a fault. Its own limits are lower; floods and bombs are gigabytes.
+"""Bytes that a client may allocate during a fault. The client's own limits are lower. Floods and bombs are
+gigabytes or more.
 """
 
 
 def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """Make the peer faulty in this way from the next connection on."""
+    """Make the peer faulty in this way from the next request on. A two-faced peer lies to the next
+    connection.
+    """
     proxy.mode, proxy.form = mode, form or None
     if mode == "two-faced" and next(proxy.connections) % 2 == 0:
         next(proxy.connections)  # so that the next connection gets the false answers
@@ -34,7 +37,7 @@ def make(proxy: PeerProxy, mode: Mode, form: str) -> None:
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Require that the block takes at most about `seconds`, and little memory."""
+    """Require that the block takes less than `seconds` + `SLACK`, and less memory than `MEMORY`."""
     tracemalloc.start()
     begun = monotonic()
     try:
@@ -46,7 +49,7 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def is_whole(blobs: Path) -> bool:
-    """Whether a blob store has only whole blobs, and no temporary files."""
+    """Whether a blob store has only whole blobs and no temporary files."""
     files = [path for path in blobs.rglob("*") if path.is_file()]
     return all(
         path.name == sha256(path.read_bytes()).hexdigest() and not path.name.startswith(TEMPORARY_PREFIX)

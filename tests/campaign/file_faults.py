@@ -1,9 +1,9 @@
 """Faults of the party's disk: it is full; or, while the party is down, a file loses its last writes or is
 damaged.
 
-The file is the database or the journal of transactions; both are SQLite's. It loses half of its write-ahead
-log, as on a disk that had not written what it had acknowledged; without such a log, half of the file. Damage
-is to one page in the middle.
+The file is the database or the journal of transactions; both are SQLite files. A file loses half of its
+write-ahead log, as on a disk that acknowledged writes and lost them. Without such a log, it loses half of its
+bytes. Damage is to one page in the middle.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from tests.campaign.world import World
 
 File = Literal["database", "journal"]
 FOLDERS: Final[dict[File, str]] = {"database": "*/*/*er.sqlite", "journal": "journals/*/*.sqlite"}
-"""Patterns below the home folder. A party's database is named after the party, a journal after its account.
+"""Patterns of the files below the home folder. A party's database is named after the party, a journal after
+the party's account.
 """
 OPERATOR: Final[dict[File, str]] = {
     "database": "where it is refused: put the newest backup in its place, or move it away, and start again",
     "journal": "where it is refused: move it away, and start again",
 }
 WORDS: Final = ("expected", "got")
-"""Words that the message about a refused file must contain."""
+"""Words that a message about a refused file must contain."""
 
 
 class DiskFull(Fault):
@@ -54,11 +55,11 @@ class DiskFull(Fault):
         self._disk(world).fill()
 
     def lift(self, world: World) -> None:
-        """Delete what fills the disk, as an operator would."""
+        """Delete the file that fills the disk, as an operator would make room."""
         self._disk(world).free()
 
     def felt(self, world: World) -> bool:
-        """Whether the party has reported the full disk, or was restarted."""
+        """Whether the party has reported the full disk, or was restarted, since the fault began."""
         party = party_of(world)
         said = party.lines()[self._lines :]
         return party.starts > self._starts or any(_is_of_disk(str(line)) for line in said)
@@ -71,8 +72,9 @@ class DiskFull(Fault):
 
 
 class FileFault(Fault):
-    """The party is killed, a file is harmed, the party is started. If it refuses the file, the operator does
-    what it says: replaces a database by the copy from the previous stage, or moves a journal away.
+    """The party is killed, its files of one kind are harmed, and the party is started. If it refuses a file,
+    the operator does what it says: replaces a database by its newest backup, or removes it if there is none,
+    or removes a journal.
     """
 
     most = 0.0
@@ -89,18 +91,18 @@ class FileFault(Fault):
 
     @property
     def remedy(self) -> str:
-        """The remedy that the party named when it refused the file."""
+        """What the party said when it refused the file; empty if it did not."""
         return self._said
 
     def before(self, world: World) -> None:
-        """Back the file up, as an operator does once a day."""
+        """Back up the files, as an operator does from time to time."""
         party = party_of(world)
         for path in self._paths(party):
             with closing(sqlite3.connect(path, timeout=10)) as source:
                 self._copies[str(path)] = source.serialize()
 
     def apply(self, world: World) -> None:
-        """Harm the file between a kill and a start, and do what the party then asks for."""
+        """Harm the files between a kill and a start, and do what the party then asks for."""
         party = party_of(world)
         party.kill()
         lines = len(party.lines())
@@ -147,7 +149,7 @@ def cut(path: Path) -> None:
 
 
 def damage(path: Path) -> None:
-    """Invert all bits of the page in the middle."""
+    """Move the write-ahead log into the file, then invert all bits of the page in the middle."""
     with closing(sqlite3.connect(path, timeout=10)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         ((size,),) = database.execute("PRAGMA page_size")
@@ -160,7 +162,7 @@ def damage(path: Path) -> None:
 
 
 def _beside(path: Path) -> tuple[Path, Path]:
-    """The paths of the database's write-ahead log and of its index."""
+    """The paths of an SQLite file's write-ahead log and of that log's index."""
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
 
 

@@ -1,5 +1,5 @@
-"""Faults of the services that the party asks: the chain's node (by `tests.chain.rpc_proxy`), beacon, other
-parties.
+"""Faults of the services that the party asks: the chain's node (with `tests.chain.rpc_proxy`), the beacon,
+other parties.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BROADCAST = "eth_sendRawTransaction"
 
 
 class RpcFault(Fault):
-    """The party's chain node fails as one of the proxy's presets says."""
+    """The party's chain node fails in the way of one of the proxy's presets."""
 
     least = 3.0
 
@@ -38,7 +38,7 @@ class RpcFault(Fault):
         self._on.close()
 
     def felt(self, world: World) -> bool:
-        """Whether the party asked for something that is answered wrongly."""
+        """Whether the party sent the faulty node a request; for lost broadcasts, a transaction."""
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:
@@ -46,7 +46,9 @@ class RpcFault(Fault):
 
 
 class Reorganisation(Fault):
-    """The newest blocks are replaced by others. Their transactions are dropped, or come back later."""
+    """The newest blocks are replaced by others. Their transactions are dropped or, with `again`, come back
+    later.
+    """
 
     needs = Needs.CHAIN
     most = 0.0
@@ -69,7 +71,7 @@ class Reorganisation(Fault):
 
 
 class BeaconFault(Fault):
-    """The only relay that the party knows is silent, or lies."""
+    """The only beacon relay that the party knows is silent or lies."""
 
     needs = Needs.BEACON
     least = 3.0
@@ -90,7 +92,7 @@ class BeaconFault(Fault):
         world.beacon.hang_up()
 
     def felt(self, world: World) -> bool:
-        """Whether the relay was asked."""
+        """Whether the relay was asked since the fault began."""
         return len(world.beacon.asked) > self._before
 
 
@@ -118,7 +120,7 @@ class PeerFault(Fault):
             peer.hang_up()
 
     def felt(self, world: World) -> bool:
-        """Whether any other party was asked."""
+        """Whether any other party was asked during the fault."""
         return getattr(self, "_after", self._asked(world)) > self._before
 
     def _asked(self, world: World) -> int:

@@ -24,19 +24,19 @@ REMEDY: Final = re.compile(r"got .*?; (?P<remedy>[^;]*)")
 
 
 def record(results: Iterable[Result]) -> None:
-    """Write the file and the page."""
+    """Write the results into docs/campaign.json and the generated part into docs/security.md."""
     kept = sorted(results, key=lambda result: result.case)
     KEPT.write_text(json.dumps([asdict(result) for result in kept], indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(PAGE.read_text(), kept))
 
 
 def recorded() -> list[Result]:
-    """The results in the file."""
+    """The results in docs/campaign.json."""
     return [read(kept) for kept in json.loads(KEPT.read_text())]
 
 
 def page(text: str, results: Sequence[Result]) -> str:
-    """The page with its part generated from the results. Raises ValueError if `text` does not mark it."""
+    """The page `text` with its part generated from the results. Raises ValueError if that is not marked."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"expected one part between {BEGIN!r} and {END!r} in {PAGE}")
     before, rest = text.split(BEGIN)
@@ -45,8 +45,8 @@ def page(text: str, results: Sequence[Result]) -> str:
 
 
 def lines(results: Mapping[str, Result]) -> Iterator[str]:
-    """Totals, a row for each fault, the cases that needed an operator or went wrong, and the impossible
-    cases.
+    """Yields the lines of the generated part: totals, a row for each fault, the cases that needed an operator
+    or went wrong, and the number of impossible cases by reason.
     """
     played = [case for case in cases() if str(case) in results]
     commits = sorted({results[str(case)].commit[:8] for case in played})
@@ -78,7 +78,7 @@ def lines(results: Mapping[str, Result]) -> Iterator[str]:
 
 
 def _by_fault() -> Mapping[str, list[Case]]:
-    """The cases by table row, in the order of the faults."""
+    """The cases by the name of their table row, in the order of the faults."""
     found: dict[str, list[Case]] = {}
     order = list(dict.fromkeys(case.fault for case in sorted(cases(), key=_place)))
     for name in order:

@@ -1,4 +1,4 @@
-"""Starts the parties: the one under test is a process that reaches all others through proxies; the others run
+"""Starts the parties. The one under test is a process and reaches all others through proxies; the others run
 in this process.
 
 Every party has its own home folder.
@@ -26,7 +26,7 @@ POLL = 0.2
 
 
 def solver_under_test(world: World, dawdle: float = 0.0) -> None:
-    """`solver run`; each step takes `dawdle` seconds more."""
+    """Start `solver run` as the party under test; each step takes `dawdle` seconds more."""
     flags = ["--log-json", "--stake", str(STAKE), "--port", str(free_port(HOST))]
     settings = {"poll": POLL, "progress_every": 1, "monitor_port": 0}
     world.party = under_test(world, "solver", ["run", *flags], settings, [SOLVER], dawdle)
@@ -35,7 +35,9 @@ def solver_under_test(world: World, dawdle: float = 0.0) -> None:
 
 
 def verifier_under_test(world: World, *accounts: int, dawdle: float = 0.0) -> None:
-    """`verifier watch` for these accounts; each step takes `dawdle` seconds more."""
+    """Start `verifier watch` for these accounts as the party under test; each step takes `dawdle` seconds
+    more.
+    """
     further = [part for index in accounts[1:] for part in ("--further-account", f"dev:{index}")]
     flags = ["--log-json", "--port", str(free_port(HOST)), *further]
     settings = {"poll": POLL, "stake": LOCK_TOKENS, "monitor_port": 0}
@@ -55,7 +57,9 @@ def under_test(
     asks_chain: bool = True,
     typed: bool = False,
 ) -> Party:
-    """Start the command `kind` with the arguments `verb`; `typed` says whether a person types it."""
+    """Start the command `kind` with the arguments `verb`, for the first of the accounts, which all get
+    tokens. `typed` says whether a person types the command; otherwise a supervisor starts it.
+    """
     for index in accounts:
         world.act(lambda index=index: world.client(f"dev:{index}").close())  # type: ignore[misc]  # gives it tokens
     disk = world.disk_of(kind)
@@ -73,7 +77,7 @@ def under_test(
 
 
 def solver_beside(world: World, strategy: Strategy = HONEST, **settings: object) -> Solver:
-    """An honest solver, or a cheat, in this process, behind a proxy."""
+    """Start an honest solver, or a cheat, in this process and behind a proxy."""
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
     chosen: dict[str, Any] = {
@@ -99,7 +103,9 @@ def verifier_beside(
     honest: bool = True,
     **settings: object,
 ) -> Watcher:
-    """A verifier for these accounts in this process, behind a proxy."""
+    """Start a verifier for these accounts in this process and behind a proxy. Unless `honest`, it may lose
+    tokens.
+    """
     port = free_port(HOST)
     url = world.peer(f"http://{HOST}:{port}")
     chosen = {"port": port, "url": url, "monitor_port": 0, "poll": POLL, **settings}

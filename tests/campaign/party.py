@@ -1,9 +1,9 @@
 """The party under test: the operator's command as a process, and a supervisor that does no more than systemd
 would.
 
-The supervisor restarts a process that was killed or exited with code 1 (a restart may help). Any other
-failure needs a hand. A person who typed a command that then failed with code 2 reads the error and types it
-again.
+The supervisor restarts a process that was killed by a signal or exited with code 1 (a restart may help). Any
+other failure needs a hand. But if a command that a person typed fails with code 2, the person reads the error
+and types the command again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from tests.unit.solver import killing
 RESTART_SECONDS: Final = 0.5
 """Delay between an exit and the restart, like a supervisor's."""
 LINKED: Final = "LD_PRELOAD"
-"""The variable that preloads a library. It has no effect on a forked process, which is linked already."""
+"""The variable that preloads libraries. It has no effect on a forked process, which is linked already."""
 SHOWN: Final = 12
-"""Lines of the log that a failure shows."""
+"""How many of the last log lines a failure's message shows."""
 
 
 class NeedsHand(AssertionError):
-    """The party has exited and a restart does not help. `code` and `said` are its exit code and last line."""
+    """The party has exited, and a restart does not help. `code` is its exit code, `said` the last line of its
+    log.
+    """
 
     def __init__(self, party: Party, code: int) -> None:
         self.code = code
@@ -45,9 +47,9 @@ class NeedsHand(AssertionError):
 
 
 class Party:
-    """A command, started at once. Its first word is a module; its home folder is on `disk`. It is either
-    `typed` by a person or a supervised service. `environment` adds to this process's variables. `dawdle` are
-    extra seconds for each training step.
+    """A command, which is started at once. Its first word is a module with a function `main`; its home folder
+    is on `disk`. The command is either `typed` by a person or a supervised service. `environment` adds to
+    this process's variables. Each step, of training or of a replay, takes `dawdle` more seconds.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Party:
         self.ended: int | None = None
         """0 once the command has ended well, so that it needs no restart; otherwise None."""
         self.needed_hand = ""
-        """The command's last log line when the person had to type it again; otherwise empty."""
+        """The last line of the log when the person last had to type the command again; empty if never."""
         self._typed = typed
         self._command = list(command)
         self._dawdle = dawdle
@@ -110,7 +112,9 @@ class Party:
         return any(wanted.items() <= line.items() for line in self.lines()[since:])
 
     def mind(self) -> None:
-        """Restart the command if its supervisor would. Raises NeedsHand."""
+        """Start the command again if it has failed and its supervisor, or the person, would. Raises NeedsHand
+        if not.
+        """
         code = self._process.poll()
         if code is None or self.ended is not None:
             return
@@ -142,9 +146,7 @@ class Party:
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Undo one `pause`; the process runs on when all are undone. A process started since then is not
-        affected.
-        """
+        """Undo one `pause`; the process runs on when all are undone. Pauses before a restart do not count."""
         self._pauses = max(0, self._pauses - 1)
         if not self._pauses:
             self._process.send_signal(signal.SIGCONT)
@@ -157,7 +159,7 @@ class Party:
         self._process.wait()
 
     def report(self) -> str:
-        """The command, its state and the end of its log, for a failure's message."""
+        """The end of the command, its state and its last log lines, for a failure's message."""
         state = "runs" if self.is_running else f"has ended with {self._process.poll()}"
         last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
         return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])

@@ -1,7 +1,8 @@
-"""A faulty peer: an HTTP proxy in front of the public address of a solver, a verifier or a bundle server.
+"""A peer that can be made faulty: an HTTP proxy in front of the address of a solver, verifier or bundle
+server.
 
-Bodies pass through in pieces, one at a time. If a fault has several forms, successive requests get them in
-turn, unless `form` names one.
+The proxy holds only one piece of a body at a time. If a fault has several forms, successive requests get them
+in turn, unless `form` names one.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ FORMS: Final[dict[Mode, tuple[str, ...]]] = {
     "bomb": ENCODINGS,
     "half-open": ("question", "body", "reset"),
 }
-"""The forms of the faults that have several: for a huge body, an announced length of a pebibyte or endless
-chunks; the target of a redirect; the encoding of a bomb; for a half-open connection, silence after the
-request or after half of the body, or a reset after that half.
+"""The forms of the faults that have several. A huge body has an announced length of a pebibyte or comes in
+endless chunks. For a redirect and a bomb, the form is the target and the encoding. On a half-open connection,
+the peer is silent after the request ("question") or after half of the body ("body"), or resets the connection
+after that half.
 """
 PASSING: Final[tuple[Mode, ...]] = ("honest", "trickling", "two-faced", "half-open")
-"""Modes in which the party behind the proxy is asked."""
+"""Modes in which the party behind the proxy is asked, except for the form "question"."""
 PIECE: Final = 1 << 16
-"""Bytes of a body held at a time."""
+"""The maximum number of a body's bytes that are held at a time."""
 TIMEOUT: Final = 30.0
-"""Seconds for each read from the party behind it."""
+"""Seconds for each read from the party behind the proxy."""
 LENGTH: Final = 1 << 50
 LOCATIONS: Final = {"private": "http://169.254.169.254/latest/meta-data/", "file": "file:///etc/passwd"}
 FLIPPED: Final = bytes(byte ^ 1 for byte in range(256))
@@ -46,8 +48,8 @@ RESET: Final = struct.pack("ii", 1, 0)
 
 
 class PeerProxy:
-    """Listens on a free loopback port until closed. `mode` and its settings may be changed at any time; the
-    change takes effect at the next request. Answers in progress go on unchanged until `hang_up`.
+    """Listens on a free loopback port until it is closed. `mode` and its settings may be changed at any time,
+    with effect from the next request. Answers in progress go on unchanged until `hang_up`.
     """
 
     def __init__(self, upstream: str) -> None:
@@ -55,7 +57,7 @@ class PeerProxy:
         self.mode: Mode = "honest"
         self.form: str | None = None
         self.spare = 0
-        """The number of further requests that are answered honestly, whatever the mode."""
+        """How many of the next requests are answered honestly, whatever the mode."""
         self.pause = 1.0
         """Seconds between two bytes of a trickling body."""
         self.asked: list[str] = []
@@ -68,7 +70,7 @@ class PeerProxy:
         self.url = self._listener.url
 
     def next_mode(self) -> Mode:
-        """The mode for a request that has just come."""
+        """The mode for a request that has just come: honest as long as `spare` lasts."""
         if self.spare:
             self.spare -= 1
             return "honest"
@@ -195,7 +197,9 @@ class _Handler(Handler):
                 yield bytes([byte])
 
     def _first_half(self, pieces: Iterator[bytes], length: int | None, form: str) -> Iterator[bytes]:
-        """Half of a body, or of its first piece if its length is not announced. Then the peer is gone."""
+        """Half of a body, or of its first piece if its length is not announced. Then silence or a reset, by
+        `form`.
+        """
         piece = next(pieces, b"")
         left = (len(piece) if length is None else length) // 2
         while left > 0 and piece:
@@ -211,7 +215,7 @@ class _Handler(Handler):
 
 
 def _read(answer: HTTPResponse) -> Iterator[bytes]:
-    """The body in pieces. Raises HTTPException if it ends too early."""
+    """Yields a body in pieces. Raises HTTPException if it ends before its announced length."""
     while piece := answer.read1(PIECE):
         yield piece
     if answer.length:

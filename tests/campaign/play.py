@@ -24,8 +24,8 @@ TRIES: Final = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a case. `wrong` is empty if it ended as it must. `remedy` is what the operator had to
-    do, empty if nothing. `report` helps to investigate a failure.
+    """The outcome of a case. `wrong` says what was wrong; it is empty if the case ended as it must. `remedy`
+    is what the party told its operator to do, empty if nothing. `report` helps to investigate a failure.
     """
 
     wrong: tuple[str, ...]
@@ -37,8 +37,8 @@ class Outcome:
 def play(make: Callable[[], Fault], stage: Stage, who: Who, scene: Scene, folder: Path) -> Outcome:
     """Play a case in a new folder, which is deleted if nothing is wrong.
 
-    If the party finishes the stage before the fault begins, it never feels the fault; then the case is played
-    again, up to `TRIES` times in all.
+    A party may finish its work at the stage before the fault begins, and so never feel the fault. If only
+    that is wrong, the case is played again, up to `TRIES` times in all.
     """
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)

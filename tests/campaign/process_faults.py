@@ -12,12 +12,12 @@ from tests.campaign.world import World
 
 STOPPED_SECONDS: Final = 20.0
 PERIOD: Final = 0.05
-"""Seconds of a cycle; a slowed process runs for the fraction `SHARE` of each cycle."""
+"""Seconds of a cycle. A slowed process runs for the fraction `SHARE` of each cycle."""
 SHARE: Final = 0.1
 
 
 class Killed(Fault):
-    """SIGKILL, like a power cut or the kernel's out-of-memory killer, then an immediate restart."""
+    """SIGKILL, as from the kernel's out-of-memory killer or in a power cut, then an immediate restart."""
 
     name = "kill -9"
     needs = Needs.PROCESS
@@ -57,12 +57,12 @@ class Stopped(Fault):
         party.resume()
 
     def felt(self, world: World) -> bool:
-        """Whether the party logged nothing while it was stopped."""
+        """Whether the party logged nothing while it was stopped, or at most one line."""
         return self._silent
 
 
 class Slowed(Fault):
-    """A tenth of the processor: stopped for nine tenths of each period."""
+    """The party has a tenth of the processor: it is stopped for nine tenths of each period."""
 
     name = "a tenth of the CPU"
     needs = Needs.PROCESS
@@ -73,7 +73,7 @@ class Slowed(Fault):
         self._turns = 0
 
     def apply(self, world: World) -> None:
-        """Start to slow the party."""
+        """Start a thread that slows the party."""
         self._slowing = Thread(target=self._slow, args=(party_of(world),))
         self._slowing.start()
 
@@ -83,7 +83,7 @@ class Slowed(Fault):
         self._slowing.join()
 
     def felt(self, world: World) -> bool:
-        """Whether the party was stopped repeatedly."""
+        """Whether the party was stopped more than once."""
         return self._turns > 1
 
     def _slow(self, party: Party) -> None:

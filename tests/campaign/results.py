@@ -1,7 +1,8 @@
-"""Results of the cases: a line of JSON for each as it ends, so that an interrupted campaign can resume.
+"""Results of the cases: a line of JSON is written as each case ends, so that an interrupted campaign can
+resume.
 
-Results of another commit count only on request. A checkout with changes has no commit, so its results never
-count again.
+Results of another commit count only on request. A checkout with changes has no commit, so its results do not
+count in a later run.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from tests.campaign.play import Outcome
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a case. `said` is what the party said if it needed a hand, `wrong` what was wrong in the
-    end; both are empty if it came through by itself.
+    """The outcome of a case as it is kept. `said` is what the party said if it needed a hand, `wrong` what
+    was wrong in the end. Both are empty if the party needed no help.
     """
 
     case: str
@@ -30,12 +31,14 @@ class Result:
 
     @classmethod
     def of(cls, case: Case, outcome: Outcome, commit: str) -> Self:
-        """The part of an outcome that is kept."""
+        """The result of a case with this outcome."""
         return cls(str(case), outcome.wrong, outcome.remedy, outcome.seconds, commit)
 
 
 class Results:
-    """The results in a file, by case. `commit` is the checkout's; it is empty if the checkout has changes."""
+    """The results in a file. `found` has those that count, by case. `commit` is the checkout's commit; it is
+    empty if the checkout has changes.
+    """
 
     def __init__(self, file: Path, commit: str, any_commit: bool = False) -> None:
         self._file = file
@@ -48,7 +51,7 @@ class Results:
                 self.found[result.case] = result
 
     def add(self, result: Result) -> None:
-        """Add a result to the file."""
+        """Add a result to `found` and to the file."""
         self.found[result.case] = result
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as file:
@@ -60,6 +63,6 @@ class Results:
 
 
 def read(kept: Mapping[str, object]) -> Result:
-    """Parse a result from the file."""
+    """A result from its parsed line."""
     result = Result(**kept)  # type: ignore[arg-type]
     return replace(result, wrong=tuple(result.wrong))

@@ -1,4 +1,4 @@
-"""Plays many cases in parallel processes, each of which plays one case after another."""
+"""Plays many cases in parallel processes. Each process plays one case after another."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.campaign.results import Result, Results
 FOLDER: Final = ROOT / "build" / "campaign"
 FILE: Final = FOLDER / "results.jsonl"
 PLAYED_BY_ONE: Final = 25
-"""Cases after which a process is replaced by a new one."""
+"""Number of cases after which a process is replaced by a new one."""
 
 
 def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
-    """Play the cases; return how many went wrong. Each result is kept as soon as it is known."""
+    """Play the cases; returns how many went wrong. Each result is kept as soon as its case ends."""
     waiting, lock = deque(left), Lock()
     played = 0
     wrong = 0
@@ -42,8 +42,8 @@ def run(left: Sequence[Case], jobs: int, results: Results, commit: str) -> int:
                 print(outcome.report, flush=True)
 
     def play_some() -> None:
-        """Play cases in one process after another. (A pool that replaces its processes itself hangs in Python
-        3.11.)
+        """Play cases in one process after another. (A pool that replaces its processes itself hangs in
+        Python 3.11.)
         """
         while waiting:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """Stages in the order in which a task reaches them; no task reaches all. Each is a state of the chain."""
+    """Stages, roughly in the order in which a task reaches them. No task reaches all."""
 
     BEFORE_THE_BID = "before the bid"
     POSTING = "posting"

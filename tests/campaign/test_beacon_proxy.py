@@ -1,4 +1,4 @@
-"""The relay proxy itself: if honest it changes nothing, and its lies have drand's form."""
+"""The relay proxy itself: in the honest mode it changes nothing, and its lies have drand's form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def proxy(relay: str) -> Iterator[BeaconProxy]:
 
 
 def signed(number: int) -> str:
-    """The only valid signature of a round: BLS has one for each message."""
+    """The only valid signature of a round: in BLS, each message has one signature under a key."""
     return sign(SECRET, round_message(number)).hex()
 
 

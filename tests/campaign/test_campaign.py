@@ -1,4 +1,6 @@
-"""Cases of the campaign: six that together reach most of the nodes' code; the covering set as heavy tests."""
+"""Cases of the campaign: six that reach most of the nodes' code; as heavy tests, the rest of the covering
+set.
+"""
 
 from __future__ import annotations
 

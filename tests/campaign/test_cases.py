@@ -1,4 +1,4 @@
-"""Every combination is a case or has a reason why it is not, and the covering set covers what it must."""
+"""Every combination is a case or has a reason not to be one, and the covering set covers what it must."""
 
 from __future__ import annotations
 

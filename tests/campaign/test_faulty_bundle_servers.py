@@ -1,7 +1,7 @@
-"""Bundle servers with every fault: the client turns to the next source and never accepts a partial download.
+"""Bundle servers with every fault: the client asks the next source and never accepts a partial download.
 
 The client is the verifier's (`verifier.material`), which fetches with `protocol.tasks.bundles`, as the solver
-does. `tests/unit/tasks/test_bundle_sources.py` covers all else that a bundle server may do.
+does. `tests/unit/tasks/test_bundle_sources.py` covers what else a bundle server may do.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from verifier.strategy import HONEST
 
 TASK = 1
 SECONDS = 2.0
-"""Time limit for each source."""
+"""Seconds that a source has for the whole bundle."""
 ERRORS: dict[Mode, type[BundleError]] = {"huge": WrongFile, "two-faced": WrongFile}
-"""Errors for modes that do not simply make the bundle unavailable."""
+"""The client's errors by mode; in other modes the error is `BundleUnavailable`."""
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +128,8 @@ def test_a_faulty_server_leaves_nothing_half_fetched_and_the_next_one_is_asked(
 def test_what_a_hostile_server_sends_is_no_question_of_room(
     materials: Materials, posted: Terms, proxy: PeerProxy, room: list[int], mode: Mode, form: str
 ) -> None:
-    """A seat makes a claim about a bundle that it refused. Before the fix, a flood was taken for a full disk
-    if free space was below the size limit, and the seat stayed silent.
+    """A seat may claim that a bundle is not available only if it refused the bundle. Before the fix, a flood
+    was taken for a full disk if the free space was below the size limit, and the seat stayed silent.
     """
     room.append(1 << 30)
     make(proxy, mode, form)

@@ -1,7 +1,7 @@
 """Beacon relays that are silent, lie, or fail like any peer.
 
-One honest relay is enough; without one, the failures are reported in time. `tests/unit/beacon/test_relays.py`
-covers everything else that a relay may say.
+One honest relay is enough; without one, the failures are reported in time.
+`tests/unit/beacon/test_relays.py` covers everything else that a relay may say.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`assay result` against a solver with every fault: the result comes from the seat that attested to holding
-it.
+"""`assay result` with a solver that has every fault: the result comes from the task's seat, which serves
+it too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tests.unit.solver import tiny
 pytestmark = pytest.mark.chain
 
 SECONDS = 2.0
-"""Time limit for each server."""
+"""Seconds that each server has for the result."""
 
 
 @dataclass
@@ -51,10 +51,10 @@ class Handed:
     solver: Client
     task: int
     honest: str
-    """An address that serves the result."""
+    """The address of a server that serves the result."""
 
     def fetch(self, solver: str, seat: str) -> Result:
-        """Fetch the result after the solver and the seat have announced these addresses."""
+        """Let the solver and the seat announce these addresses, then fetch the result."""
         self.solver.market.announce(solver)
         self.scene.submitter.market.announce(seat)
         limits = Limits(
@@ -64,7 +64,7 @@ class Handed:
 
 
 def run_of(task: int, folder: Path) -> RunStore:
-    """The finished run of the tiny task."""
+    """A finished run of the tiny task, whose checkpoints are in `folder`."""
     kept = tiny.database(folder)
     kept.put(task, State.TRAINING)
     run_store = RunStore(task, *tiny.parts(folder, kept)[1:])

@@ -1,7 +1,8 @@
-"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, others are asked.
+"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, and then other
+sources are asked.
 
 The client is the verifier's: `verifier.solver_client`, and on top of it `verifier.replaying` with
-`verifier.states`. `tests/unit/verifier/test_solver_client.py` covers everything else that a solver may send.
+`verifier.states`. `tests/unit/verifier/test_solver_client.py` covers what else a solver may send.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from verifier.solver_client import Shapes, SolverClient
 from verifier.states import States
 
 PATIENCE = 0.5
-"""Time limit in seconds for a solver that wastes time."""
+"""Time limit, in seconds, of the client for a solver with a fault that makes it wait."""
 PLENTY = 60.0
-"""Time limit for any other solver: enough on any machine."""
+"""Time limit, in seconds, for any other solver: enough on any machine."""
 SEGMENT = 2
 COMMITTED, ROOTS = committed(HONEST), checkpoint_roots(HONEST)
 CHECKPOINT = canonical(HONEST[(SEGMENT - 1) * tiny.STEPS])
@@ -63,7 +64,9 @@ def proxy(solver: str) -> Iterator[PeerProxy]:
 
 
 def patience_with(mode: Mode, form: str) -> float:
-    """Time limit for a solver with this fault: short if the client waits for it, otherwise `PLENTY`."""
+    """The client's time limit for a solver with this fault: short if the fault makes it wait, otherwise
+    `PLENTY`.
+    """
     return PATIENCE if mode in ("silent", "trickling") or form in ("question", "body") else PLENTY
 
 
@@ -80,8 +83,8 @@ def test_an_honest_solver_is_heard(proxy: PeerProxy) -> None:
 
 @pytest.mark.parametrize(("mode", "form"), FAULTS)
 def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form: str) -> None:
-    """Each fault gives no answer in time. A two-faced solver gives one of the right length, but its bytes
-    differ from the chain's commitment.
+    """With each fault, the client gets no answer and notices that in time. A two-faced solver gives an answer
+    of the right length, but it is not what the solver has committed to.
     """
     asked = client(proxy.url, patience_with(mode, form))
     make(proxy, mode, form)
@@ -100,8 +103,8 @@ def test_a_faulty_solver_is_no_answer_in_time(proxy: PeerProxy, mode: Mode, form
 
 
 class Verifier:
-    """A verifier's replayer that asks a solver first, then others. `blobs` is the folder that it keeps blobs
-    in.
+    """A verifier's replayer that asks a solver first, then others. `blobs` is the folder in which it keeps
+    blobs.
     """
 
     def __init__(self, folder: Path, solver: SolverClient, *others: str) -> None:
@@ -137,7 +140,7 @@ def test_of_a_faulty_solver_nothing_is_kept_and_the_next_source_is_asked(
 def test_a_solver_that_is_faulty_after_its_roots_is_not_believed(
     tmp_path: Path, proxy: PeerProxy, solver: str, mode: Mode, form: str
 ) -> None:
-    """The solver serves the roots that it committed, but then no checkpoint, or a wrong one."""
+    """The solver serves the roots that it has committed to, but then no checkpoint or a wrong one."""
     proxy.spare = 1
     make(proxy, mode, form)
     if mode == "two-faced":

@@ -1,4 +1,4 @@
-"""The campaign's table matches the file of its results."""
+"""The campaign's part of docs/security.md matches the recorded results and is generated as it must be."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The peer proxy itself: if honest it changes nothing, each mode has its fault, and closing it leaves nothing
-behind.
+"""The peer proxy itself: in the honest mode it changes nothing, each other mode has its fault, and closing it
+leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.campaign.peer_proxy import FORMS, MODES, PeerProxy
 from tests.campaign.upstream import BODY, Upstream, upstream
 
 SHORT = 0.2
-"""Seconds after which a test takes a peer for silent."""
+"""Seconds without an answer after which a test takes a peer to be silent."""
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def proxy(party: Upstream) -> Iterator[PeerProxy]:
 
 
 def until_only(threads: set[threading.Thread]) -> bool:
-    """Wait until no other thread is left: the threads behind the proxy end when they see their connection
-    closed.
+    """Wait until no other thread is left; returns False if one is left after 20 s. The threads of the server
+    behind the proxy end only when they see that their connection is closed.
     """
     deadline = time.monotonic() + 20
     while not set(threading.enumerate()) <= threads:
@@ -58,7 +58,7 @@ def connection(url: str, timeout: float = 20.0) -> HTTPConnection:
 def ask(
     url: str, target: str = "/body", method: str = "GET", data: bytes | None = None
 ) -> Iterator[HTTPResponse]:
-    """An answer whose body is not read yet."""
+    """Send a request; yields the answer, whose body is not read yet."""
     with closing(connection(url)) as asking:
         asking.request(method, target, data, {"X-Own": "kept"})
         with asking.getresponse() as answer:
@@ -177,8 +177,8 @@ def test_a_bomb_unpacks_to_zeros_with_their_checksum(encoding: str, bits: int) -
 
 
 def test_a_bomb_of_zstd_is_blocks_of_one_byte_each() -> None:
-    """RFC 8878, 3.1.1.2: a block header has 3 bytes, little-endian: from the lowest bit, last, type (1: RLE),
-    size.
+    """RFC 8878, 3.1.1.2: a block header has 3 bytes, little-endian. From the lowest bit on, it has 1 bit for
+    "last block", 2 bits for the type (1: RLE), and the size.
     """
     data = b"".join(bomb("zstd"))
     assert data[:6] == bytes.fromhex("28b52ffd0038")

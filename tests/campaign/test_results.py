@@ -1,4 +1,4 @@
-"""An interrupted campaign resumes where it stopped."""
+"""A campaign resumes where it stopped: only good results of the same commit's cases count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A server to put behind a proxy. It sends bodies of known length or in chunks, and records its requests."""
+"""A server to put behind a proxy. It sends bodies of known length, in chunks, or up to the connection's end,
+and records its requests.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ CHUNK: Final = 1 << 14
 
 
 class Upstream:
-    """Answers /body, /chunks and /until-closed with `BODY`, echoes what is posted, and has nothing else."""
+    """The server's address and the requests that it got. It answers /body, /chunks and /until-closed with
+    `BODY`, echoes what is posted, and answers other paths with status 404.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -60,7 +64,7 @@ class _Handler(Handler):
 
 @contextmanager
 def upstream() -> Iterator[Upstream]:
-    """A server that runs as long as the context lasts."""
+    """Yields a server that runs as long as the context lasts."""
     made = Upstream("")
     with closing(Listener(_Handler, made)) as listener:
         made.url = listener.url

@@ -1,9 +1,8 @@
 """The chain of one case, which stands still unless something is waited for, and the parties on it.
 
-One party is under test: a process (`party`) that reaches each other party through a proxy. All others are
-nodes in this process. Blocks are mined only while `reach` waits: at once if a transaction is pending,
-otherwise every second. So the chain's state does not change between two waits, and a stage lasts until the
-scene goes on.
+One party is under test: a process (`party`) that reaches each other party through a proxy. All others run in
+this process. From `begin` on, blocks are mined only in `skip_to` and while `reach` waits: at once if a
+transaction is pending, otherwise every second. So a stage lasts until the scene goes on.
 """
 
 from __future__ import annotations
@@ -52,33 +51,33 @@ TERMS: Final[dict[str, int | str]] = {
     "stake": 500 * TOKEN,
     "seat_lock": 8 * TOKEN,
 }
-"""Terms of the posted tasks. Periods are in seconds and much longer than a fault lasts; to end one, the
-chain's clock is moved.
+"""Terms of the posted tasks that differ from those of `Stage.post`. Periods, in seconds, are much longer than
+a fault lasts. To end one, the chain's clock is moved.
 """
 PATIENCE: Final = 240.0
-"""Seconds that a party has for its next action: twenty times what it needs, since many may share the
-processor.
+"""Seconds that a party has for its next action: twenty times what it needs, because many parties may share
+the processor.
 """
 STARTING: Final = 600.0
-"""Seconds until all parties must be ready: each loads some hundred megabytes of libraries."""
+"""Seconds within which all parties must be ready. Each loads some hundred megabytes of libraries."""
 POLL: Final = 0.05
 DEEPEST: Final = 8
 """Depth of the deepest re-organisation, in blocks."""
 BLOCK_SECONDS: Final = 1.0
 STAKE: Final = 600
-"""Tokens that a solver keeps for stakes."""
+"""Tokens that a solver keeps in the vault for stakes."""
 SOLVER, VERIFIER = 1, 2
 """Indices of development accounts."""
 DAWDLE: Final = "from tests.unit.solver import killing; killing.dawdle({seconds}); "
 
 
 class NotReached(AssertionError):
-    """A party has not done in time what it has to do."""
+    """Something that `reach` waited for has not come about in time."""
 
 
 @dataclass
 class Hooks:
-    """Callbacks while the world waits."""
+    """Functions that `reach` calls while it waits."""
 
     waiting: Callable[[], None] = lambda: None
     allowance: Callable[[], float] = lambda: 0.0
@@ -86,7 +85,9 @@ class Hooks:
 
 
 class World(Stage):
-    """The chain and the parties of one case. `honest` are the accounts that must lose nothing, by name."""
+    """The chain and the parties of one case. `honest` has the accounts that must gain what they are due, by
+    name.
+    """
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, stack: ExitStack) -> None:
         super().__init__(devnet, folder, relay, PARAMETERS)
@@ -98,7 +99,7 @@ class World(Stage):
         """Makes the disk for the home folder of the party under test."""
         self._disk: Disk | None = None
         self.environment: dict[str, str] = {}
-        """Environment variables of the party's process, in addition to this one's."""
+        """Environment variables of the process under test, in addition to this process's."""
         self.party: Party | None = None
         self.rpc = stack.enter_context(RpcProxy(devnet.url))
         self.beacon = stack.enter_context(BeaconProxy(relay))
@@ -106,12 +107,14 @@ class World(Stage):
         self.awaited: list[Callable[[], bool]] = []
         """For each started party, a function that says whether it is ready."""
         self._outsiders = [self.submitter]
-        """Clients in this process that belong to no node, so `reach` tends their transactions."""
+        """Clients in this process that belong to no node. `reach` tends their transactions, as a node would.
+        """
         self._follower = Follower(devnet.connection, self.submitter.contracts, self.deployment.block)
         self._events: list[Event] = []
         self.honest: dict[str, str] = {}
         self.due: dict[str, int] = {}
-        """The least that each account must have gained in the end, in token units; 0 for accounts not listed.
+        """The least that each account must have gained in the end, in token units: 0 for an account that is
+        not listed.
         """
         self._mined = 0.0
         self.published = folder / "published"
@@ -122,7 +125,7 @@ class World(Stage):
         """The URL of the bundle server; if empty, `post_task` starts one in this process."""
 
     def begin(self) -> None:
-        """Wait until all parties started so far are ready. From now on, only `reach` mines blocks."""
+        """Wait until all parties started so far are ready. Then only `reach` and `skip_to` mine blocks."""
         self.reach(lambda: all(ready() for ready in self.awaited), STARTING)
         self.devnet.connection.request("evm_setAutomine", False)
         self.devnet.mine(DEEPEST + 1)  # so that no re-organisation reverts what was there from the start
@@ -130,7 +133,9 @@ class World(Stage):
     # ------------------------------------------------------------------ time
 
     def reach(self, what: Callable[[], bool], seconds: float | None = None) -> None:
-        """Mine blocks until `what` holds; then the chain stands still. Raises NotReached, NeedsHand."""
+        """Mine blocks until `what` holds; then the chain stands still. Meanwhile, restart the party under
+        test if its supervisor would. Raises NotReached, NeedsHand.
+        """
         began, patience = monotonic(), self.patience if seconds is None else seconds
         while not _holds(what):
             pending = int(self.devnet.connection.request("txpool_status")["pending"], 16)
@@ -150,13 +155,14 @@ class World(Stage):
             sleep(POLL)
 
     def wait(self, seconds: float) -> None:
-        """Mine blocks for some seconds, for faults that last a given time."""
+        """Let the chain go on for some seconds, for faults that last a given time."""
         end = monotonic() + seconds
         self.reach(lambda: monotonic() >= end, seconds + self.patience)
 
     def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
-        """Run `work`, which may wait for blocks, for example for its transaction. With `until` the chain
-        stands still as soon as that holds; the rest of `work` must need no further block.
+        """Run `work`, which may wait for blocks, for example with its transaction, and return its result.
+        With `until` the chain stands still as soon as that holds; the rest of `work` must need no further
+        block.
         """
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
@@ -170,7 +176,7 @@ class World(Stage):
 
     def skip_to(self, time: int) -> None:
         """Move the chain's time past `time`, unless it is past already. Then mine more blocks than a
-        re-organisation replaces, so that none reverts the time or anything before it.
+        re-organisation replaces, so that none reverts the new time or what was before it.
         """
         if time >= self.submitter.now():
             super().skip_to(time)
@@ -183,7 +189,7 @@ class World(Stage):
         return self.submitter.market.task(task)
 
     def happened(self, name: str, **fields: object) -> list[Event]:
-        """Events with this name and these arguments that are on the chain now."""
+        """The events with this name and these arguments that are on the chain now."""
         batch = self._follower.poll()
         stand = [e for e in self._events if batch.rewound is None or e.log.block <= batch.rewound]
         self._events = [*stand, *batch.events]
@@ -202,7 +208,7 @@ class World(Stage):
         return proxy.url
 
     def outsider(self, index: int) -> Client:
-        """A client for the scene itself. Its account must not be one of `honest`."""
+        """A client for the scene itself, for a development account that is not one of `honest`."""
         client = self.act(lambda: self.client(f"dev:{index}"))
         self.stack.callback(client.close)
         self._outsiders.append(client)
@@ -216,17 +222,19 @@ class World(Stage):
         return self._disk
 
     def at(self, home: str) -> World:
-        """The same world with another home folder, for a party in this process."""
+        """The same world with another home folder, to start a party in this process."""
         other = copy(self)
         other.home = Home(self.folder / home)
         return other
 
     def gains(self, account: str, units: int) -> None:
-        """Expect that an account, if honest, gains this in addition to its other gains."""
+        """Expect that an account, if honest, gains at least this in addition to its other gains, or loses no
+        more.
+        """
         self.due[account] = self.due.get(account, 0) + units
 
     def post_task(self, **changes: Any) -> int:
-        """Post the tiny task, whose bundle is served over HTTP."""
+        """Post the tiny task with its bundle served over HTTP; returns its id. `changes` override `TERMS`."""
         if not self.bundle_server:
             serving = self.stack.enter_context(Serving(application(self.published), HOST, 0))
             self.bundle_server = self.peer(serving.url)
@@ -236,7 +244,9 @@ class World(Stage):
 
 
 def _holds(what: Callable[[], bool]) -> bool:
-    """Whether `what` holds; False if a re-organisation has reverted the task's posting."""
+    """Whether `what` holds; False while the task is unknown, because a re-organisation has reverted its
+    posting.
+    """
     try:
         return what()
     except Reverted as error:
@@ -252,7 +262,9 @@ def address(index: int) -> str:
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """A fresh chain with everything deployed. Until `World.begin` it mines a block for each transaction."""
+    """Yields the world of a fresh chain with everything deployed. Until `World.begin`, each transaction has a
+    block.
+    """
     folder.mkdir(parents=True)
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = str(folder / "assay-home")

@@ -1,6 +1,6 @@
-"""Games on the real contracts between an in-process solver and challenger, without servers or sleeps.
+"""Games on the real contracts between a solver and a challenger in this process, without servers or sleeps.
 
-The solver's run may be perturbed. The chain sees exactly what the real parties send: the moves come from
+The solver's run may be perturbed. The chain sees what the real parties would send: the moves come from
 `protocol.dispute`, the trees from `protocol.execution.replay`.
 """
 
@@ -36,14 +36,16 @@ from protocol.tasks.task import Terms
 from tests.chain.rounds import ANYTHING, draw_first, show
 
 PARAMETERS = replace(DEVNET, stall_period=600_000, unbonding_period=600_002)
-"""Tests move the clock far ahead; no task may stall because of that."""
+"""Parameters with long periods: tests move the clock far ahead, and no task may stall because of that."""
 SALT = bytes(32)
 MAX_TURNS = 400
 
 
 @dataclass
 class Ended:
-    """How a game ended: the contract's verdict, the moves in order, and the event of the judgment."""
+    """How a game ended: the contract's verdict, the moves in order, the gas of their transactions, the last
+    view of the game, and the arguments of the event of the judgment, if there was one.
+    """
 
     verdict: Verdict
     moves: list[str]
@@ -64,7 +66,9 @@ class Subject:
 
 
 class Arena:
-    """A chain with contracts, and one account each for submitter, solver, challenger."""
+    """A chain with contracts, and one account each for submitter, solver and challenger, who is also the
+    verifier.
+    """
 
     def __init__(self, devnet: Devnet) -> None:
         self.devnet = devnet
@@ -81,7 +85,7 @@ class Arena:
         self.challenger.audit.register(0, ANYTHING)  # solvers take no task on a chain without verifiers
 
     def close(self) -> None:
-        """Release the locks on the accounts."""
+        """Close the three clients, which releases the accounts."""
         for client in (self.submitter, self.solver, self.challenger):
             client.close()
 
@@ -109,7 +113,7 @@ class Arena:
             client.market.burn_rest(task)
 
     def submitted(self, subject: Subject, runs: Sequence[Run]) -> list[int]:
-        """One submitted task per run, in order."""
+        """Post a task for each run and submit the run to it; returns the tasks' ids, in order."""
         self.ready()
         tasks = [self.submitter.market.post(terms(subject, number))[0] for number, _ in enumerate(runs)]
         for task in tasks:
@@ -136,7 +140,9 @@ class Arena:
         segment: int | None,
         defend: Callable[[GameView, Run], Move | None] = defender.next_move,
     ) -> Ended:
-        """Challenge and play until the game is judged or closed; `segment` None opens a blind challenge."""
+        """Challenge and play until the game is judged or closed. With `segment` None the challenge is blind.
+        When `defend` returns None, the solver's clock runs out.
+        """
         game, gas = self.opened(task, solver, segment, self.challenger)
         moves = ["challenge" if segment else "challengeBlind"]
         client = self.challenger
@@ -166,7 +172,7 @@ class Arena:
         return Ended(reader.view().verdict, moves, gas, reader.view())
 
     def opened(self, task: int, solver: Run, segment: int | None, client: Client) -> tuple[int, list[int]]:
-        """Open a game as `client`; returns its number and the gas of the two transactions."""
+        """Open a game as `client`; returns its number, and the gas of the commitment and of the challenge."""
         named = SEGMENT_UNKNOWN if segment is None else segment
         commitment = priority_commitment(
             client.deployment.chain_id, client.commitments.address, task, named, client.address, SALT
@@ -197,7 +203,7 @@ def fresh_arena() -> Iterator[Arena]:
 
 
 def replay(subject: Subject, executor: Executor) -> Replay:
-    """Run a subject from its initial state with an executor, and keep the checkpoints in memory."""
+    """Run a subject with an executor; returns the run. Its checkpoints are in memory."""
     states: list[State] = [subject.initial]
     state = subject.initial
     for number in range(1, subject.segments * subject.segment_steps + 1):
@@ -211,7 +217,7 @@ def replay(subject: Subject, executor: Executor) -> Replay:
 
 
 def terms(subject: Subject, number: int) -> Terms:
-    """Terms of a task on the arena's chain; `number` only makes bundles differ."""
+    """Terms of a task on the arena's chain; `number` only makes the bundle hash differ."""
     program = subject.program
     return Terms(
         program_id=program.program.id,

@@ -1,4 +1,6 @@
-"""One anvil per test file, with everything deployed once; every test starts from the same state."""
+"""Fixtures with chains. Most tests of a file share one anvil, with everything deployed once (`chain`), and
+each starts from the same state. `arena` is one chain for a file, `scene` one for each test.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tests.chain.rounds import show
 from tests.chain.solver_stage import Stage, stage
 
 QUICK = Sending(timeout=30.0, poll=0.01)
-"""Anvil mines a block for each transaction, so a receipt is available at once."""
+"""Short polls: anvil mines a block for each transaction, so a receipt is available at once."""
 
 Connect = Callable[[int], Client]
 Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
@@ -53,7 +55,7 @@ def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deploy
 
 @pytest.fixture
 def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
-    """The development chain with the contracts deployed; it is reverted after the test."""
+    """The file's chain with the contracts deployed; after the test it is reverted to its state before."""
     assert deployed.chain_id == devnet.chain_id
     snapshot = devnet.connection.request("evm_snapshot")
     yield devnet
@@ -69,7 +71,7 @@ def young() -> Iterator[Devnet]:
 
 @pytest.fixture
 def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
-    """`connected(i)` is a client for development account i; all are closed at the end."""
+    """`connected(i)` opens a client for development account i; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
 
@@ -90,14 +92,14 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def odd_amounts(devnet: Devnet) -> Deployment:
-    """Contracts for replays of the simulation's scenarios; their amounts are odd, so that rounding shows."""
+    """Contracts for replays of most of the simulation's scenarios. Amounts are odd, so rounding shows."""
     with own_home():
         return deployed_for(devnet, SCENARIOS["honest"])
 
 
 @pytest.fixture
 def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
-    """`replayed(scenario, say)` plays a scenario on the development chain, which is reverted afterwards."""
+    """`replayed(scenario, say)` plays a scenario on the file's chain, which is reverted after the test."""
 
     def play(story: Scenario, say: Callable[[str], None]) -> Comparison:
         usual = deployment_parameters(story.parameters, exact=story.exact) == odd_amounts.parameters

@@ -1,4 +1,4 @@
-"""One wrong value in a step: runs that are wrong in one element of one instruction, and games over them."""
+"""Runs that are wrong in one element of one instruction in one step, and games about them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ Site = tuple[Path, int]
 
 
 class FalseState:
-    """An executor with a perturbed trace. One number of its state is wrong, so the step can be challenged.
+    """An executor with a perturbed trace. In addition, one weight of its state is wrong in step `WRONG_STEP`,
+    so that the step can be challenged in any case.
 
-    Some wrong values never reach the state: a NaN branch is not taken, or rounding drops the digit.
+    This is needed because some wrong values never reach the state: they are in a branch that is not selected,
+    or rounding removes the difference.
     """
 
     def __init__(self, task: Subject, kernels: Mapping[bytes, Kernel], perturbation: Perturbation) -> None:
@@ -48,7 +50,7 @@ class FalseState:
 
 
 class Corruptions:
-    """Corrupted runs of one subject, with `SEGMENTS` segments of `STEPS` steps."""
+    """Corrupted runs of one subject, which has `SEGMENTS` segments of `STEPS` steps."""
 
     def __init__(self, subject: Subject, kernels: Mapping[bytes, Kernel]) -> None:
         self.subject = subject
@@ -62,7 +64,7 @@ class Corruptions:
 
     @cached_property
     def sites(self) -> list[Site]:
-        """Every primitive of the step in execution order, including those of callees."""
+        """Every primitive of the step in execution order, including those of callees, but no outputs."""
         found: list[Site] = []
 
         def visit(program: Program, path: Path) -> None:
@@ -83,10 +85,11 @@ class Corruptions:
         return program
 
     def wrong_run(self, site: Site, choose: Callable[[int], Sequence[int]]) -> tuple[Replay, int] | None:
-        """A run wrong in one element of this instruction, and the element; None if nothing shows in the
-        caller.
+        """A run that is wrong in one element of this instruction, and the element. `choose` maps the number
+        of elements to the elements to try.
 
-        `choose` maps the number of elements to the elements to try.
+        Inside a call, the wrong element must change a result of the call in the top frame. None if no element
+        that was tried does.
         """
         path, number = site
         true = self.honest.frame(2, 1)
@@ -99,7 +102,9 @@ class Corruptions:
         return None
 
     def play(self, chain: Arena, run: Replay, *, silent: bool = False) -> Ended:
-        """Submit the run and challenge it at its first wrong segment."""
+        """Submit the run, and challenge it at its first wrong segment. With `silent` the solver serves
+        nothing, and the challenge is blind.
+        """
         (task,) = chain.submitted(self.subject, [run])
         pairs = zip(run.segment_roots() or (), self.honest.segment_roots() or (), strict=True)
         segment = next(i for i, (claimed, own) in enumerate(pairs) if claimed != own)
@@ -109,7 +114,9 @@ class Corruptions:
         )
 
     def check(self, chain: Arena, site: Site, choose: Callable[[int], Sequence[int]]) -> bool:
-        """Corrupt, play, check that exactly this element is judged; False if the corruption has no effect."""
+        """Corrupt an element of the site, play the game, and check that exactly this element is judged,
+        within the limits of gas and transactions. Returns False if no corruption has an effect.
+        """
         made = self.wrong_run(site, choose)
         if made is None:
             return False

@@ -1,4 +1,4 @@
-"""The arbiter's Solidity on a real EVM, with many elements per call (`ArbiterHarness`)."""
+"""The arbiter's Solidity on a real EVM, by a harness with many elements per call (`ArbiterHarness`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HARNESS = (
 )
 ADDRESS = "0x" + "a5" * 20
 GAS_LIMIT = 2**40
-"""Gas limit of a block, which also bounds a call; no batch comes near it."""
+"""Gas limit of a block, which is also the limit of a call; no batch comes near it."""
 
 Chunk = tuple[int, int, bytes]
 """Operand, chunk index, bytes."""
@@ -35,17 +35,19 @@ class Evm:
     def elements(
         self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int
     ) -> list[int]:
-        """Words of consecutive elements; long rows are split, folded and finished as in a game."""
+        """The words of `count` elements from `first` on; long rows are split, folded and finished as in a
+        game.
+        """
         return list(self._call("elements", instruction.encode(), first, count, list(chunks)))
 
     def block_result(
         self, instruction: Instruction, element: int, block: int, chunks: Sequence[Chunk]
     ) -> int:
-        """The word of one block of a reduction's element, from these chunks alone."""
+        """The word of one block of a reduction's element, computed from these chunks alone."""
         return int(self._call("blockResult", instruction.encode(), element, block, list(chunks)))
 
     def element(self, instruction: Instruction, element: int, chunks: Sequence[Chunk]) -> int:
-        """One element from these chunks alone."""
+        """The word of one element, computed from these chunks alone."""
         return int(self._call("element", instruction.encode(), element, list(chunks)))
 
     def _call(self, function: str, *arguments: Any) -> Any:
@@ -54,7 +56,7 @@ class Evm:
 
 @contextmanager
 def evm() -> Iterator[Evm]:
-    """The harness on its own anvil."""
+    """Yields the harness on its own anvil."""
     compiled = json.loads(HARNESS.read_bytes())
     code = bytes.fromhex(compiled["bytecode"]["object"].removeprefix("0x"))
     harness = Contract("ArbiterHarness", compiled["abi"], code)

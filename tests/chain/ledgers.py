@@ -1,4 +1,4 @@
-"""Comparing a solver's ledger with the chain."""
+"""Compares a solver's ledger with the chain."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ COIN = 10_000 * 10**18
 
 
 def ledger_of(scene: Stage) -> list[Flow | Spent]:
-    """All ledger entries of the stage's only solver, which must not be running."""
+    """All entries of the only ledger in the stage's home folder. Its solver must not be running."""
     (ledger,) = read(scene.home)
     return list(ledger.entries)
 
 
 def adds_up(scene: Stage, account: str) -> Sums:
-    """Check the solver's ledger against the chain, to the last unit: free and locked tokens in the vault, and
-    coin. Also check that its rows add up to the totals. Returns the totals.
+    """Check the ledger of the solver with this account against the chain, to the last unit: tokens that are
+    free and locked in the vault and outside it, and coin. Check also that its rows add up to the totals.
+    Returns the totals.
     """
     entries, submitter = ledger_of(scene), scene.submitter
     sums = total(entries)
@@ -37,7 +38,7 @@ def adds_up(scene: Stage, account: str) -> Sums:
 
 
 def locked(scene: Stage, account: str) -> int:
-    """Token units that remain in all locks an account has ever had."""
+    """The token units that remain in all locks that an account has ever had."""
     vault = scene.submitter.vault
     followed = Follower(
         scene.devnet.connection, {vault.address: vault.contract}, scene.deployment.block

@@ -27,12 +27,12 @@ def word(number: int) -> bytes:
 
 
 def show(client: Client) -> None:
-    """Show a round if the last one is too old for tasks to be posted."""
+    """Show a round to the beacon contract if the last one is too old for tasks to be posted."""
     show_round(client, signature)
 
 
 def draw_first(client: Client, chain: Devnet) -> PendingDraw:
-    """Advance the chain to the round of the first pending draw, execute the draw and return it."""
+    """Advance the chain's clock to the round of the first pending draw, execute the draw and return it."""
     first = client.audit.first_draw()
     assert first is not None, "no draw was asked for"
     chain.skip(max(0, client.deployment.beacon.time_of(first.round) - client.now()))

@@ -1,4 +1,6 @@
-"""A second version of the arithmetic for tests: the first one as number 2, with an arbiter that reports 2."""
+"""A second version of the arithmetic for tests: the same as the first, but its number is 2, as its arbiter
+says.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ ARBITER = "NextArbiter"
 
 
 def register() -> None:
-    """Register the second version, as a release that computes both versions would."""
+    """Register the second version in this process, as a release that computes both would."""
     ARBITERS[SECOND], EXECUTORS[SECOND] = ARBITER, EXECUTORS[1]
 
 
@@ -43,8 +45,8 @@ def computed() -> Iterator[None]:
 
 
 class Later(Stage):
-    """Contracts of the second version on a stage's chain, with the same token and parties. Use only inside
-    `computed`. The submitter is not registered as a verifier.
+    """Contracts of the second version on a stage's chain, with the same token, home folder and submitter. Use
+    only inside `computed`. Unlike on other stages, the submitter is not registered as a verifier.
     """
 
     def __init__(self, scene: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Helpers for tests of sending: small transfers, processes that die while broadcasting, delayed actions."""
+"""Helpers for tests of sending transactions: transfers, connections that break off, delayed actions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def transfer(value: int = 1) -> Call:
 
 
 def broken(connection: Connection, *, arrive: int) -> Connection:
-    """A connection to the same node that dies during a broadcast, once `arrive` transactions have arrived."""
+    """A connection to the same node. A broadcast sends only the first `arrive` transactions, then raises
+    Interrupted.
+    """
     frail = Connection(connection.url)
     real = frail.broadcast
 
@@ -37,7 +39,7 @@ def broken(connection: Connection, *, arrive: int) -> Connection:
 
 
 def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:
-    """Start a thread that waits until `what` holds, then acts."""
+    """Start a thread that waits until `what` holds and then calls `act`; returns the thread."""
 
     def run() -> None:
         while not what():
@@ -50,5 +52,5 @@ def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread
 
 
 def is_replaced(sender: Sender, intent: str) -> bool:
-    """Whether the node knows a replacement of the intent's first transaction."""
+    """Whether the node knows a later transaction of the intent, which replaces the first."""
     return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

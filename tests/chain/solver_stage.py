@@ -1,7 +1,7 @@
-"""A chain with a submitter and one verifier's account, for tests that run the real solver against them.
+"""A chain with an account that submits and verifies, for tests that run the real solver.
 
-The chain uses the machine's clock, and a busy machine can stall for seconds. So periods and clocks are long;
-where a period only has to pass, the stage advances the chain's clock.
+The chain's clock runs with the machine's, and a busy machine can stall for seconds. So periods and clocks are
+long; where a period only has to pass, the stage advances the chain's clock.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from tests.unit.solver import tiny
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
 PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
-"""Long enough that no task stalls while a busy machine does."""
+"""Parameters with periods so long that no task stalls even if a busy machine does."""
 
 
 class Stage:
-    """The contracts on a chain, and a submitter that is also the verifier: it posts tasks and attests the
-    seats it is drawn for. `relay` is the address of the beacon.
+    """The contracts on a chain, and a submitter that is also a verifier: it posts tasks and attests the seats
+    for which it is drawn. `relay` is the URL of the beacon's relay.
     """
 
     def __init__(self, devnet: Devnet, folder: Path, relay: str, parameters: Parameters = PARAMETERS) -> None:
@@ -60,7 +60,9 @@ class Stage:
         self.submitter.audit.register(0, ANYTHING)
 
     def client(self, account: str) -> Client:
-        """A client with plenty of tokens, connected through `url`."""
+        """A client for an account, connected through `url`. The account gets tokens if it has less than
+        200,000.
+        """
         client = connect(self.url, self.deployment, account, sending=QUICK)
         if client.token.balance_of(client.address) < 200_000 * TOKEN:
             client.token.mint(client.address, 200_000 * TOKEN)
@@ -69,7 +71,9 @@ class Stage:
     def post(
         self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str | bytes
     ) -> int:
-        """Post the tiny task; returns its id. `changes` override terms, `manifest` the served manifest."""
+        """Post the tiny task; returns its id. `changes` override terms; `manifest` replaces the bundle's
+        manifest file.
+        """
         bundle = tiny_bundle(self.deployment.arithmetic)
         hash_ = write_bundle(bundle, self.bundles)
         if manifest is not None:
@@ -116,7 +120,7 @@ class Stage:
         return task
 
     def settings(self, **changes: object) -> SolverSettings:
-        """Settings for a solver that may read the submitter's folder."""
+        """Settings for a solver that may read bundles from the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
         return SolverSettings.model_validate(
             {
@@ -130,7 +134,7 @@ class Stage:
         )
 
     def attest(self, task: int) -> None:
-        """Attest the submitter's seats of a drawn task. Nobody checks the root unless a game opens."""
+        """Attest the submitter's seats of a drawn task, with a made-up digest. Only a look would check it."""
         for seat in self.submitter.audit.seats(task):
             if seat.account == self.submitter.address:
                 self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01", bytes(32))
@@ -140,7 +144,7 @@ class Stage:
         self.skip_to(self.until(task, lambda view: view.bidder != NOBODY).bids_until)
 
     def end_challenges(self, task: int) -> None:
-        """Let the challenge period of a submitted task pass."""
+        """Advance the chain's clock past the challenge period of a submitted task."""
         self.skip_to(self.submitter.market.task(task).challenge_until)
 
     def skip_to(self, time: int) -> None:
@@ -158,7 +162,9 @@ class Stage:
             sleep(0.05)
 
     def until_drawn(self, task: int) -> None:
-        """Wait for the submission, advance the clock to the draw's round, and wait until it is executed."""
+        """Wait for the submission, advance the clock to the draw's round, and wait until a party executes the
+        draw.
+        """
         audit = self.submitter.audit
         self.until(task, submitted)
         self.skip_to(self.deployment.beacon.time_of(audit.audit(task).round) - 1)
@@ -166,7 +172,7 @@ class Stage:
 
 
 def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
-    """The bundle of the tiny task, for a version of the arithmetic."""
+    """The tiny task's bundle, for a version of the arithmetic."""
     program = tiny.step_program()
     state = tuple(
         Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
@@ -178,7 +184,7 @@ def tiny_bundle(arithmetic: int = ARITHMETIC) -> Bundle:
 
 
 class Solver:
-    """A solver node in a thread. `ended` holds its exit code, or the error that ended it."""
+    """A solver node in a thread. `ended` is its exit code, or the error that ended it; None while it runs."""
 
     account = SOLVER
 
@@ -208,7 +214,7 @@ class Solver:
         return stage.home
 
     def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
-        """Wait until the node has ended; returns `ended`."""
+        """Wait until the node has ended, at most for `seconds`; returns `ended`."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the solver still runs"
         return self.ended
@@ -232,8 +238,8 @@ class SecondSolver(Solver):
 
 @contextmanager
 def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
-    """A fresh chain with everything deployed, and its beacon. It makes a block every second and, if `mixed`,
-    also one for each transaction.
+    """Yields a stage on a fresh chain with everything deployed, and with a beacon. The chain makes a block
+    every second and, if `mixed`, also one for each transaction.
     """
     with (
         Devnet(block_time=1 if mixed else None, mixed=mixed) as devnet,
@@ -251,7 +257,7 @@ def stage(folder: Path, *, mixed: bool = True) -> Iterator[Stage]:
 
 @contextmanager
 def mined_at_once(scene: Stage) -> Iterator[None]:
-    """Mine a block for each transaction inside the context, and one per second again afterwards."""
+    """Mine a block for each transaction inside the context, and afterwards a block every second."""
     scene.devnet.connection.request("evm_setAutomine", True)
     try:
         yield

@@ -1,4 +1,6 @@
-"""Importing, exporting and re-encrypting keys: no half-written file, no key shown, foreign files bounded."""
+"""Key files are written, exported and re-encrypted whole and without a readable key; foreign files are
+checked.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ ADDRESS = str(Account.from_key(KEY).address)
 
 @pytest.fixture(autouse=True)
 def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write key files with a cheap key derivation; the real cost is eth-account's concern."""
+    """Write key files with a cheap key derivation, because the real one is slow and not what is tested."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda account, password: quick(account.key, password))
 
 
@@ -129,7 +131,7 @@ def test_a_name_is_taken_once_whoever_is_faster(monkeypatch: pytest.MonkeyPatch)
 
 
 def geth() -> dict[str, Any]:
-    """A key file as some programs write it: with `Crypto`, and the address without 0x."""
+    """A key file as some programs write it: with the field `Crypto`, and with the address without 0x."""
     made = quick(KEY, "old")
     return {"Crypto": made["crypto"], "address": ADDRESS[2:].lower(), "version": 3, "id": made["id"]}
 
@@ -219,7 +221,7 @@ def test_a_password_of_two_terminals_is_asked_twice(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_has_been_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key file that cannot be opened again would lose the stake."""
+    """With a key file that cannot be opened again, the account's tokens would be lost."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda _account, _password: geth() | {"Crypto": {}})
     with pytest.raises(AccountError, match="this password opens"):
         keystores.encrypted(Account.from_key(KEY), "old")

@@ -1,6 +1,7 @@
-"""Every primitive three ways: torch, plain Python integers, and the arbiter's Solidity on a real EVM.
+"""Every primitive is computed in three ways: with torch, with Python integers, and by the arbiter's Solidity
+on a real EVM.
 
-The samples come from tests/unit/program; `ArbiterHarness` runs elements on the EVM in batches.
+The samples come from tests/unit/program; `ArbiterHarness` computes elements on the EVM in batches.
 Single-chunk openings, refusals and gas are tested in contracts/test/.
 """
 

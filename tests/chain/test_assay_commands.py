@@ -1,4 +1,4 @@
-"""The submitter's commands as processes: a task goes from a file to a checked result on disk."""
+"""The submitter's commands as processes, from a task file to a checked result on disk."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ class Submitter:
         self._server: Forked | None = None
 
     def run(self, *arguments: str, code: int = ExitCode.FINE) -> tuple[Any, str]:
-        """Run a command; returns the data of its JSON output (None without `--json`) and its error output."""
+        """Run a command, which must end with `code`. Returns the data of its JSON output (None without
+        `--json`) and its error output.
+        """
         done = run("assay.cli", *arguments, environment=self.environment)
         assert done.returncode == code, done.stderr
         told = json.loads(done.stdout)["data"] if "--json" in arguments else None
@@ -104,14 +106,14 @@ class Submitter:
         return line.split(" at ")[1].strip().removesuffix("/bundles/")
 
     def close(self) -> None:
-        """End the server."""
+        """End the server, if it was started."""
         if self._server is not None:
             self._server.terminate()
             self._server.wait(10)
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of its processes."""
+        """The environment variables of the submitter's processes, in addition to this one's."""
         return {"ASSAY_HOME": str(self.home)}
 
 

@@ -1,4 +1,4 @@
-"""`assay verify` and proof files, for one honest task and one with a false segment, both settled."""
+"""`assay verify` and proof files, for an honest task and a task with a false segment; both are settled."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ NONE = Choice()
 
 @dataclass
 class Settled:
-    """Two settled tasks of three segments: an honest one, and one whose second segment is false. `early` is a
-    proof of the honest task from before it was settled.
+    """Two settled tasks of three segments: an honest one, and one whose second segment is false. `early` is
+    a proof of the honest task from before it was settled.
     """
 
     scene: Stage
@@ -53,7 +53,7 @@ class Settled:
     early: Path
 
     def context(self, home: Path) -> Context:
-        """The context of a stranger's command, which knows only the addresses of a node and the contracts."""
+        """The context of a stranger's command, which knows only a node's address and the deployment."""
         deployment = home / "deployment.json"
         deployment.parent.mkdir(parents=True, exist_ok=True)
         deployment.write_text(self.scene.deployment.model_dump_json())
@@ -61,7 +61,7 @@ class Settled:
 
 
 class Kept(Output):
-    """Output that keeps its data, because the solvers' logs are interleaved with the printed lines."""
+    """Output that keeps its data, because the lines that it prints are mixed with the solvers' logs."""
 
     data: Any = None
 
@@ -71,7 +71,7 @@ class Kept(Output):
 
 
 def play(scene: Stage, task: int) -> None:
-    """Take a task from bidding to the end of its draw, and attest its seats."""
+    """Take a task from bidding through its draw, and attest the submitter's seats."""
     scene.end_bidding(task)
     scene.until_drawn(task)
     scene.attest(task)
@@ -173,7 +173,9 @@ def test_without_a_server_only_a_whole_run_tells(settled: Settled, verify: Calla
 
 
 def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Callable[..., Any]) -> None:
-    """The honest task's roots come from its proof; its states come from a server that serves other states."""
+    """The server at the honest solver's address serves other states. The roots come from a proof, or from
+    nobody.
+    """
 
     def of_another_state(connection: socket.socket, target: str) -> None:
         answers(bytes(1_200 if target.endswith("tensors/0") else 4))(connection, target)
@@ -234,7 +236,7 @@ def test_a_proof_of_a_false_result_is_refuted_by_a_replay_alone(
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Paths of all values that are neither objects nor lists."""
+    """Yields the paths of all values that are neither objects nor lists."""
     if isinstance(value, dict | list):
         keys = value.keys() if isinstance(value, dict) else range(len(value))
         for key in keys:
@@ -244,7 +246,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def changed(value: Any) -> Any:
-    """Another value of the same form."""
+    """Another value of the same form; a hash for None."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -259,7 +261,7 @@ def changed(value: Any) -> Any:
 
 
 def put(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """A copy with another value at `path`."""
+    """A copy of the document with another value at `path`."""
     copied = deepcopy(document)
     inner = copied
     for key in path[:-1]:

@@ -1,4 +1,6 @@
-"""`assay watch`: an honest task to its checked result, a false one to conviction; failing chains, servers."""
+"""`assay watch`: it follows an honest task to its checked result and a false one to the conviction, also when
+the chain's node or the solver's server fails.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ class Watching:
         )
 
     def told(self, kind: str) -> list[dict[str, Any]]:
-        """The data of all complete lines of a kind."""
+        """The data of all complete output lines of a kind."""
         lines = self._log.read_text().splitlines(keepends=True)
         data = [json.loads(line)["data"] for line in lines if line.endswith("\n")]
         return [each for each in data if each["kind"] == kind]
@@ -64,7 +66,7 @@ class Watching:
         return [each for each in self.told("event") if each["event"] == name]
 
     def until(self, what: Callable[[], object]) -> None:
-        """Wait until `what` holds; fails if the process ends first."""
+        """Wait until `what` holds. Fails if the process ends first, or after 90 s."""
         wait(lambda: bool(what()) or self.process.poll() is not None, 90)
         assert what(), self.said.read_text()
 
@@ -80,7 +82,7 @@ def submitter(scene: Stage, tmp_path: Path) -> Iterator[Submitter]:
 
 
 def posted(submitter: Submitter) -> int:
-    """Post the submitter's task; returns its id."""
+    """Start the bundle server and post the submitter's task; returns the task's id."""
     told, _ = submitter.run(
         "submit", str(submitter.file), "--yes", "--bundles-url", submitter.serve(), "--json"
     )
@@ -181,7 +183,7 @@ def test_a_false_task_is_followed_through_its_game(
 
 
 def lying(catalog: Catalog) -> App:
-    """A server that replaces every loss with 0."""
+    """The solver's server, but every loss that it serves is 0."""
     lies, honest = FastAPI(), application(catalog)
 
     @lies.get("/tasks/{task}/checkpoints/{number}/tensors/{tensor}")
@@ -218,7 +220,7 @@ def test_a_loss_that_was_not_committed_is_not_shown(
 
 
 def only_blocks_of_transactions(scene: Stage) -> None:
-    """Mine blocks only for transactions, no longer on a timer."""
+    """Let anvil mine blocks only for transactions, no longer on a timer."""
     scene.devnet.connection.request("evm_setIntervalMining", 0)
     scene.devnet.connection.request("evm_setAutomine", True)
 
@@ -308,7 +310,7 @@ def test_nothing_new_costs_one_question_and_a_new_block_its_events(
 def test_a_node_that_does_not_answer_is_asked_again(
     scene: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is asked until the task is over; here the submitter cancels the task."""
+    """The node is asked until the task is over. Here the submitter has cancelled the task."""
     task = scene.post()
     output = Output("watch", as_json=False)
     home, limits = Home(tmp_path), Limits()

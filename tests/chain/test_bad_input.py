@@ -1,6 +1,7 @@
-"""Typing mistakes: each ends with a clear line and an exit code, never with a traceback.
+"""Mistakes on the command line or in the settings: each ends with a clear message and an exit code, never
+with a traceback.
 
-All commands run in this process, against one chain with the contracts and no task.
+All commands run in this process. Their chain has the contracts but no task.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ HOPELESS, RETRY = ExitCode.HOPELESS, ExitCode.RETRY
 
 @dataclass(frozen=True)
 class Row:
-    """A command line, its exit code and words of its error output. The test fills in `{home}`, `{url}` and
-    `{port}`; `config` is the text of the home's settings file, `typed` the standard input.
+    """A command line, words of its error output and its exit code. The test fills in `{home}`, `{url}` and
+    `{port}`. `config` is the text of the settings file in the home folder, `typed` the standard input.
     """
 
     line: str
@@ -151,7 +152,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def home(deployed: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder with the files that the rows name."""
+    """A home folder with the deployment and the files that the rows name."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "deployments").mkdir()
     text = deployed.model_dump_json()

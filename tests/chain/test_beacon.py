@@ -1,4 +1,4 @@
-"""The development chain's beacon, which signs by the chain's clock, not the wall clock; and its commands."""
+"""The development chain's beacon, which goes by the chain's clock, not the wall clock; and its commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.unit.beacon.networks import get
 pytestmark = pytest.mark.chain
 
 FAR = 10**6
-"""Seconds ahead of the wall clock."""
+"""Seconds by which the chain's clock is moved ahead. Also the number of a round."""
 
 
 def test_rounds_come_with_the_chain_s_time_however_far_it_is_moved(chain: Devnet) -> None:
@@ -123,7 +123,9 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 
 
 class Command:
-    """A running `assay` command; `said` holds the lines printed once one of them contains `ready`."""
+    """A running `assay` command. `said` holds the lines that it had printed when one of them contained
+    `ready`.
+    """
 
     def __init__(self, process: Forked, log: Path, ready: str) -> None:
         self._process = process
@@ -191,7 +193,7 @@ def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_pat
 
 
 def failed(home: Path, *arguments: str) -> str:
-    """Run a command that must be refused; returns its one line of error output."""
+    """Run a command that must be refused; returns its only line of error output."""
     done = run("assay.cli", *arguments, "--home", str(home))
     assert (done.returncode, done.stdout) == (ExitCode.HOPELESS, "")
     (line,) = done.stderr.splitlines()

@@ -1,5 +1,5 @@
-"""Bidding with a soft close on a chain: contract, client and status agree; a running solver bids against a
-rival that waits until the last seconds.
+"""Bidding, in which late bids extend the period: contract, client and status agree, and a running solver bids
+against a rival that waits until the last seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from tests.chain.trees import fund, terms
 pytestmark = pytest.mark.chain
 EXTENSION = 60
 FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
-"""Settings of a solver whose only cost is a risk r of delay: r / (1 - r) times the penalty of 5 tokens."""
+"""Settings of a solver whose only cost is the risk to be late. At the chance r it costs r / (1 - r) times the
+penalty of 5 tokens.
+"""
 
 
 def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
@@ -61,7 +63,9 @@ def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
 
 
 def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected: Connect) -> None:
-    """Bids come at any time before the end, with any allowed amount; one unit above the limit is refused."""
+    """Bids come at random times before the end, with random allowed prices. One unit above the limit is
+    refused.
+    """
     submitter, bidders = connected(1), [connected(2), connected(3)]
     for party in (submitter, *bidders):
         fund(party, 2000)

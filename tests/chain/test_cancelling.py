@@ -1,4 +1,6 @@
-"""`assay cancel`: a task without a bid is refunded in full; a bid that is mined first stands."""
+"""`assay cancel`: a task without a bid is refunded in full; with a bid that is mined earlier, it is not
+cancelled.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One challenge on the real contracts: interrupted between writes, too late, or no longer needed."""
+"""One challenge on the real contracts: on time, interrupted between writes, too late, or no longer needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.chain
 SEGMENT = 2
 BOND = terms().bond
 LONG = 10_000
-"""Seconds of a challenge window that outlasts a commitment."""
+"""Seconds of a challenge window. A commitment is valid for less."""
 
 
 class Interrupted(Exception):
@@ -39,7 +39,7 @@ class Interrupted(Exception):
 
 
 class Challenger:
-    """A verifier with the tokens of one bond, and its task."""
+    """A verifier with the tokens of one bond, and a task with a false segment that it must challenge."""
 
     def __init__(self, chain: Devnet, connected: Connect, folder: Path, **changes: int) -> None:
         self.chain, self.terms = chain, terms(**changes)
@@ -56,7 +56,7 @@ class Challenger:
         self.note(NO_SEAT)
 
     def note(self, seat: int) -> None:
-        """Note that the segment was found false."""
+        """Note in the database that the segment was found false, by this seat or, with `NO_SEAT`, by none."""
         self.database.put_challenge(
             Challenge(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
         )
@@ -69,18 +69,18 @@ class Challenger:
 
     @property
     def unlocked(self) -> int:
-        """Tokens that no lock holds."""
+        """The client's token units that no lock holds, in the vault and outside it."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     def commitment(self, challenge: Challenge) -> bytes:
-        """The commitment of a challenge of the segment."""
+        """The commitment that the challenge of the segment makes, with its salt."""
         calls, chain = self.client.commitments, self.client.deployment.chain_id
         return priority_commitment(
             chain, calls.address, self.task, SEGMENT, self.client.address, challenge.salt
         )
 
     def advance(self) -> None:
-        """Take the next step, as a newly started process would."""
+        """Take the next step, as a newly started process would, and mine a block."""
         clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
         rates, beside = Rates(1e12), self.beside
@@ -91,7 +91,9 @@ class Challenger:
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:
-        """Take the next step in a process that is killed just before it calls `before` (with `field`)."""
+        """Take the next step in a process that is killed just before it calls the database's method `before`,
+        if `field` is given only when it sets that field.
+        """
         real = getattr(self.database, before)
 
         def note(key: tuple[int, int], *values: Any, **fields: Any) -> None:
@@ -113,7 +115,7 @@ class Challenger:
 
 
 def submitted(chain: Devnet, submitter: Client, solver: Client, **changes: int) -> int:
-    """A task that can be challenged."""
+    """Bring a new task to its submission, after which it can be challenged; returns its id."""
     task, _ = submitter.market.post(terms(**changes))
     solver.market.bid(task, 90 * TOKEN)
     chain.skip(terms().bidding_period + 1)
@@ -205,8 +207,8 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
 def test_no_bond_is_locked_beside_work_that_the_game_does_not_fit_to_and_later_it_is(
     chain: Devnet, connected: Connect, tmp_path: Path
 ) -> None:
-    """Moves take 222 s of 300 s, and waiting for running steps 33.3 s. The other work and 0.6 s of replays
-    must fit into the remaining 44.7 s.
+    """Of the clock of 300 s, moves take 222 s, and waiting for running steps takes 33.3 s. The other work and
+    0.6 s of replays must fit into the remaining 44.7 s.
     """
     challenger = Challenger(chain, connected, tmp_path, challenge_period=LONG, step_operations=5 * 10**10)
     busy = Engagement("seat 0 of task 9", Work(148 * 10**11), 44.8)

@@ -1,4 +1,6 @@
-"""Nodes that fail, lag, forget or switch chains: the next node is asked; another chain is never accepted."""
+"""Nodes that fail, lag, lose data or change chains: the next node is asked, and another chain is not
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +170,7 @@ def test_another_chain_behind_one_address_leaves_the_others(
 def test_a_node_that_is_behind_hides_no_event(
     chain: Devnet, near: RpcProxy, deployed: Deployment, alone: Connection, client: Client
 ) -> None:
-    """A node that is asked for blocks it does not have returns no events of them."""
+    """A node returns no events, and no error, for blocks that it does not have yet."""
     client.token.mint(client.address, 100)
     client.token.approve(client.vault.address, 100)
     follower = Follower(alone, {client.vault.address: client.vault.contract}, deployed.block)
@@ -274,7 +276,7 @@ def test_chains_are_told_apart_by_their_table(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
-    """The usual interval counts, not an outlier."""
+    """The usual interval counts, not the outliers."""
     with Devnet(block_time=None, chain_id=999_999) as devnet:
         time = devnet.connection.block().time
         for seconds in (12, 12, 12, 3_600, 12, 24, 12, 12):
@@ -292,7 +294,9 @@ def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
 def test_two_unlike_chains_are_sent_to_in_their_own_way(
     chain_id: int, hardfork: str, fees: str, block_time: int
 ) -> None:
-    """One has a base fee and fast blocks, one gas prices and slow blocks: each transaction arrives once."""
+    """One chain has a base fee and fast blocks, the other gas prices and slow blocks. Transactions arrive
+    once.
+    """
     with Devnet(block_time=None, chain_id=chain_id, hardfork=hardfork) as devnet:
         connection = devnet.connection
         assert (connection.chain.fees, connection.block_time) == (fees, block_time)

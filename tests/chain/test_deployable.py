@@ -1,4 +1,4 @@
-"""Foreseeable failures are found before the first transaction of a deployment, and in a dry run."""
+"""Failures that can be foreseen are found before the first transaction of a deployment, and in a dry run."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ AT_THE_BOUNDS = [
 def test_the_bounds_are_those_of_the_market_s_constructor(
     chain: Devnet, deployed: Deployment, parameters: Parameters
 ) -> None:
-    """Deployer and token are those of the fixture, so vault and arbiter already exist."""
+    """Deployer and token are those of the fixture `deployed`, so vault and arbiter already exist."""
     bound = broken_bound(parameters)
     market = next(made for made in plan(DEPLOYER, parameters, DEVELOPMENT).creations if made.key == "market")
     assert chain.connection.code(deployed.addresses.arbiter)
@@ -167,7 +167,7 @@ def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits:
 def test_a_constructor_s_own_error_is_told_though_the_proxy_hides_it(
     chain: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the Python bounds differed from the market's, the simulated constructor would show the error."""
+    """If Python's bounds were wider than the market's, the simulated constructor would show the error."""
     monkeypatch.setattr("protocol.chain.deployable.require_within_bounds", lambda _: None)
     monkeypatch.setattr("protocol.chain.deployment.broken_bound", lambda _: None)
     sent = chain.connection.transaction_count(DEPLOYER)
@@ -209,7 +209,7 @@ def test_a_real_chain_gets_evmnet_and_a_development_chain_its_own() -> None:
 
 
 def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_path: Path) -> None:
-    """The deployment that a setting names is not used."""
+    """The deployment file that a setting names is not used for the new tokens."""
     named = tmp_path / "named.json"
     named.write_text("of other contracts")
     deploy_contracts(context(tmp_path, chain.url, deployment=named), None, None, dry_run=False, salt="new")
@@ -221,7 +221,7 @@ def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_pat
 
 
 def test_the_proxy_reverts_without_a_reason(chain: Devnet) -> None:
-    """This is why constructors are simulated without it."""
+    """This is why constructors are simulated without the proxy."""
     due = plan(DEPLOYER, replace(DEVNET, draw_delay=0), DEVELOPMENT)
     market = next(made for made in due.creations if made.key == "market")
     call = creation_call(due.salt, market.code, "market")

@@ -1,4 +1,4 @@
-"""`assay deploy` and `assay submit` with real money: nothing is made, replaced or announced by accident."""
+"""`assay deploy` and `assay submit`: nothing is made, replaced, accepted or announced by accident."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_addresses_are_the_same_on_every_chain_and_change_with_the_arguments() -
 
 
 def test_the_proxy_s_rule_is_eip_1014_s() -> None:
-    """The expected address comes from running the proxy on anvil."""
+    """The proxy itself, called on anvil, returns the expected address."""
     with Devnet(block_time=None) as fresh:
         empty = bytes.fromhex("60008080f3")  # creation code that returns no code, yet has an address
         data = SALT + empty
@@ -155,7 +155,7 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
 def test_a_contract_that_somebody_creates_at_the_same_moment_is_found(
     chain: Devnet, deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer about what exists is out of date when the transaction arrives."""
+    """All contracts exist, but the deployer takes all to be missing, as if they had just been created."""
     everything = plan(DEPLOYER, DEVNET, DEVELOPMENT).creations
     monkeypatch.setattr(Plan, "missing", lambda _plan, _connection: list(everything))
     with Sender(chain.connection, development_account(0, chain.chain_id), QUICK) as sender:
@@ -214,7 +214,9 @@ def no_contract(_chain: Devnet, deployed: Deployment) -> Deployment:
 
 
 def another_board(chain: Devnet, deployed: Deployment) -> Deployment:
-    """A deployment whose vault belongs to another board, as if its deployer wanted to take every stake."""
+    """A deployment whose vault is initialised with another board, as a deployer would who wanted to take all
+    stakes.
+    """
     thief = ELSEWHERE[2:].rjust(64, "0")
     slot = next(
         number

@@ -1,4 +1,4 @@
-"""Deploying: the probe refuses unsuitable chains, the file is correct, and a stale file is noticed."""
+"""Deployments: the file is correct, unsuitable chains are refused, and an earlier chain's file is noticed."""
 
 from __future__ import annotations
 

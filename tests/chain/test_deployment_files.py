@@ -1,4 +1,6 @@
-"""`assay deploy --check` on untrusted files: each ends with one clear error, and none hides events."""
+"""Untrusted deployment files, loaded or given to `assay deploy --check`: none that is false is accepted, and
+none hides events.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +108,9 @@ def test_a_hostile_file_ends_the_check_with_the_code_for_hopeless(
 
 @pytest.mark.parametrize("late", [0, 1, 10**15])
 def test_a_block_that_hides_events_is_refused(chain: Devnet, deployed: Deployment, late: int) -> None:
-    """A solver that follows the chain from a later block does not see that it was challenged."""
+    """A solver that follows the chain from a block after the initialisation may not see that it was
+    challenged.
+    """
     chain.mine(5)
     block = deployed.block + 1 if not late else chain.connection.block().number - 1 + late
     with pytest.raises(DeploymentError, match="hides challenges"):

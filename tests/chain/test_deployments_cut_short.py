@@ -1,4 +1,4 @@
-"""Deployments hindered by crashes, strangers or nodes without old states: they resume and send only once."""
+"""Deployments hindered by crashes, strangers, or nodes without old states resume and send nothing twice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def forget_old_states(patch: pytest.MonkeyPatch, kept: int) -> None:
 
 
 def cut_at_the_end(patch: pytest.MonkeyPatch, chain: Devnet) -> None:
-    """Interrupt a deployment after everything is sent and before the file is written."""
+    """Deploy everything, but end with an error before the deployment file is written."""
     with patch.context() as cut, sender(chain) as sending:
         cut.setattr("protocol.chain.deploy.save_deployment", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -172,7 +172,9 @@ def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(
 def test_contracts_that_were_initialised_at_the_same_moment_are_found(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same account deploys on another machine: its journal is there, and the reads here are stale."""
+    """The same account has deployed on another machine, so the journal is not here, and some reads here are
+    stale.
+    """
     with pytest.MonkeyPatch.context() as elsewhere, sender(fresh) as sending:
         elsewhere.setattr("protocol.chain.deploy.save_deployment", lambda _: None)
         there = deploy(sending)
@@ -195,7 +197,7 @@ def test_contracts_that_were_initialised_at_the_same_moment_are_found(
 def test_contracts_initialised_with_others_are_refused_before_anything_is_sent(
     chain: Devnet, deployed: Deployment
 ) -> None:
-    """Another market with the same deployer, token and salt would have the same vault."""
+    """A market with other parameters but the same deployer, token and salt would have the same vault."""
     sent = chain.connection.transaction_count(DEPLOYER)
     other = replace(DEVNET, draw_delay=DEVNET.draw_delay + 1)
     with sender(chain) as sending, pytest.raises(DeploymentError, match=r"StakeVault .* --salt"):

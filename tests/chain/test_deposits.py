@@ -1,4 +1,4 @@
-"""Deposits for demanded nodes on the real contracts: who gets the coin, and what a changing base fee does."""
+"""Deposits for demanded nodes on the real contracts: who gets the coin, and what a rising base fee does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run() -> Replay:
 
 @pytest.fixture
 def game(arena: Arena) -> int:
-    """A blind game on a new task; nobody has credit."""
+    """The number of a blind game on a new task. Solver and challenger have no credit."""
     for client in (arena.solver, arena.challenger):
         withdraw_credit(client)
     (task,) = arena.submitted(subject(), [run()])
@@ -57,7 +57,7 @@ def game(arena: Arena) -> int:
 
 
 def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
-    """A demand for nodes (first leaf, size) of the segment tree, and the game's head at that time."""
+    """A demand for nodes of the segment tree, each given by first leaf and size, and the game's head now."""
     tree = segment_tree(list(run().segment_roots() or []))
     head = arena.challenger.game.game(game).head
     openings = [Node(lo, size, tree.node(lo, size), tree.subtree_path(lo, size)) for lo, size in nodes]
@@ -67,7 +67,9 @@ def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, 
 
 
 def answer_leaf(arena: Arena, game: int, index: int, lo: int, nodes: list[tuple[int, int]]) -> Receipt:
-    """The solver reveals leaf `lo` of the segment tree, which is node number `index` of the demand."""
+    """Let the solver reveal leaf `lo` of the segment tree, which is node number `index` of the demand
+    `nodes`.
+    """
     roots = list(run().segment_roots() or [])
     tree = segment_tree(roots)
     named = [(first, size, tree.node(first, size)) for first, size in nodes]
@@ -133,8 +135,8 @@ def test_a_solver_takes_what_its_answers_earned_with_its_tokens(arena: Arena, ga
 
 
 def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: int) -> None:
-    """The base fee rises after the demand is signed, and the deposit no longer suffices: the demand is mined
-    and reverts, and is then sent again.
+    """The base fee rises after the demand is signed, so that the deposit no longer suffices. The demand is
+    mined and reverts; the next call sends it again.
     """
     connection, calls = arena.devnet.connection, arena.challenger.game
     move, head = asked(arena, game, [(1, 1)])
@@ -189,7 +191,7 @@ def test_without_coin_for_the_longest_game_nothing_is_begun(arena: Arena) -> Non
 
 
 def wait_for_pending(arena: Arena, nonce: int) -> None:
-    """Wait until a transaction of the challenger with this nonce is pending."""
+    """Wait until the challenger's transaction with this nonce is pending."""
     give_up = monotonic() + 60
     while arena.devnet.connection.transaction_count(arena.challenger.address, "pending") <= nonce:
         assert monotonic() < give_up

@@ -1,4 +1,4 @@
-"""The development chain: it starts, reports failures and ends without touching other processes."""
+"""The development chain starts, reports failures, and ends without touching other processes."""
 
 from __future__ import annotations
 

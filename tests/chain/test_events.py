@@ -1,4 +1,4 @@
-"""Following events: complete, in order, in bounded ranges, with re-organisations reported."""
+"""Following events: all are found, in order and in bounded ranges, and re-organisations are reported."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_hashes_that_never_settle_are_an_error(
 
 
 def unanswered_once(client: Client, monkeypatch: pytest.MonkeyPatch, question: int) -> None:
-    """Make the node unreachable for only one request for logs, the one with this number (from 0)."""
+    """Make the node unreachable for a single request for logs, number `question`, counted from 0."""
     real = client.connection.request
     asked = iter(range(1_000_000))
 
@@ -180,7 +180,7 @@ def test_a_reorganisation_is_told_by_the_next_poll_that_returns(
 
 @pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
 def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
-    """The search is over blocks 5 to 20, which are two seconds apart."""
+    """The search is over blocks 5 to 20. Block n has the time 100 + 2 n."""
 
     def block(asked: int = 20) -> SimpleNamespace:
         return SimpleNamespace(number=asked, time=100 + 2 * asked)

@@ -1,4 +1,6 @@
-"""From `assay init` to a task that a default solver takes: all terms are derived, none is given."""
+"""From `assay init` to a task that a solver with default settings takes: all terms are derived, none is
+given.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.chain
 
 
 def register(scene: Stage, *accounts: str) -> None:
-    """Register more verifiers."""
+    """Register these accounts as verifiers."""
     for account in accounts:
         with scene.client(account) as client:
             client.fund(100 * TOKEN)

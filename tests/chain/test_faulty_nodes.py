@@ -1,4 +1,4 @@
-"""Nodes that give arbitrary answers: the error is typed and comes in time, and the next node is asked."""
+"""Nodes that fail or answer anything at all: the error is typed and comes in time; the next node is asked."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_results_of_another_form_are_no_answers(method: str) -> None:
 
 
 def test_results_of_a_real_node_have_their_forms(client: Client) -> None:
-    """Results of every method, also logs, an unknown block and a block with whole transactions."""
+    """Covers logs, an unknown block and a block with whole transactions too."""
     connection = client.connection
     receipt = client.token.mint(client.address, 1)
     fields = connection.receipt(receipt.transaction)

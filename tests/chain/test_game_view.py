@@ -1,7 +1,7 @@
 """A game read from the chain alone: restarts and re-organisations do not change its view.
 
-One game has everything in it: a blind challenge, withheld data demanded node by node, a call, a split row.
-The other games are in `test_games`.
+The first test's game has everything in it: a blind challenge, withheld data demanded node by node, a call, a
+split row. `test_games` plays many other games.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def subject() -> Subject:
 
 
 def more(product: int) -> int:
-    """A change that survives the rounding of the integer product to 24 bits."""
+    """The integer product, changed so much that rounding to 24 bits does not remove the change."""
     return product + (1 << 20)
 
 

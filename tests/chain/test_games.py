@@ -1,7 +1,8 @@
 """Whole games on the real contracts: with one wrong value in a step, the game ends at exactly that value.
 
-Every primitive of the digits step, at the top and inside every callee, is changed in one element of one run.
-`make test` plays a sample of them, `make test-heavy` all.
+For each primitive of the digits step, at the top and inside every callee, a separate run is wrong in one
+element. `make test` plays a sample of these runs, `make test-heavy` all. Some changes have no effect; their
+runs are not played.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def test_every_value_is_found_and_judged(arena: Arena) -> None:
 
 
 def check_corruptions(arena: Arena, chosen: list[Site]) -> None:
-    """Check that each corruption is judged at its own instruction and element."""
+    """Check that each corruption is judged at its own instruction and element. At most a quarter of them may
+    have no effect.
+    """
     effects = [made().check(arena, site, middle_and_ends) for site in chosen]
     assert effects.count(False) <= len(chosen) // 4
 

@@ -1,7 +1,7 @@
-"""The corruption sweep over a GPT: one wrong element in any library function, judged on a real chain.
+"""Corruptions of a GPT: one wrong element in any library function, judged on a real chain.
 
-Sampled over functions, then instructions, then elements, from a fixed seed. `make test` plays 20 games,
-`make test-heavy` 240 in parts.
+Instructions are taken from each function in turn, at random within it, and elements at random; the seeds are
+fixed. `make test` tries 20 instructions, `make test-heavy` 240 in parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.chain
 
 QUICK = 20
 PARTS, PART = 12, 20
-"""Heavy games: the number of parts, and of games in each."""
+"""The heavy test: its number of parts, and the number of sites in each."""
 
 
 @cache
@@ -37,7 +37,9 @@ def made() -> Corruptions:
 
 @cache
 def sampled(count: int) -> list[Site]:
-    """Sites from each library function in turn (the innermost, by name), at random within a function."""
+    """The first `count` sites, taken from each function in turn and at random within it. A site belongs to
+    the innermost function around it; functions of one name count as one.
+    """
     generator = random.Random(20261120)
     by_function: dict[str, list[Site]] = defaultdict(list)
     for site in made().sites:
@@ -66,7 +68,9 @@ def test_every_library_function_is_in_the_sample() -> None:
 
 
 def check(arena: Arena, sites: list[Site]) -> None:
-    """Check that each corruption is judged at its own instruction and element."""
+    """Check that each corruption is judged at its own instruction and element. At most a third of them may
+    have no effect.
+    """
     generator = random.Random(str(sites))
 
     def anywhere(elements: int) -> list[int]:

@@ -31,7 +31,7 @@ class CutShort(Exception):
 
 
 def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:
-    """Make the command die when it sends, before the node has the transaction or after (`arrives`)."""
+    """Make the command die when it sends: after the node has the transaction if `arrives`, else before."""
     real = client.connection.broadcast
 
     def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:

@@ -158,7 +158,9 @@ def test_an_idle_node_asks_twice_for_each_block(
 
 
 def waiting(proxy: RpcProxy) -> int:
-    """Calls made while waiting for transactions, whose number grows with time: receipts, nonces, blocks."""
+    """Number of calls for receipts, nonces and blocks. A node that waits for transactions repeats them, so
+    their number grows with time.
+    """
     return proxy.asked[RECEIPT] + proxy.asked[NONCE] + proxy.asked[HEAD]
 
 
@@ -214,7 +216,7 @@ def scrape(node: Node) -> None:
 
 
 def asked(proxy: RpcProxy, look: Callable[[], object]) -> Counter[str]:
-    """The requests of a look, by method."""
+    """Call `look`; returns the number of calls that the proxy received meanwhile, by method."""
     before = proxy.asked.copy()
     look()
     return proxy.asked - before

@@ -1,4 +1,4 @@
-"""Informers through the typed contracts: the stored attestation, a salt's reward, who pays the next draw."""
+"""An informer, through the typed contracts: the attestation, what a salt pays, who pays the next draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions that are lost, re-organised, replaced or given up: each is mined once, none blocks others."""
+"""Transactions lost, re-organised, replaced or given up: none takes effect twice or blocks others."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
 def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
     chain: Devnet, sender: Sender
 ) -> None:
-    """Its receipt was seen, and the next nonce waits for it. Nothing is restarted."""
+    """The sender has seen its receipt, and the transaction with the next nonce is pending."""
     rpc, before = chain.connection, chain.connection.balance(NOWHERE)
     first = sender.send(transfer(6), "first")
 
@@ -237,7 +237,9 @@ def looks(proxy: RpcProxy, sender: Sender) -> bool:
 
 
 def mined(chain: Devnet, sender: Sender, value: int) -> str:
-    """Mine a transfer; returns its hash. Unlike after `send`, the sender has not looked for it yet."""
+    """Send a transfer and wait until it is mined; returns its hash. Unlike in `send`, the sender itself does
+    not look for the receipt.
+    """
     (sent,) = sender.hand_over([(transfer(value), f"transfer {value}")])
     (entry,) = sender.journal.of_intent(sent.intent)
     after(lambda: chain.connection.receipt(entry.hash) is not None, lambda: None).join()

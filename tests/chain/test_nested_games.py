@@ -21,8 +21,8 @@ X = TensorType(DType.F32, (3, 200))
 ELEMENT = 517
 """An element in the last of the value's three chunks."""
 ENTRY, LEVEL = 6, 2
-"""Transactions of a game with served data: commit, challenge, steps, step, trace, judgment; and per call:
-call, trace.
+"""Numbers of transactions in a game with served data. `ENTRY` counts commit, challenge, steps, step, trace
+and judgment; `LEVEL` counts call and trace, for each call.
 """
 LEVEL_GAS = 200_000
 
@@ -83,7 +83,7 @@ def test_served_games_end_at_the_innermost_primitive_of_every_depth(arena: Arena
 def test_a_claimed_result_of_a_call_is_judged_by_the_callees_output(
     arena: Arena, depth: int, silent: bool
 ) -> None:
-    """The trace of the caller has another result than the callee computes, and the callee's own trace is right."""
+    """The caller's trace has a wrong result of the call; the callee's trace is right."""
     found, (path, _) = made(depth), innermost(depth)
     change = Perturbation(path[:-1], path[-1], ELEMENT, one_ulp, WRONG_STEP, WRONG_STEP)
     run = replay(found.subject, FalseState(found.subject, {}, change))

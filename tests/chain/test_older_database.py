@@ -1,4 +1,4 @@
-"""A node whose database is older than the chain, or gone, resumes its own tasks and loses nothing."""
+"""A node whose database is gone resumes its own tasks and loses nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lose(scene: Stage, party: str) -> None:
 
 
 def test_a_solver_trains_again_what_it_has_submitted_and_defends_it(scene: Stage) -> None:
-    """The accuser challenges after the submission, while the solver has no database."""
+    """The accuser challenges after the submission, while the solver is stopped and its database is gone."""
     solver = Solver(scene, once=False)
     try:
         task = scene.sold()

@@ -1,4 +1,4 @@
-"""A change of a unit or a condition in a line of the contracts that pays makes `sim replay` disagree.
+"""If a line of the contracts that pays is changed, by a unit or in a condition, `sim replay` disagrees.
 
 The changed contracts are compiled in a separate folder, and the replay deploys them instead of the package's.
 They are compiled without the optimiser, which changes no payout and takes nine tenths of the time. Anvil is

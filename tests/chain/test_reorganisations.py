@@ -69,7 +69,9 @@ class Play:
             self.scene.devnet.skip(self._idle())
 
     def _idle(self) -> int:
-        """Seconds to skip until bidding ends, a draw's round is published or the challenge period ends."""
+        """Seconds to skip until bidding ends, a draw's round is published or the challenge period ends; 1 if
+        the task waits for something else.
+        """
         market, audit = self.scene.submitter.market, self.scene.submitter.audit
         view, now = market.task(self.task), self.scene.submitter.now()
         ends = 0
@@ -172,7 +174,9 @@ def test_a_task_ends_as_ever_after_a_re_organisation(scene: Stage, at: str, dept
 def test_a_cheat_is_convicted_though_all_that_led_to_the_game_was_taken_back(
     scene: Stage, again: bool
 ) -> None:
-    """Submission, commitment and challenge are sent again and mined in one block, where some revert."""
+    """If the node forgets submission, commitment and challenge, they are sent again. They may then be mined
+    in one block, where some revert.
+    """
     client = scene.submitter
     follower = Follower(client.connection, client.contracts, scene.deployment.block)
 

@@ -1,6 +1,6 @@
 """The simulation's agents on the real contracts: every story ends as expected, with the engine's balances.
 
-A replay compares all balances after each event. These tests also check each story's gains by closed formulas.
+A replay compares all balances after each event. Most of these tests also check gains by closed formulas.
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None
 
 
 def test_a_seat_that_an_accomplice_preempted_is_whole(replayed: Replayed) -> None:
-    """Its commitment is opened late; the seat that attested the other segment gets its fee."""
+    """It opens its commitment late, and gets the cost of a game and its fee. The other seat, which attested
+    the other segment, gets its fee.
+    """
     ended, amounts = played(replayed, "preempted")
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
     assert gains == [amounts.audit_fee, amounts.game_cost + amounts.audit_fee]
@@ -243,7 +245,9 @@ def test_every_segment_is_looked_at_and_every_look_paid(replayed: Replayed) -> N
 
 
 def test_looks_at_looks_at_looks_at_looks(replayed: Replayed) -> None:
-    """The second level looks at one of two looks of the first, and so on up to the last level."""
+    """The second level has one look, at one of the two looks of the first. Each later level has one look, at
+    the look before it.
+    """
     ended, amounts = played(replayed, "levels")
     levels = [event for event in ended.events if ": looks of level" in event and "drawn" in event]
     assert [event.split(" at slots ")[1] for event in levels] == ["[1, 2]", "[1]", "[1]", "[1]"]
@@ -286,7 +290,9 @@ def test_an_accused_seat_that_answers_has_the_bond(replayed: Replayed) -> None:
 
 
 def test_looks_that_are_silent_three_times_are_given_up(replayed: Replayed) -> None:
-    """Two looks, six silent accounts, two per draw. In each of the first two draws, one pays a redraw."""
+    """Two looks and three draws, in each of which both accounts are silent. After each of the first two
+    draws, the draw fee of one of the two pays for the next draw.
+    """
     ended, amounts = played(replayed, "given_up")
     fee = 2 * amounts.audit_fee
     assert verifiers(ended) == [-fee - amounts.draw_fee] * 6 + [fee]
@@ -349,7 +355,7 @@ def test_tasks_in_a_row_by_a_seed(replayed: Replayed) -> None:
 
 def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
     """With amounts in whole units of the engine, its int64 ledger times 10^12 equals the chain's after every
-    task. Amounts that are halved are odd.
+    task, apart from what halving loses. The bond and the penalty, which are halved, are odd.
     """
     story = market(6, 10, exact=True)
     terms = story.parameters
@@ -365,7 +371,7 @@ def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("name", ["market", "looked_market"])
 def test_many_tasks_in_a_row(replayed: Replayed, seed: int, exact: bool, name: str) -> None:
-    """Which other outcomes occur depends on the seed."""
+    """Some tasks are convicted and some settled; which other outcomes occur depends on the seed."""
     ended = replayed(market(40, seed, exact=exact, name=name), lambda _event: None)
     assert len(ended.outcomes) == 40
     assert not ended.differing

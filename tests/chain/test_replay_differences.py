@@ -76,7 +76,7 @@ def test_a_bond_that_does_not_double(replayed: Replayed, monkeypatch: pytest.Mon
 def test_other_claims_of_seats(
     replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str, attested: bool
 ) -> None:
-    """The engine wrongly owes a fee to every attested seat, or to none."""
+    """The engine wrongly owes a fee to every attested seat that has not challenged, or to no seat."""
     monkeypatch.setattr(
         "sim.replay.shadow.fees_owed",
         lambda seats, spoke, *_segments: seats & ~spoke if attested else np.zeros_like(seats),
@@ -315,7 +315,7 @@ def test_a_look_that_is_not_paid(replayed: Replayed, monkeypatch: pytest.MonkeyP
 
 
 def test_other_looks(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine reads the draw without the random numbers of the picks."""
+    """The engine picks every candidate, and finds the accounts with the random words meant for the picks."""
     monkeypatch.setattr(
         "sim.replay.looking.looked", lambda seed, candidates, _chance, _room: (list(candidates), words(seed))
     )

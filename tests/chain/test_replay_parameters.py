@@ -47,8 +47,8 @@ def people(luck: random.Random) -> Population:
 
 
 def parameters(luck: random.Random, everybody: Population, *, looks: bool) -> MarketParameters:
-    """Amounts of zero, of one unit and of many tokens; stakes as low as the contracts accept. With `looks`
-    every segment of a seat is looked at.
+    """Amounts of zero, of one unit and of many tokens; a stake that is the least the contracts accept, or far
+    more. With `looks` every segment of a seat is looked at.
     """
 
     def some(*more: int) -> int:

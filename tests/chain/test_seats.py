@@ -1,5 +1,5 @@
-"""Seats through the typed contracts: silence, empty seats, draws for tasks that are over, and all ends of a
-task other than settlement.
+"""Seats through the typed contracts: silence, empty seats, the order of draws, tasks that end undrawn or
+unattested, and which accounts are eligible.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ JUST = Offer(
     seat_fee=terms().least_fee,
     period=terms().seat_period,
 )
-"""Takes a seat of `terms()`, but of no task that asks for more or pays less."""
+"""An offer that takes a seat of `terms()`, but of no task that asks for more or pays less."""
 
 
 def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, connected: Connect) -> None:

@@ -1,4 +1,4 @@
-"""Second looks through the typed contracts: drawn, revealed, accused and answered, or not."""
+"""Second looks through the typed contracts: drawn or lapsed, revealed or not, accused and answered or not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LOCK = 9 * TOKEN
 
 
 def tensor(number: int) -> bytes:
-    """The one tensor of the state in the middle of a segment."""
+    """The bytes of the only tensor of the state in the middle of segment `number`."""
     return bytes([number]) * BYTES
 
 

@@ -50,7 +50,7 @@ def nonces_of(sent: Sequence[Sent]) -> list[int]:
 
 
 def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
-    """Wait until no transaction is pending; returns the receipts."""
+    """Wait until none of the sent transactions is pending; returns the receipts of those that were mined."""
     give_up = monotonic() + 60
     while None in (outcomes := sender.outcomes(sent)):
         assert monotonic() < give_up
@@ -59,7 +59,7 @@ def received(sender: Sender, sent: Sequence[Sent]) -> list[Receipt]:
 
 
 def test_sixteen_ask_the_node_for_little_and_share_a_block(chain: Devnet, proxy: RpcProxy) -> None:
-    """Transactions share their requests for nonce, block, fees and balance, instead of sending six each."""
+    """They share calls for nonce, block, fees and balance: at most three for each, in eight requests."""
     connection = Connection(proxy.url)
     with Sender(connection, development_account(4, chain.chain_id), QUICK) as sender:
         sender.send(transfer(), "first")  # from now on the chain is known

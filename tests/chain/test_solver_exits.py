@@ -1,6 +1,7 @@
-"""Submitted tasks that the solver ends by itself, because seats are silent or empty or the beacon is dead.
+"""The solver itself brings submitted tasks to an end where seats are silent or empty or the beacon is dead.
 
-The test advances the chain's clock to what the task waits for; the node does the rest.
+The tests advance the chain's clock to what the task waits for; the node does the rest. The last test
+withdraws the stake during training.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def named(scene: Stage, name: str) -> int:
 
 
 def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
-    """A condition: this many draws of the task were asked for."""
+    """A condition: exactly this many draws of the task were asked for."""
     return lambda view: scene.submitter.audit.audit(view.task).draws == draws
 
 
@@ -99,7 +100,9 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """Until then the task can be challenged: the solver follows a game to its end for half of the bond."""
+    """Until its end the task can be challenged; the solver follows a false challenge to the end of its game
+    and gets half of the bond.
+    """
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")
     try:

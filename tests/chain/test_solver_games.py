@@ -50,7 +50,7 @@ def wrong(work: Work) -> Executor:
 
 
 def run_of(strategy: Strategy) -> Run:
-    """A challenger's own run of the tiny task."""
+    """The run of the tiny task that a party with this strategy computes."""
     program = tiny.step_program()
     executor = strategy.executor(Work(1, program, tiny.fixed(), {}))
     return replay(Subject(program, tiny.fixed(), tiny.initial(), tiny.SEGMENTS, tiny.STEPS), executor)
@@ -123,8 +123,8 @@ class Challenge:
 def moot_game(scene: Stage, stranger: Client) -> int:
     """A stranger's game against itself that becomes moot while a demand is open; returns its number.
 
-    The claim of the stranger's other game was requested first, so that game ends before the answer to the
-    demand is due.
+    The stranger has a second game, in which an answer is due before the one to the demand: by its time-out
+    the run is convicted.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)

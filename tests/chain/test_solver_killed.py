@@ -51,7 +51,8 @@ class Running:
 
 @contextmanager
 def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
-    """Run `solver run --once` as an operator would; it is killed at the end without a chance to clean up.
+    """Run `solver run --once` as an operator would. If it still runs when the context ends, it is killed
+    without a chance to clean up.
 
     `before` is called first, in the solver's process.
     """
@@ -67,7 +68,9 @@ def started(scene: Stage, *before: Callable[[], None]) -> Iterator[Running]:
 
 
 def configured(scene: Stage) -> None:
-    """Write settings that have no flag: allowed bundles, the relay, progress after every segment."""
+    """Write settings that have no flag: allowed bundles, the relay, progress after every segment, a short
+    poll.
+    """
     allowed, relays = json.dumps([scene.bundles.parent.as_uri()]), json.dumps([scene.relay])
     chosen = f"bundles = {allowed}\nrelays = {relays}\nprogress_every = 1\npoll = 0.05\n"
     scene.home.config.write_text(f"[solver]\n{chosen}")
@@ -109,7 +112,9 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
 
 
 def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_there(tmp_path: Path) -> None:
-    """Killed between hash, files and database row, with training segments ahead; a restart finishes."""
+    """It is killed at four moments of keeping checkpoints, before or after a file or a database row is
+    written, while training runs ahead. After each, all rows are complete; the last restart finishes.
+    """
     with stage(tmp_path) as scene:
         configured(scene)
         task = scene.post(segments=SEGMENTS)

@@ -50,7 +50,9 @@ def until_seen(solver: Solver, task: int) -> None:
 def test_paused_over_a_restart_resumed_and_drained_to_the_last_unit(
     scene: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A task is posted during the pause and won after it; another is posted while the solver drains."""
+    """A task is posted during the pause and won after it; another, posted while the solver drains, gets no
+    bid.
+    """
     home = scene.home
     with ExitStack() as stack:
         solver = Solver(scene, once=False)
@@ -151,7 +153,9 @@ def tells_of_the_ledger(home: Home, task: int, capsys: pytest.CaptureFixture[str
 
 
 def test_a_drain_outlives_kill_9_and_ends_with_0(scene: Stage, tmp_path: Path) -> None:
-    """The process is killed while it drains; the next one finishes. No other node can use its home."""
+    """The process is killed while it drains; the next one finishes. While it runs, no other node can use its
+    home.
+    """
     configured(scene)
     log = tmp_path / "solver.log"
     flags = ["run", "--log-json", "--rpc", scene.devnet.url, "--port", "0", "--stake", "600"]

@@ -79,7 +79,9 @@ HELD = ("assay_node_stake_at_risk_tokens", "assay_node_tokens")
 
 
 def scraped(solver: Solver) -> dict[str, float]:
-    """Metrics for Prometheus, summed by name. Checks that the node is ready and its data port has none."""
+    """Metrics for Prometheus, summed by name. Also checks that the node is ready and that its data port has
+    no metrics.
+    """
     url, samples = solver.node.monitoring_url, dict[str, float]()
     ready = httpx.get(f"{url}/readyz")
     assert ready.status_code == 200, ready.text
@@ -178,8 +180,8 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
 def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due_first(
     scene: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one has more time: it waits at its next step until the second one is done. Neither waits for the disk,
-    because a training that does passes its turn on.
+    """The first task has more time left, so it waits at its next step until the second one is done. A
+    training that waits for the disk would pass its turn on; `WAITING` is raised so that neither waits for it.
     """
     monkeypatch.setattr("solver.pipeline.WAITING", tiny.SEGMENTS)
     order: list[int] = []
@@ -276,7 +278,7 @@ def test_a_server_of_another_bundle_is_asked_again_until_it_has_the_right_one(sc
 
 
 def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) -> None:
-    """The server accepts the connection and sends nothing until bidding is over."""
+    """Clients can connect to the server, but it never sends anything."""
     with create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         solver = Solver(scene, once=False)

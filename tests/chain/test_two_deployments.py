@@ -1,7 +1,7 @@
 """One node serves two deployments of one chain: old tasks end on the old contracts, new ones on the new.
 
-The new contracts use a second version of the arithmetic (`second_arithmetic`). The parties are processes that
-are killed twice: for the upgrade, and again while each deployment has a task in flight.
+The new contracts use a second version of the arithmetic (`second_arithmetic`). In the first test, the parties
+are processes that are killed twice: for the upgrade, and again while each deployment has a task in flight.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def events(scene: Stage) -> Sequence[Event]:
 
 
 def fetched(scene: Stage, task: int, home: Path, limits: Limits) -> int | None:
-    """The number of steps in a task's result; None while the parties that hold it have not announced an
-    address since their last start.
+    """The number of steps in a task's result; None if it cannot be fetched. The parties that hold it may not
+    have announced an address since their last start.
     """
     try:
         return int(results.fetch(scene.submitter, Home(home), task, limits).state["count"])

@@ -1,4 +1,4 @@
-"""A seat's claim on a real chain: killed in each phase, with several items missing, without a verdict."""
+"""A seat's claim on a real chain: its process is killed, several items are missing, or no verdict comes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def claims(case: Case) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage on which the verifier under test is the only one in the draw."""
+    """A stage whose submitter has left the draw."""
     scene.submitter.audit.resign()
     return scene
 
@@ -74,7 +74,9 @@ class Claimant:
         self._process.kill()
 
     def kill_before_receipt(self, time: int, event: str) -> None:
-        """After `time`, kill the claimant when its transaction of this event is sent but not mined."""
+        """Advance the chain to `time`. When the claimant has sent the transaction that causes this event,
+        kill and restart it, usually before the transaction is mined.
+        """
         scene, contract = self.case.scene, self.case.scene.submitter.juries.address
         ask = scene.devnet.connection.request
 
@@ -203,7 +205,7 @@ def bond_of(case: Case) -> int:
 
 
 def test_a_claim_whose_jury_is_never_drawn_is_dropped(scene: Stage) -> None:
-    """No relay has the round of the jury's draw during the whole stall period, so the task ends unpaid."""
+    """No running party gets the round of the jury's draw in the stall period, so the task becomes unpaid."""
     with ExitStack() as stack:
         with ExitStack() as solving:
             task = sold(scene, solving, SolverStrategy())

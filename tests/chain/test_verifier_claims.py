@@ -1,7 +1,7 @@
 """What a verifier's seats get on the real contracts if somebody else convicts: bond, cost and fee.
 
-The run consists of roots only, so every segment is false; the bystander convicts the silent solver by
-timeout.
+The run consists of roots only, so every segment is false. The silent solver is convicted by timeout: by the
+bystander or, in one test, by the seat.
 """
 
 from __future__ import annotations

@@ -50,14 +50,14 @@ WITHHOLDING = SolverStrategy(app=serves_its_accomplice)
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage on which the verifier under test is the only one in the draw."""
+    """A stage whose submitter has left the draw."""
     scene.submitter.audit.resign()
     return scene
 
 
 @dataclass(frozen=True)
 class Case:
-    """A drawn task with one seat of all its segments; `seat` is the name of its account, `others` have none."""
+    """A drawn task whose only seat has all segments. `seat` names its account; `others` have no seat."""
 
     scene: Stage
     task: int
@@ -73,7 +73,7 @@ class Case:
         wait(lambda: bool(happened(self.scene, "Claimed", self.task)))
 
     def is_with(self, claimant: Watcher) -> bool:
-        """Whether the claimant has what it claimed, so it will not object."""
+        """Whether the claimant now has what it claimed to lack, so that it will not object."""
         view = self.scene.submitter.market.task(self.task)
         (claimed,) = happened(self.scene, "Claimed", self.task)
         material = claimant.node.context.materials.find(self.task)
@@ -108,7 +108,7 @@ class Case:
 
 
 def drawn(scene: Stage, stack: ExitStack, solver: SolverStrategy) -> Case:
-    """A drawn task of a solver that runs on."""
+    """A drawn task; its solver keeps running until the stack is closed."""
     task = sold(scene, stack, solver)
     scene.until_drawn(task)
     return seated(scene, task)
@@ -297,7 +297,7 @@ def test_an_accomplice_attests_what_is_served_to_it_alone(scene: Stage) -> None:
 
 
 def test_the_solver_ends_a_claim_that_nobody_else_ends(scene: Stage) -> None:
-    """It is paid only afterwards: while the claim is open, the silent seat is not drawn again."""
+    """The solver can be paid only afterwards: while the claim is open, the silent seat is not drawn again."""
     with ExitStack() as stack:
         case = drawn(scene, stack, SolverStrategy())
         claimant: Client = stack.enter_context(scene.client(case.seat))

@@ -43,13 +43,13 @@ SALT = bytes(32)
 
 @pytest.fixture
 def scene(scene: Stage) -> Stage:
-    """A stage on which the verifier under test is the only one in the draw."""
+    """A stage whose submitter has left the draw."""
     scene.submitter.audit.resign()
     return scene
 
 
 def sold(scene: Stage, **changes: int) -> int:
-    """A drawn task with one seat of one segment, which is always looked at."""
+    """A drawn task whose seats are always looked at: by default one seat, of one segment."""
     terms = {"look_chance": ALWAYS, "move_time": MOVE_TIME, "seat_lock": LOCK, **changes}
     task = scene.sold(**terms)
     scene.until_drawn(task)
@@ -181,7 +181,7 @@ def test_a_seat_that_does_not_open_its_digest_loses_its_lock(scene: Stage, pair:
 
 
 def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Stage, pair: Pair) -> None:
-    """The look's account accuses the seat although its digest is correct."""
+    """The look's account accuses the seat although the seat's digest is correct."""
     task, audit, false = pair.task, scene.submitter.audit, scene.client(pair.other)
     watcher = Watcher(scene, account=pair.seat)
     try:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.chain
 
 WATCHER = "dev:2"
 QUIET: dict[str, Any] = {"deadline_minutes": 0.001, "low_disk_gib": 0}
-"""Settings without alerts about a slow machine or a full disk."""
+"""Settings that prevent alerts about a slow machine or a full disk."""
 
 
 class Watcher:
@@ -114,8 +114,8 @@ def outcome(watcher: Watcher, task: int) -> str | None:
 
 
 def pass_false_accuser(scene: Stage) -> None:
-    """Wait until the first game is over. Its challenger moved a weight far away, finds nothing to judge in
-    the trace of the step, and so loses on the clock, which is advanced here.
+    """Wait until the first game is over. Its challenger computed with a weight that is far off, so it finds
+    nothing to judge in the trace of the step and loses on the clock, which is advanced here.
     """
     game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
     wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
@@ -215,8 +215,8 @@ def test_a_cheat_is_walked_down_and_slashed_and_who_watches_is_told(
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(
     alone: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verifier does not attest the false solver either, and so is treated as silent. Its offer dates from
-    when its machine was fast; it has run too few steps to replace the speed setting by a measurement.
+    """The verifier does not attest the false run either, and so is treated as silent. It made its offer when
+    its machine was fast; it has run too few steps to replace the speed setting by a measurement.
     """
     scene = alone
     monkeypatch.setattr(speeds, "STEPS", 10**9)

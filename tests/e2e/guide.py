@@ -61,7 +61,7 @@ class Newcomer:
         self._names: dict[str, object] = {"__name__": "__main__"}
 
     def do(self, block: Block) -> None:
-        """Run a block."""
+        """Run an `sh` or `python` block, or append a `toml` block to its file; ignore other blocks."""
         if block.language == "sh":
             for line in block.commands:
                 print(f"$ {line}", flush=True)

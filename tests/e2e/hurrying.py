@@ -17,7 +17,9 @@ LOOK_EVERY = 0.5
 
 
 class Hurrying:
-    """Advances the clock of the chain at a URL, in a thread, as soon as contracts are deployed there."""
+    """Advances the clock of the chain at a URL, in a thread, whenever an open task only has to wait. It
+    begins as soon as contracts are deployed there.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url

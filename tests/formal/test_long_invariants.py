@@ -1,4 +1,4 @@
-"""The invariants of vault, market, board, looks and juries, on longer and more sequences than in `make test`."""
+"""Invariants of vault, market, board, looks and juries, on longer and more sequences than in `make test`."""
 
 from __future__ import annotations
 

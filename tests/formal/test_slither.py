@@ -20,7 +20,9 @@ ANSWERS: dict[str, Any] = json.loads(Path(__file__).with_name("slither_answers.j
 
 
 def place(element: dict[str, Any] | None) -> str:
-    """Contract, function and variable of a finding, joined by dots."""
+    """The names of the contract, function, struct and variable around a finding's element, as far as it has
+    them, joined by dots.
+    """
     names: list[str] = []
     while element:
         if element["type"] in ("contract", "function", "variable", "struct"):

@@ -57,8 +57,8 @@ def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
 def elementwise(
     method: str, choices: Sequence[Sequence[DType]], *hows: Sequence[str], after: Sequence[int] = ()
 ) -> Generator:
-    """A generator of instructions on operands of a random one of these combinations of types; `hows` are
-    possible fills of all operands but the first.
+    """A generator of instructions whose operands have a random one of these combinations of types. `hows` are
+    the possible fills of each operand but the first; `after` are the possible values of an attribute.
     """
 
     def generate(r: Random) -> Sample:

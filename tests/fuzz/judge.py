@@ -1,7 +1,8 @@
 """A judge in Python: it does what `Evidence` and the arbiter do with the openings of one element (dispute.md
 sections 4 and 5).
 
-It knows only a program id and a trace root. It proves all that is opened to it, and reads only opened chunks.
+It knows only a program id and a trace root. It checks the proofs of all that is opened to it, and reads only
+opened chunks.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Judge:
         value: Leaf,
         claimed: ChunkOpening,
     ) -> tuple[int, int]:
-        """Claimed and computed bits of an element that is not split. Raises `ProofError` for a false opening."""
+        """Claimed and computed bits of an element that is not split. Raises `ProofError` for a false path,
+        and AssertionError for other false openings.
+        """
         instruction, load = self._opened(opened, operands, chunks)
         return (
             self.claimed(opened, element, value, claimed),

@@ -46,7 +46,7 @@ CHANNELS = (
 )
 """Samples, channels, size: 1, odd numbers, and more than the 2^14 elements that a thread takes at a time."""
 WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129, 1023, 1024)
-"""Bytes of a row, around every length at which padding needs another block."""
+"""Bytes of a row; many are near a length at which padding needs another block."""
 
 
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
@@ -70,8 +70,8 @@ def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
 
 
 def attentions(r: Random, count: int) -> list[bytes]:
-    """Both passes: with and without masks of every form, dropout and hidden keys; whole and in blocks;
-    transposed or not.
+    """Both passes, with and without masks of every form and dropout, transposed or not. The backward pass is
+    called whole and in blocks.
     """
     found = []
     for _ in range(count):
@@ -142,7 +142,7 @@ def _attention(kind: Kind, p: Attention, given: Backward, results: tuple[Tensor,
 
 
 def _placed(data: int | None, offsets: int | None, heads: int, reach: int, size: int) -> list[Buffer]:
-    """The memory up to the last element that is used, and the offsets into it; twice None if there is none."""
+    """The memory up to the last element that is used, and the offsets into it; both None if there is none."""
     if not data or not offsets:
         return [None, None]
     starts = struct.unpack(f"<{heads}q", ctypes.string_at(offsets, 8 * heads))
@@ -177,7 +177,9 @@ def channels(r: Random, count: int) -> list[bytes]:
 
 
 def hashes(r: Random) -> list[bytes]:
-    """Calls with rows of every width, in several numbers including 0; none if the processor has no SHA."""
+    """Calls for each of `WIDTHS` with several numbers of rows, 0 among them; no call if the processor has no
+    instructions for SHA-256.
+    """
     if row_hasher() is None:
         return []
     found = []

@@ -53,8 +53,8 @@ TERMS = (
 LONG = (450, 509, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097, 8191, 8192, 8193, 9001)
 STRIPS = (120, 121, 127, 128, 129, 131, 132, 240, 251, 256, 257)
 SPILL = (5787, 5788, 5789, 5792, 4092, 4093, 4094, 3342, 8191, 8192)
-"""Numbers of terms in a sum. Over one, two or three chunks their sums of squares are just below or above the
-limit for a run of i32 sums.
+"""Integers that fill whole chunks. Over one, two or three chunks, the sums of their squares are just below or
+above the limit for a run of i32 sums.
 """
 
 
@@ -78,7 +78,7 @@ class Product:
 
 
 def product(r: Random, work: int) -> Product:
-    """A random product of at most about `work` elements in operands and result together."""
+    """A random product. Each operand has at most `work` elements, except in products of strips."""
     px, py = r.choice(PAIRS)
     batch = r.choice(((), (), (), (2,), (3,), (5,), (2, 3)))
     k = r.choice(LONG if r.random() < 0.15 else TERMS)
@@ -138,7 +138,9 @@ def _values(r: Random, shape: tuple[int, ...], p: int) -> Tensor:
 
 
 def _placed(r: Random, x: Tensor) -> Tensor:
-    """The same values in another memory layout: transposed, inside a larger tensor, or with permuted axes."""
+    """The same values in a random memory layout: dense, transposed, spaced out, inside a larger tensor, or
+    with permuted axes.
+    """
     way = r.choice(("dense", "columns", "inside", "columns inside", "apart", "axes"))
     if way == "dense":
         return x

@@ -94,7 +94,9 @@ def hostile(chance: random.Random) -> bytes:
 
 
 class Answers:
-    """Answers a server's requests; now and then it then falls silent and leaves the connection open."""
+    """Answers the requests to a server. After one answer in a hundred, it leaves the connection open and
+    silent for a while.
+    """
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -110,7 +112,7 @@ class Answers:
 
 
 def timed(found: Counter[str], answers: Answers, what: Callable[[], str]) -> None:
-    """Make one request and count its outcome."""
+    """Make one request, count its outcome, and check that it did not take too long."""
     begun = time.monotonic()
     try:
         found[what()] += 1

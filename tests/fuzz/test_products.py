@@ -96,7 +96,7 @@ def integers(r: Random, rows: int, terms: int, bits: int) -> torch.Tensor:
     "bits", [(13, 13), (20, 13), (13, 20), (20, 20), (30, 13), (13, 30), (30, 30), (31, 31)]
 )
 def test_integer_products_of_any_width_are_exact(bits: tuple[int, int]) -> None:
-    """`dot` of integers wider than 20 bits, which no kernel multiplies: it uses float64 blocks, or halves."""
+    """No kernel multiplies integers wider than 20 bits: for them, `dot` uses float64 blocks, or halves."""
     r = Random(f"integers {bits}")
     for _ in range(12):
         m, n, k = r.choice((1, 3, 13)), r.choice((1, 7, 33)), r.choice((1, 31, 64, 65, 129, 513))

@@ -72,7 +72,7 @@ class Claim:
 
 
 def made(r: Random) -> Program:
-    """A random program of all primitives, with nested calls and a repeated body."""
+    """A random program, drawn from all primitives, with nested calls and a repeated body."""
     inner = random_program(r, [], moves=12)
     middle = random_program(r, [inner], moves=8)
     return random_program(r, [inner, middle], moves=25, loops=[random_loop(r)])
@@ -141,7 +141,7 @@ def bare(chunks: list[ChunkOpening]) -> list[Chunk]:
 
 
 def require_wrong(claim: Claim, r: Random) -> None:
-    """Require that one changed element of every primitive's value is judged wrong, and one next to it right."""
+    """Require that a changed element of each primitive's value is judged wrong, and one next to it right."""
     for n, instruction in primitives(claim):
         size, element = instruction.result.dtype.itemsize, r.randrange(instruction.result.elements)
         data = bytearray(claim.values[instruction.first])

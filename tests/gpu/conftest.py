@@ -44,14 +44,14 @@ def triton() -> None:
 
 @pytest.fixture(scope="session")
 def interpret(triton: None) -> Interpret:
-    """Run a function of `interpreted.py` in its own process, in which Triton interprets kernels on the CPU."""
+    """Runs a function of `interpreted.py` in a process in which Triton interprets kernels on the CPU."""
     del triton
     return lambda name, *arguments: _run(name, arguments, {"TRITON_INTERPRET": "1"})
 
 
 @pytest.fixture(scope="session")
 def compiled(triton: None) -> Interpret:
-    """Run a function of `interpreted.py` in its own process, in which Triton compiles kernels and runs none."""
+    """Runs a function of `interpreted.py` in a process in which Triton compiles kernels and runs none."""
     del triton
     return lambda name, *arguments: _run(name, arguments, {})
 

@@ -86,8 +86,8 @@ def _changes(block: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
 def _absorbing(
     name: str, block: int, *, lane: int, counts: tuple[float, ...] | list[float], most: int = MOST
 ) -> Call:
-    """A call of `lane_absorb` with at least one group for each exponent that a message may have: more groups
-    than a program handles.
+    """A call of `lane_absorb` with more groups than a program handles. The exponents of its messages are
+    mixed: some from `EXPONENTS`, some ordinary.
     """
     g = torch.Generator().manual_seed(len(counts))
     groups = 5 * len(EXPONENTS) if block == 1 else len(EXPONENTS)
@@ -109,8 +109,8 @@ def _absorbing(
 
 
 def _message(g: torch.Generator, blocks: int, block: int) -> tuple[Tensor, ...]:
-    """A message: indices, if the block has any, that collide or are outside; all values; exponents of all
-    kinds.
+    """A message: indices, some of which collide or are outside, unless the block is 1; random values, some
+    of them 0; exponents of all kinds.
     """
     index = torch.randint(0, 3, (blocks,), generator=g, dtype=torch.uint8)
     index[::5] = torch.randint(0, 256, index[::5].shape, generator=g, dtype=torch.uint8)

@@ -1,4 +1,4 @@
-"""CPU and CUDA have the same bits: every kernel, every library function, roots. Skipped without a GPU."""
+"""CPU and CUDA have the same bits, from single kernels to whole trainings. Skipped without a GPU."""
 
 from __future__ import annotations
 

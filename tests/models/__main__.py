@@ -18,7 +18,9 @@ from tests.resuming import clean_commit
 
 
 def main() -> int:
-    """Exit status: 0 if every entry is captured correctly, otherwise 1."""
+    """The exit status: 1 if an entry that was run now, or kept from before, has failed, otherwise 0. It is
+    always 0 with `--list` and `--one`.
+    """
     options = _options()
     if options.one:
         failure, figures = play(*options.one)

@@ -23,8 +23,8 @@ from tests.unit.capture.steps import drawn, torch_step
 STEPS = 3
 """Steps compared with torch."""
 APART = 0.01
-"""Difference of a loss from torch's that needs no further check, relative to the loss or to `FLOOR`,
-whichever is larger.
+"""The largest difference of a loss from torch's that needs no further check, relative to torch's loss or to
+`FLOOR`, whichever is larger.
 """
 FLOOR = 0.1
 DRAWS = ("aten.rand", "aten.bernoulli", "aten.native_dropout")
@@ -34,10 +34,10 @@ contains one with torch.
 NUDGE = 2.0**-13
 """Relative rounding error of a contraction's operands."""
 RUNS = 4
-"""Runs of torch from nudged weights. They are made for a model whose losses differ by more than `APART`."""
+"""Number of torch's runs from nudged weights, made for a model whose losses differ by more than `APART`."""
 TIMES = 2.0
-"""Largest allowed difference of the losses above `APART`, as a multiple of the largest difference of the
-nudged runs.
+"""Losses may differ by more than `APART` if they differ by at most this multiple of the largest difference of
+the nudged runs.
 """
 
 

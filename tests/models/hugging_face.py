@@ -1,4 +1,4 @@
-"""Entries from Hugging Face's `transformers`: models with random weights, trained on their own losses."""
+"""Entries from Hugging Face's `transformers`: models with random weights, most with their own losses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ DRY: Mapping[str, Any] = {
 
 
 def made(kind: str, config: Any, **options: Any) -> nn.Module:
-    """A model of class `kind` in training mode, with random weights. `config` may be a class name."""
+    """A model of class `kind` in training mode, with random weights. `config` is a configuration, or the name
+    of a configuration class that takes `options`.
+    """
     import transformers
 
     if isinstance(config, str):

@@ -1,4 +1,4 @@
-"""Generates docs/models.md from docs/models.json."""
+"""Writes results to docs/models.json, and generates docs/models.md from them."""
 
 from __future__ import annotations
 

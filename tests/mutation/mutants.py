@@ -49,7 +49,9 @@ class Mutant:
 
 
 def proposed(language: Language, root: Path) -> Mapping[str, Mutant]:
-    """All mutants of the language's files in the checkout `root` by identity, each as small as it can be written."""
+    """All mutants of the language's files in the checkout `root`, by identity. Each is as short as it can be
+    written.
+    """
     folder = Path(os.environ.get("FORGE", "forge")).parent  # Slither asks forge for the settings
     run = subprocess.run(
         [TOOLS, Path(__file__).with_name(language.generator), *language.files(root)],
@@ -70,7 +72,7 @@ def proposed(language: Language, root: Path) -> Mapping[str, Mutant]:
 
 
 def _trimmed(mutant: Mutant, root: Path) -> Mutant:
-    """The same program, without what the old and the new text share at both ends."""
+    """The same mutant, without what the old and the new text share at both ends."""
     old = (root / mutant.file).read_bytes()[mutant.start : mutant.end].decode()
     first = _shared(old, mutant.text)
     last = _shared(old[first:][::-1], mutant.text[first:][::-1])
@@ -89,7 +91,9 @@ def _shared(one: str, other: str) -> int:
 
 
 def sample(identities: Iterable[str]) -> list[str]:
-    """The order of the draw. It is a hash of each identity, so a change of one file does not draw others elsewhere."""
+    """The identities in the order in which they are drawn. It follows a hash of each, so a change of one file
+    does not change the order of the others.
+    """
     return sorted(identities, key=lambda one: hashlib.sha256(f"{SEED} {one}".encode()).digest())
 
 

@@ -45,18 +45,18 @@ def unargued(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def record(outcomes: Sequence[Outcome]) -> None:
-    """Write the file and the page."""
+    """Write docs/mutation.json and docs/mutation.md."""
     KEPT.write_text(json.dumps([asdict(one) for one in outcomes], indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(outcomes))
 
 
 def recorded() -> list[Outcome]:
-    """What the file says."""
+    """The outcomes in docs/mutation.json; none if there is no such file."""
     return [read(kept) for kept in json.loads(KEPT.read_text())] if KEPT.is_file() else []
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """The page."""
+    """The text of docs/mutation.md."""
     return "\n".join(
         [INTRODUCTION, *(line for one in LANGUAGES.values() for line in _language(one, outcomes))]
     )

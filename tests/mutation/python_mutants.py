@@ -16,7 +16,7 @@ NEED_ARGUMENTS = ("core/VariableReplacer", "core/VariableInserter")
 
 
 def annotations(text):
-    """First and last places, as lines and columns, that annotations take."""
+    """Start and end of each annotation in the text, both as line and column."""
     for node in ast.walk(ast.parse(text)):
         for name in ("annotation", "returns"):
             found = getattr(node, name, None)
@@ -25,7 +25,7 @@ def annotations(text):
 
 
 def mutants(file):
-    """Each as the whole file with its new text."""
+    """The mutants of a file, each as a replacement of its whole text."""
     text = Path(file).read_text()
     spans, tree = list(annotations(text)), get_ast(text)
     for name in sorted(operator_names()):

@@ -1,4 +1,4 @@
-"""Plants mutants in a scratch clone of HEAD and runs the tests of their files there; keeps each outcome as it comes."""
+"""Plants mutants in a scratch clone of HEAD, runs the tests of their files there, and keeps each outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A mutant's fate at a commit; `change` is what was planted, `by` names the stage that killed it, from 1."""
+    """A mutant's fate at a commit. `change` is what was planted; `by` is the number of the stage that killed
+    it, from 1, or 0.
+    """
 
     id: str
     language: str
@@ -55,8 +57,9 @@ class Outcome:
 
 
 class Outcomes:
-    """Those of a file, by identity of the mutant. A survivor of another commit is tried again unless it is `argued`,
-    because tests may have been added; a killed mutant is not, as long as the code of its file is the same.
+    """The `recorded` outcomes and those in a file, by the mutant's identity. A survivor of another commit is
+    tried again unless it is `argued`, because tests may have been added; a killed mutant is not, as long as
+    the code of its file is the same.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class Outcomes:
             self.found[outcome.id] = outcome
 
     def of(self, name: str) -> Outcome | None:
-        """The outcome that still counts."""
+        """The outcome of this mutant; None if there is none, or none that still counts."""
         found = self.found.get(name)
         if found is None or found.fate is not Fate.SURVIVED:
             return found
@@ -98,11 +101,12 @@ def run(
     say: Callable[[str], object],
     plays: bool = True,
 ) -> list[Outcome]:
-    """The outcomes of the sample, with those of mutants that do not compile.
+    """The outcomes of the sample, including those of mutants that do not compile.
 
-    The first stage of tests is run on all mutants, then the other stages on those that pass it. Outcomes that are
-    `recorded` count like those in the build folder. Unless it `plays`, only the outcomes before the first mutant that
-    has none. Raises RuntimeError if tests fail without a mutant.
+    The first stage of tests is run on all mutants, then the other stages on those that pass it. Outcomes that
+    are `recorded` count like those in the build folder. If `plays` is false, no mutant is run, and only the
+    outcomes before the first mutant without one are returned. Raises RuntimeError if tests fail without a
+    mutant.
     """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded, argued)
@@ -132,7 +136,9 @@ def run(
 
 
 def clone(language: Language) -> Path:
-    """A scratch clone of HEAD, with what set-up has made here; one for each language, so both can run at once."""
+    """A scratch clone of HEAD, with what set-up has made here. Each language has one, so that both can run at
+    once.
+    """
     tree = FOLDER / language.name
     if not tree.is_dir():
         subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, tree], check=True)
@@ -150,8 +156,8 @@ def clone(language: Language) -> Path:
 
 
 class Player:
-    """Plants mutants in a clone of the repository and runs their tests. Each test run is first made once without a
-    mutant, because in a broken environment every mutant would count as killed.
+    """Plants mutants in a clone of the repository and runs their tests. Each test run is first made once
+    without a mutant, because in a broken environment every mutant would count as killed.
     """
 
     def __init__(self, language: Language, tree: Path, commit: str) -> None:
@@ -161,8 +167,8 @@ class Player:
         self._limits: dict[tuple[str, ...], float] = {}
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
-        """The outcome of a mutant's first stage if `quick`, None if that passes; otherwise the outcome of the other
-        stages. The file is restored. Raises RuntimeError if tests fail without a mutant.
+        """The outcome of the first stage of tests if `quick`, or None if it passes; otherwise the outcome of the
+        other stages. The mutated file is restored. Raises RuntimeError if tests fail without a mutant.
         """
         stages = self._language.folders[self._language.folder(mutant.file)]
         file = self._tree / mutant.file
@@ -217,7 +223,7 @@ def forge(tree: Path, *arguments: str, limit: float = LIMIT, **environment: str)
 
 
 def passes(tree: Path, *command: object, limit: float, **environment: str) -> bool:
-    """Whether a command in the tree ends well within `limit` seconds; afterwards none of its processes is left."""
+    """Whether a command in the tree succeeds within `limit` seconds; afterwards its process group is killed."""
     process = subprocess.Popen(
         [str(part) for part in command],
         cwd=tree,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 Stages = Sequence[tuple[str, ...]]
-"""Arguments of one test run after the other; a mutant is killed by the first that fails."""
+"""The arguments of test runs, in the order in which they are made; the first that fails kills the mutant."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """`folders` are files or folders in the repository, each with the stages of its tests; the longest one that a
-    file is in counts. `generator` is the script that proposes mutants.
+    """`folders` are files or folders in the repository, each with the stages of its tests; a file belongs to
+    the longest one that it is in. `generator` is the script that proposes mutants.
     """
 
     name: str
@@ -40,7 +40,7 @@ GAMES: Final = ("games", "partial_sum_games", "game_view", "unit_games", "nested
 REFERENCE: Final = ("reference", "philox", "types", "vectors", "exact")
 JURIES: Final = ("tests/chain/test_verifier_juries.py", "tests/chain/test_second_looks.py")
 PARALLEL: Final = ("-n", "4")
-"""Many tests wait for blocks."""
+"""Four tests run at once, because many of them wait for blocks."""
 PYTHON: Final = Language(
     "python",
     ".py",
@@ -66,7 +66,7 @@ PYTHON: Final = Language(
 )
 
 ALL: Final = ("--no-match-test", "[gG]as|costTheAskerTwice", "--no-match-contract", "Gas")
-"""All tests but those of gas, which the plain build of the profile `mutation` uses more of."""
+"""All tests but those of gas, because contracts use more of it in the profile `mutation`."""
 
 
 def _forge(*folders: str) -> Stages:

@@ -1,8 +1,8 @@
-"""Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of the tools,
-in a checkout that `running.for_slither` has built.
+"""Prints slither-mutate's mutants of the contracts in the files named, as JSON. Runs in the environment of
+the tools, in a checkout that `running.for_slither` has built.
 
-The command slither-mutate draws no samples and runs the same tests for all files, so its mutators are called here.
-Left out is FHR: what compiles of its changes of visibility and mutability is the same program.
+The command slither-mutate draws no samples and runs the same tests for all files, so its mutators are called
+here. Left out is FHR: what compiles of its changes of visibility and mutability is the same program.
 """
 
 import json
@@ -18,13 +18,15 @@ OUT = "build/mutation/proposed"
 
 
 def mutators():
-    """All but FHR."""
+    """All mutators of slither-mutate but FHR."""
     found = [one for one in vars(all_mutators).values() if isinstance(one, type)]
     return [one for one in found if issubclass(one, AbstractMutator) and one.NAME not in ("", "FHR")]
 
 
 def patches(mutator, unit, contract):
-    """The mutator's proposals for a contract. It fails on some expressions, so each statement is its own call."""
+    """The mutator's proposals for a contract. It fails on some expressions, so it is called once for each
+    node of a function.
+    """
     for function in contract.functions_and_modifiers_declared:
         for node in function.nodes:
             made = mutator(unit, 0, "", "", contract, None, False, Path(), [])
@@ -40,7 +42,9 @@ def patches(mutator, unit, contract):
 
 
 def mutants(slither, files):
-    """Each as a span of bytes and its new text; contracts that several units contain come once."""
+    """The mutants of these files, each as a span of bytes and its new text. A contract that several units
+    contain comes once.
+    """
     seen = set()
     for unit in slither.compilation_units:
         for contract in unit.contracts:

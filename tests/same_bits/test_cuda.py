@@ -1,4 +1,4 @@
-"""Whole runs on a CUDA device have the CPU's hash: arithmetic.md section 8. Needs no more than torch and numpy."""
+"""Whole runs on a CUDA device have the CPU's hash: arithmetic.md section 8. Needs only torch and numpy."""
 
 from __future__ import annotations
 

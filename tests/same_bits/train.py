@@ -1,8 +1,8 @@
 """`python -m tests.same_bits.train MODE DEVICE (BUNDLE STEPS)...`: train from bundles, print each final
-state's root.
+state's root and metrics.
 
-MODE `kernels` runs library functions with their fused kernels, `bodies` every primitive by itself, as a trace
-does. Environment variables choose threads and instruction sets.
+MODE `kernels` runs library functions with their fused kernels. MODE `bodies` runs every primitive by
+itself, as a trace does. Environment variables choose threads and instruction sets.
 """
 
 from __future__ import annotations

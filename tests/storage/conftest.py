@@ -1,4 +1,6 @@
-"""One S3 server for all tests here. Like an operator's, it is found by botocore's environment variables."""
+"""One S3 server for all tests here. botocore finds it by environment variables, as it finds an operator's
+server.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ class StorageServer:
         )
 
     def make_bucket(self, name: str, public: bool = True) -> str:
-        """Make a bucket, which all may read if it is `public`; returns the URL of its files."""
+        """Make a bucket; if it is `public`, anyone may read its files. Returns the URL below which its
+        files lie.
+        """
         self.client.create_bucket(Bucket=name)
         if public:
             allowed = {

@@ -1,5 +1,5 @@
-"""Blobs and bundles in a bucket, and the errors, instead of tracebacks, for a bucket that is not as it should
-be.
+"""Blobs, bundles and published files in buckets, and the errors where a bucket is private or missing, or
+its files are damaged or gone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_a_blob_arrives_in_pieces_or_not_at_all(storage: StorageServer) -> None:
 
 
 def posted(place: str) -> Terms:
-    """Write the tiny task's bundle to a bucket; returns the task's terms."""
+    """Write the tiny task's bundle to a bucket; returns terms that name it."""
     bundle = tiny_bundle()
     return terms(**committed_terms(bundle), bundle_hash=write_bundle(bundle, place), bundle=place)
 

@@ -1,7 +1,7 @@
 """`python -m tests.toolchain.bare`: import all of capture, program and numerics, train a little, print the
 state root.
 
-`test_bare_environment` runs it with only torch and numpy installed.
+`test_bare_environment` runs it with only torch, numpy and their dependencies installed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 PACKAGES = ("protocol.numerics", "protocol.program", "protocol.capture")
 MODULES = ("protocol.commitments", "protocol.execution.device", "protocol.execution.replay")
 TRITON = "protocol.numerics.cuda.device."
-"""Code that Triton compiles; it is imported only if Triton is installed."""
+"""Prefix of the modules that Triton compiles. They need Triton, so they are not imported here."""
 STEPS = 3
 
 
 def modules() -> Iterator[str]:
-    """Names of every module that must be importable."""
+    """Yields the name of each module that must be importable with torch and numpy alone."""
     yield from MODULES
     for package in PACKAGES:
         path = import_module(package).__path__

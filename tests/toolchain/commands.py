@@ -1,4 +1,4 @@
-"""Parses the command lines in documents as the commands would."""
+"""Parses command lines from documents as the commands would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import typer
 
 
 def parsed(command: Sequence[str]) -> dict[str, Any]:
-    """The parameters that a command gets from a command line; it is not run. Raises for unknown options."""
+    """The parameters that a command gets from a command line. The command is not run. Raises for an unknown
+    option.
+    """
     program, name, *arguments = command
     group: Any = typer.main.get_command(import_module(f"{Path(program).name}.cli").app)
     context = group.commands[name].make_context(name, list(arguments))

@@ -1,4 +1,6 @@
-"""Virtual environments with only the named distributions, as links into the environment of the tests."""
+"""Virtual environments with only the named distributions and their dependencies, as links into the
+environment of the tests.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def closure(names: Iterable[str]) -> dict[str, Distribution]:
 
 
 def tops(found: Distribution) -> set[str]:
-    """First parts of the paths of a distribution's files in site-packages."""
+    """The top-level files and folders of a distribution in site-packages, except `__pycache__`."""
     parts = {path.parts[0] for path in found.files or ()}
     return {part for part in parts if part not in ("..", "__pycache__") and not part.startswith("/")}
 

@@ -1,5 +1,5 @@
-"""Imports point one way: no module of `protocol` imports a layer further out, and no party imports another
-party.
+"""Imports point one way: no module of `protocol` imports a layer further out or a party, and no party
+imports another party.
 
 Nothing in the product imports tests, benchmarks or examples. Imports are read from the sources' syntax trees,
 so those inside functions and under TYPE_CHECKING count too.
@@ -51,7 +51,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def layer(module: str) -> str:
-    """Return the layer of a module of `protocol`: the longest of LAYERS that it is in."""
+    """Return the layer of a module of `protocol`: the longest name in LAYERS that contains the module."""
     return max((name for name in LAYERS if within(module, name)), key=len)
 
 

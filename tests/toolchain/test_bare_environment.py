@@ -13,7 +13,7 @@ from tests.toolchain.project import REPOSITORY
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The environment's Python."""
+    """The Python of an environment with only torch, numpy and their dependencies."""
     return environment_of(tmp_path_factory.mktemp("bare") / "venv", "torch", "numpy")
 
 

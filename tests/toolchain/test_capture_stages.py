@@ -50,8 +50,8 @@ def stage_of(module: str) -> int:
 
 
 def inside(path: Path) -> set[str]:
-    """The modules of `protocol.capture` that a file imports. For a name imported from a module, this is the
-    module.
+    """The other modules of `protocol.capture` that a file imports. A function or class that it imports
+    counts as its module.
     """
     names = {name for name in imported(path) if within(name, PACKAGE)}
     return {name if name in MODULES else name.rsplit(".", 1)[0] for name in names} - {name_of(path)}

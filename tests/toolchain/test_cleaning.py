@@ -1,4 +1,4 @@
-"""`make clean` removes all that make has built, also the compiled libraries among the sources."""
+"""`make clean` removes all that make has built, including the compiled libraries among the sources."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ DOCUMENTED = {"function": "methods", "event": "events", "error": "errors"}
 
 
 def compiled(source: Path) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
-    """Name, ABI and documentation of each contract in a source that was compiled from its present text."""
+    """Yields name, ABI and documentation of each contract that was compiled from the present text of the
+    source.
+    """
     name = source.relative_to(REPOSITORY).as_posix()
     digest = "0x" + keccak(source.read_bytes()).hex()
     for path in sorted((COMPILED / source.name).glob("*.json")):
@@ -82,14 +84,16 @@ def test_each_error_has_one_form() -> None:
 
 
 def is_static(item: dict[str, Any]) -> bool:
-    """Whether an ABI value is encoded in place in the calldata, without an offset that the sender chooses."""
+    """Whether an ABI value is encoded in place in the calldata, without an offset that the sender chooses.
+    Every array counts as having an offset.
+    """
     if item["type"] in ("bytes", "string") or item["type"].endswith("]"):
         return False
     return all(is_static(part) for part in item.get("components", []))
 
 
 def functions(name: str) -> dict[str, list[dict[str, Any]]]:
-    """Parameters of each function of a contract."""
+    """The parameters of each function of a contract, by the function's name."""
     (abi,) = [found for _, found, _ in compiled(REPOSITORY / "contracts" / "src" / f"{name}.sol")]
     return {entry["name"]: entry["inputs"] for entry in abi if entry["type"] == "function"}
 
@@ -119,7 +123,7 @@ def written(source: Path) -> dict[str, str]:
 
 
 def test_each_move_is_forwarded_to_the_function_of_its_name() -> None:
-    """The calldata of a move is forwarded. The move must be external, so that it has its own calldata."""
+    """A move forwards its own calldata to Evidence, so it must be external."""
     forwarded = []
     for source in SOURCES:
         texts = written(source)

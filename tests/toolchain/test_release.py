@@ -1,4 +1,6 @@
-"""`make release`: two builds of a commit are equal, and solc compiles the standard JSON to the same code."""
+"""`make release`: two builds of a commit are equal, and solc compiles the standard JSON to the code in the
+package.
+"""
 
 from __future__ import annotations
 

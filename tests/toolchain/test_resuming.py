@@ -1,4 +1,4 @@
-"""An interrupted suite resumes where it stopped, but only on the same commit."""
+"""An interrupted suite resumes where it stopped, but only on the same commit and without local changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""docs/operating/supervise.sh: which exits lead to a restart, which wait for a person; what a signal does."""
+"""docs/operating/supervise.sh: which exits end it, which lead to a restart, and which wait for a person;
+what a signal does.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Supervise = Callable[[str], subprocess.Popen[str]]
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
-    """Supervise a shell command, which first adds a line to the file `started`. None is left running."""
+    """A function that starts a shell command under the script. The command first adds a line to the file
+    `started`. Processes that still run after the test are killed.
+    """
     running: list[subprocess.Popen[str]] = []
 
     def start(command: str) -> subprocess.Popen[str]:
@@ -46,7 +50,7 @@ def supervise(tmp_path: Path) -> Iterator[Supervise]:
 
 
 def starts(folder: Path, at_least: int = 1) -> int:
-    """Wait until the command was started `at_least` times; returns how often it was."""
+    """Wait until the command has been started `at_least` times; returns how often it has been."""
     deadline = time.monotonic() + PATIENCE
     while True:
         path = folder / "started"

@@ -27,7 +27,9 @@ LIBRARIES = ("protocol/numerics/kernels", "protocol/commitments")
 
 
 def sources(folder: Path) -> Path:
-    """Copy the checkout's files and the contract data that make has written to `folder`; returns `folder`."""
+    """Copy to `folder` the checkout's files that git does not ignore, and the contract data that make has
+    written; returns `folder`.
+    """
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = [name for name in listed.split("\0") if name and (REPOSITORY / name).is_file()]
@@ -39,8 +41,8 @@ def sources(folder: Path) -> Path:
 
 
 def with_libraries(folder: Path) -> Path:
-    """Put the libraries that make has compiled where setuptools would. It recompiles those with newer
-    sources.
+    """Copy the libraries that make has compiled to the place where setuptools builds them. setuptools
+    recompiles only those whose sources are newer. Returns `folder`.
     """
     built = folder / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
     for package in LIBRARIES:
@@ -51,7 +53,7 @@ def with_libraries(folder: Path) -> Path:
 
 
 def build(source: Path, folder: Path) -> Path:
-    """Build the wheel of the sources in `folder`; returns its path."""
+    """Build the wheel of the sources in `source`, put it into `folder`, and return its path."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run([*command, "--wheel-dir", str(folder), "."], source)
     (made,) = folder.glob("*.whl")
@@ -92,8 +94,8 @@ def files_of_torch() -> Iterator[Path]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    """Run a command in `folder`, without the variables of the tests' Python; returns its output, and fails
-    with it.
+    """Run a command in `folder`, without variables named PYTHON…, ASSAY… or VIRTUAL…; returns its output.
+    If the command fails, the error shows the end of the output.
     """
     clean = {
         name: value

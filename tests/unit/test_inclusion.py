@@ -1,4 +1,4 @@
-"""The time that a transaction takes: two blocks, or the 95th percentile of the latest transactions."""
+"""The time that a transaction takes: the 95th percentile of the latest ones, but at least two blocks."""
 
 from __future__ import annotations
 

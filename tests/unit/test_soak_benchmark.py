@@ -73,7 +73,7 @@ def test_what_grows_until_a_third_of_the_tasks_is_done_does_not_fail(tmp_path: P
 
 
 def test_sessions_are_judged_apart(tmp_path: Path) -> None:
-    """A restart does not hide growth, and a larger start is not growth."""
+    """A session that grows fails, even if a later one, after a restart, does not grow."""
 
     def growing(task: int) -> Party:
         return replace(PARTY, resident=(300 + task) * MIB)
@@ -148,7 +148,7 @@ class Node(BaseHTTPRequestHandler):
 
 @contextmanager
 def node() -> Iterator[str]:
-    """Run a node and yield its address."""
+    """Run the echoing node and yield its address."""
     with HTTPServer(("127.0.0.1", 0), Node) as server:
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -1,6 +1,6 @@
 """A program that `check` refuses is refused by the submitter, the solver and the verifier.
 
-Each test uses the party's own code: the commands that prepare a task, and the code by which the solver and
+Each test uses the party's own code: the function that writes a bundle, and the code by which the solver and
 the verifier load the bundle of posted terms. No instruction runs.
 """
 

@@ -2,7 +2,7 @@
 
     python -m tests.vectors --implementation module:Name
 
-The implementation is a class without arguments, with the methods of `implementation.Implementation`. The
+The implementation is a class that takes no arguments and has methods of `implementation.Implementation`. The
 expected answers come from the files alone; nothing here uses this repository's package.
 """
 
@@ -54,9 +54,7 @@ class Section:
 
 
 def replay(implementation: object, files: Collection[str] = tuple(FILES)) -> list[Section]:
-    """Replay all sections of the files in order. If the implementation raises, its answer counts as
-    different.
-    """
+    """Replay all sections of the files in order. An exception counts as a difference."""
     return list(sections(implementation, files))
 
 

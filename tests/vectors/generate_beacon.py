@@ -1,8 +1,7 @@
-"""Write beacon.json: points, hints and signed rounds that pytest and forge both replay. README.md has the
-format.
+"""Write beacon.json: points, hints and signed rounds that pytest and forge both replay.
 
-Deterministic: edge elements, then elements and rounds drawn from a counter. Run as `python -m
-tests.vectors.generate_beacon`.
+README.md has the format. Deterministic: edge elements, then elements and rounds drawn from a counter.
+Run as `python -m tests.vectors.generate_beacon`.
 """
 
 from __future__ import annotations

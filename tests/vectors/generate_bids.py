@@ -1,8 +1,7 @@
-"""Write bids.json: least undercuts and whole biddings that pytest and forge both replay. README.md has the
-format.
+"""Write bids.json: least undercuts and whole biddings that pytest and forge both replay.
 
-Computes them a second time, with fractions and a search. Deterministic. Run as `python -m
-tests.vectors.generate_bids`.
+They come from a second implementation, with fractions and loops. README.md has the format. Deterministic.
+Run as `python -m tests.vectors.generate_bids`.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ def undercuts() -> list[dict[str, int]]:
 
 
 def biddings() -> list[dict[str, int]]:
-    """For each budget, the number of bids if the first asks for the budget and all others come as late as
-    allowed.
+    """For each budget, the number of bids if the first asks for the budget, and each later one is as high and
+    as late as allowed.
     """
     rows = []
     for budget in BUDGETS:

@@ -1,5 +1,4 @@
-"""Write `databases/`: dumps of every format of databases and journals, and what the code of its time reads
-from each.
+"""Write `databases/`: a dump of each format of databases and journals, and what the code of its time reads.
 
 The code of a commit makes its dump: the commit's tree goes into a temporary folder (`git archive`), and
 `databases/fill_*.py` runs there. Deterministic. Run as `python -m tests.vectors.generate_databases`, in a
@@ -54,9 +53,7 @@ def _lines(database: sqlite3.Connection) -> Iterator[str]:
 
 
 def written_by(commit: str, kind: str) -> tuple[str, str]:
-    """The dump that a commit's code makes, and what it reads from it, as JSON. `kind` names the `fill_`
-    script.
-    """
+    """The dump that a commit's code makes, and what the code reads from it, as JSON. `kind`: the script."""
     repository = Path(__file__).parents[2]
     tree = subprocess.run(
         ["git", "archive", commit, "--", "*.py"], cwd=repository, capture_output=True, check=True

@@ -1,6 +1,7 @@
 """Write digests.json: salts, digests and their openings (audit.md section 4). README.md has the format.
 
-Computes them a second time, leaf by leaf. Deterministic. Run as `python -m tests.vectors.generate_digests`.
+They come from a second implementation, leaf by leaf. Deterministic.
+Run as `python -m tests.vectors.generate_digests`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def state_root(salt: bytes, thinning: int, step: int, state: Hashes) -> bytes:
 
 
 def seats() -> list[tuple[Any, ...]]:
-    """All values that are derived for a seat, except its digest."""
+    """A row for each seat: its inputs, and all values derived from them except the digest."""
     board, account, looks, informer = (bytes.fromhex(address[2:]) for address in ADDRESSES)
     found = []
     for number, (chain, task, seat, stage) in enumerate(SEATS):

@@ -1,6 +1,7 @@
 """Write draws.json: the random numbers of draws (audit.md section 2). README.md has the format.
 
-Computes them a second time, in plain Python. Deterministic. Run as `python -m tests.vectors.generate_draws`.
+They come from a second implementation, in plain Python. Deterministic.
+Run as `python -m tests.vectors.generate_draws`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def below(stream: Iterator[int], m: int) -> int:
 
 
 def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
-    """q distinct numbers of 1 … k (Floyd)."""
+    """min(q, k) distinct numbers of 1 … k (Floyd's algorithm)."""
     chosen: list[int] = []
     for top in range(k - min(q, k) + 1, k + 1):
         number = 1 + below(stream, top)
@@ -66,9 +67,7 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
 
 
 def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int:
-    """The candidates that a draw picks, at most `room`. Bit i of `candidates` and of the result is candidate
-    i.
-    """
+    """The candidates that a draw picks, at most `room`. Here and in the result, bit i is candidate i."""
     picked = 0
     for bit in range(32):
         if candidates >> bit & 1 and picked.bit_count() < room:

@@ -33,7 +33,7 @@ def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
 
 
 def chance_rows() -> list[dict[str, int]]:
-    """Chances for 1, about half and all of the segments false."""
+    """Chances if one, about half or all of the segments are false."""
     return [
         audit._asdict()
         | {

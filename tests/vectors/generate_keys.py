@@ -1,8 +1,8 @@
-"""Write keys.json: claim keys, priority commitments and seeds of draws (encoding.md section 5, audit.md
-section 2).
+"""Write keys.json: claim keys, priority commitments and seeds of draws.
 
-Computes them a second time, word by word, without an ABI encoder. README.md has the format. Deterministic.
-Run as `python -m tests.vectors.generate_keys`.
+They are those of encoding.md section 5 and audit.md section 2, from a second implementation: word by word,
+without an ABI encoder. README.md has the format.
+Deterministic. Run as `python -m tests.vectors.generate_keys`.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def conversion_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def row_cases(words: Words, count: int) -> Iterator[Case]:
-    """Cases of arithmetic.md sections 3 and 4: exponents, fixed point, rounding."""
+    """Cases of arithmetic.md sections 3 to 5 on rows: exponents, maxima, fixed point, rounding."""
     for operand in f32_rows(words, count):
         yield reduced("exponent", 0x601, rows.exponent, I32, operand)
         yield reduced("max", 0x703, rows.max_f32, F32, operand)
@@ -180,9 +180,7 @@ def reduction_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def partial_sum_cases(words: Words, _: int) -> Iterator[Case]:
-    """Cases of `prefix_sum`, and of `scatter_sum` with some indices outside. Rows have a part of a block,
-    one, two and three blocks.
-    """
+    """Cases of `prefix_sum`, and of `scatter_sum` with some indices out of range, on up to three blocks."""
     for m, k in ((6, 8), (2, 128), (1, 256), (1, 384)):
         x = Value(I64, (m, k), tuple(words.vector(I64, m * k)))
         sums = tuple(total for row in x.rows() for total in rows.prefix_sum(row))
@@ -268,9 +266,7 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
 
 
 def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """Cases of i64 to f32 at and next to the halfway points: as a cast, and by `round_scaled` to a normal
-    f32.
-    """
+    """Cases of i64 to f32 at and next to halfway points: by `cast`, and by `round_scaled` to a normal f32."""
     for length in edges.JAMMED:
         whole = vector(I64, edges.ties(length))
         e = vector(I32, [k % 7 for k in range(len(whole.elements))])

@@ -1,7 +1,7 @@
-"""Write programs.json: bytes of instructions and programs, ids, roots of small runs. README.md has the
-format.
+"""Write programs.json: bytes of instructions and programs, ids, and roots of small runs.
 
-Deterministic: inputs come from Philox with a fixed key. Run as `python -m tests.vectors.generate_programs`.
+README.md has the format. Deterministic: inputs come from Philox with a fixed key.
+Run as `python -m tests.vectors.generate_programs`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 
 
 def row_sum() -> Program:
-    """f32 [3, 4] to f32 [3, 1] and i32 [3, 1]: exact sums of rows, and where their maxima are."""
+    """f32 [3, 4] to f32 [3, 1] and i32 [3, 1]: sums of rows in fixed point, and where their maxima are."""
     b = Builder("row_sum")
     x = b.input(TensorType(F32, (3, 4)))
     e = b.exponent(x)
@@ -76,8 +76,8 @@ def _rows(b: Builder, x: Value) -> Iterable[Value]:
 
 
 def inputs_of(program: Program, stream: int) -> list[Tensor]:
-    """Philox words as the inputs' bytes. Magnitudes of floats are from 2^-7 to below 2, so that sums mean
-    something.
+    """Philox words as the inputs' bytes. Magnitudes of floats are from 2^-7 to below 2, so that all of
+    them count in sums.
     """
     key = torch.tensor([0x41737361, 0x79000001], dtype=torch.int32)
     inputs = []

@@ -1,8 +1,9 @@
 """The interface through which `conformance` asks an implementation of docs/spec for its answers.
 
-Arguments and results are integers, bytes, and lists and tuples of them; None means that the implementation
-refuses. A hash or a word has 32 bytes, an address 20. A type is encoded as in encoding.md section 1; a tensor
-is its canonical bytes. An implementation may leave methods out: the runner reports them as not implemented.
+Arguments are integers, bytes, names of operations, and sequences of these; results are integers, bytes,
+booleans, and lists and tuples of these. None means that the implementation refuses. A hash or a word has
+32 bytes, an address 20. A type is encoded as in encoding.md section 1; a tensor is its canonical bytes. An
+implementation may leave methods out: the runner reports them as not implemented.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Draws(Protocol):
         """The first `count` uniform numbers below `bound` from a seed's words."""
 
     def seat_segments(self, seed: bytes, seat: int, segments: int, each: int) -> list[int]:
-        """The segments of a seat, in order; `seed` is that of draw 1."""
+        """The segments of a seat, in order; `seed` is that of the task's first draw."""
 
     def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
         """The candidates that a draw of looks picks."""
@@ -131,7 +132,7 @@ class Digests(Protocol):
         """A seat's salt."""
 
     def salt_hash(self, salt: bytes) -> bytes:
-        """The hash of a seat's salt, which the seat shows when it attests."""
+        """The hash of a seat's salt; the seat shows the hash when it attests."""
 
     def informing_commitment(
         self, chain: int, looks: bytes, task: int, seat: int, informer: bytes, salt: bytes
@@ -166,9 +167,7 @@ class Digests(Protocol):
         """Turns and depth of a leaf in a tree of `count` leaves."""
 
     def fold(self, leaf: bytes, trees: Sequence[tuple[int, int]], path: Sequence[bytes]) -> bytes:
-        """The root above a leaf, through one tree after another: `trees` has (turns, depth), `path` all
-        siblings.
-        """
+        """The root above a leaf, through several trees. `trees` has (turns, depth), `path` all siblings."""
 
     def chunk_of_walk(self, count: int, walk: int) -> int:
         """The chunk at which a walk ends."""
@@ -184,9 +183,7 @@ class Market(Protocol):
         """The least undercut of a bid."""
 
     def late_bids(self, budget: int) -> int:
-        """The number of bids if the first asks for the budget and each later bid is as high and as late as
-        allowed.
-        """
+        """The number of bids: the first asks for the budget, all others are as high and late as allowed."""
 
     def missed(self, segments: int, each: int, false: int) -> int:
         """The chance that a seat has no false segment, in 10^-18, rounded up."""

@@ -71,7 +71,7 @@ class Words:
         self._seed, self._next = seed, 0
 
     def bits(self, dtype: DType) -> int:
-        """Uniform bits of one element, as the reference holds it; half of all f32 lie in 2^-8..2^8."""
+        """Random bits of an element, as the reference holds it: uniform, but half of the f32 in 2^-8..2^8."""
         low, high, third = (philox.word((self._seed, 0), 0, 0, self._next + i) for i in range(3))
         self._next += 3
         if dtype is F32:

@@ -55,7 +55,7 @@ ELEMENTARY = (
     *(0x46FFFFFF, 0x47000000, 0x47000001, 0xC7000000, 0xC7000001),  # sin and cos: around 2^15
     *(0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x80000000),
 )
-"""Inputs around which elementary functions other than exp and log change branch."""
+"""Inputs around which elementary functions other than exp and log change branch, and the extremes."""
 I32 = (
     *(0, 1, -1, 2, 31, 32, 33, -31),
     *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),
@@ -96,11 +96,11 @@ section 8).
 
 
 def ties(length: int) -> tuple[int, ...]:
-    """i64 of `length` bits halfway between two f32, and those that differ from these by 2^k for every k; both
-    signs.
+    """i64 of `length` bits at and near two halfway points between f32 values, with both signs.
 
-    The f32 below the halfway point has an even last bit for some, an odd one for others. Any single bit may
-    decide whether such a number is rounded up, so an operation that loses any bit goes wrong here.
+    Those near differ from a halfway point by 2^k, for every k below `length` - 25. The f32 just below has an
+    even last bit at one point, and an odd one at the other. Any single bit may decide whether such a
+    number is rounded up, so an operation that loses any bit goes wrong here.
     """
     half = 1 << length - 25
     below = (1 << 23, (1 << 23) + 1)

@@ -253,9 +253,7 @@ METHODS_OF_KEYS = {
 
 
 def keys() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The sections of keys.json. The last column is the result of the others; decimal strings become
-    integers.
-    """
+    """The sections of keys.json. The last column is the result of the others; decimals are integers."""
     file = load("keys.json")
     for section, method in METHODS_OF_KEYS.items():
         table = [

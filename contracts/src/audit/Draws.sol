@@ -23,7 +23,8 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// @notice Nobody can choose the result of a draw: its round is fixed before the round is published. Draws
 /// are executed in the order in which they were requested, including those of tasks that are over. An account
 /// that is bound or freed by a draw, or freed otherwise, takes no part in draws that were requested earlier.
-/// A later resignation or registration does not change those draws either.
+/// A resignation or registration changes no draw that was requested before it; only an account that has left
+/// is passed over.
 abstract contract Draws is Registrations {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
@@ -126,7 +127,8 @@ abstract contract Draws is Registrations {
 
     // ------------------------------------------------------------------ asking
 
-    /// @dev In one function, because the code of an external call and its decoding is large.
+    /// @dev What the task asks of its seats. One function, because the code of an external call and its
+    /// decoding is large.
     function _termsOf(TaskId task) internal view returns (ITaskMarket.SeatTerms memory) {
         return MARKET.seatTermsOf(task);
     }

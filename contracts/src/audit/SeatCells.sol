@@ -51,15 +51,15 @@ abstract contract SeatCells is Draws {
         returns (uint48 purse)
     {
         _seats[task].set(seat, 0);
-        // Its lock is complete, and TermsCheck ensures that a seat's lock covers the penalty.
+        // The account's stake is still whole, and TermsCheck ensures that a seat's lock covers the penalty.
         uint256 penalty = terms.fee + DRAW_FEE;
         address account;
         (account, purse) = _suspend(cell, penalty, pays);
         emit Silent(task, seat, account, penalty);
     }
 
-    /// @dev Suspends the account that a cell names until it resumes. It loses `amount` of its stake. If
-    /// `pays`, the draw fee out of that goes to a new lock, `purse`; the rest burns.
+    /// @dev Suspends the account that a cell names, until it resumes or leaves. It loses `amount` of its
+    /// stake. If `pays`, the draw fee out of that goes to a new lock, `purse`; the rest burns.
     function _suspend(uint256 cell, uint256 amount, bool pays)
         internal
         returns (address account, uint48 purse)

@@ -6,7 +6,8 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /// @title Credits in the chain's coin: deposits are paid from them and to them, and only the owner can
 /// withdraw.
-/// @notice The contract's balance is the sum of all credits and of the deposits of all unanswered nodes.
+/// @notice The contract's balance is at least the sum of all credits and of the deposits of all unanswered
+/// nodes.
 abstract contract Credits is IDisputeGame {
     /// @inheritdoc IDisputeGame
     mapping(address account => uint256) public override creditOf;

@@ -20,9 +20,9 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 /// step in Frame. Each node carries a deposit in the chain's coin, which pays the solver for its answer.
 abstract contract Demands is GameState {
     uint256 internal constant MAX_NODES = 16;
-    /// @notice Each demand covers four levels. 8 demands for a segment tree and a step tree of 2^16 leaves, 5
-    /// for each of nine traces of 2^20, and 8 for a value of 2^30 chunks make 61; the rest is for a
-    /// challenger that asks twice.
+    /// @notice Each demand covers four levels, and the leaf takes one more. 7 demands for a segment tree of
+    /// 2^20 + 1 leaves, 6 for a step tree of 2^16 + 1, 6 for each of nine traces of 2^20, and 9 for a value
+    /// of 2^30 chunks make 76; the rest is for a challenger that asks twice.
     uint8 internal constant MAX_DEMANDS = 96;
     /// @notice Levels covered by one reveal.
     uint256 internal constant LEVELS = 4;

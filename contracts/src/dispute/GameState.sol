@@ -14,8 +14,8 @@ import {Refusals} from "../libraries/Refusals.sol";
 import {Credits} from "./Credits.sol";
 
 /// @title The state of games, whose turn it is, and how a game ends: dispute.md section 6.
-/// @dev Records are packed: opening a game writes two storage slots; the others are written when first
-/// needed.
+/// @dev Records are packed: opening a game writes two slots of its record, a blind one three; the others are
+/// written when first needed.
 abstract contract GameState is Credits {
     /// @notice One game.
     struct GameRecord {
@@ -65,7 +65,7 @@ abstract contract GameState is Credits {
         // ---- slot 0, 40 bits are free
         uint40 task;
         uint40 postedAt;
-        /// Leaves of the tree; for a trace, 0 until it has callees.
+        /// Leaves of the tree; for a trace, 0 until one of its calls is selected.
         uint32 size;
         Kind kind;
         /// For a step tree: the game that is rewarded for the segment, and the block that gives it priority.
@@ -90,7 +90,7 @@ abstract contract GameState is Credits {
         uint40 clock;
         uint32 segmentSteps;
         uint32 stateTensors;
-        /// Number of games that were opened, and of those that were dismissed.
+        /// Number of games that were opened, and of those that were dismissed or dropped.
         uint32 opened;
         uint32 dismissed;
         /// When the solver was convicted (0 before), and on which segment (0 if none was selected).
@@ -171,7 +171,7 @@ abstract contract GameState is Credits {
         deadline = since + clock - record.challengerSpent;
     }
 
-    /// @dev The claim that the game waits for or has reached.
+    /// @dev Key of the claim that the game waits for or has reached; 0 before a segment is selected.
     function _claimKey(GameRecord storage record) internal view returns (bytes32) {
         if (record.step != 0) return record.claim;
         return record.segment == NO_SEGMENT ? bytes32(0) : _stepsKey(record);
@@ -211,8 +211,8 @@ abstract contract GameState is Credits {
         else _waiting[task][place] = id;
     }
 
-    /// @dev A game was dismissed, so the one that has waited longest is now played. (A conviction ends all
-    /// games.)
+    /// @dev A game was dismissed or dropped, so the one that has waited longest is now played. (A conviction
+    /// ends all games.)
     function _freePlace(TaskId task) private {
         Docket storage docket = _dockets[task];
         uint32 place = ++docket.dismissed + GAMES_AT_ONCE;
@@ -335,10 +335,10 @@ abstract contract GameState is Credits {
 
     // ------------------------------------------------------------------ ends
 
-    /// @dev The solver is wrong or silent. Ends every game on the task; the other games become moot. The
-    /// reward goes to the game with priority on the segment, whose claim this game has also proved, so nobody
-    /// gains by repeating another's moves slightly faster. If that game was dismissed, this game gets the
-    /// reward, because the next in priority is not recorded.
+    /// @dev The solver is wrong or silent. Closes this game and makes every other game on the task moot. The
+    /// reward goes to the game with priority on the segment, so nobody gains by repeating another's moves
+    /// slightly faster. If that game was dismissed, this game gets the reward, because the next in priority
+    /// is not recorded.
     function _convict(GameId id, GameRecord storage record, Verdict verdict) internal {
         (TaskId task, address challenger) = (_taskOf(record), record.challenger);
         address rewarded = challenger;

@@ -10,8 +10,8 @@ import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
 /// @title The last move: one element, or one edge of a frame, is computed here (dispute.md sections 4 and 5).
-/// @notice Different bits convict the solver; equal bits revert. If an inner call fails (for lack of gas, for
-/// example), the move reverts; a failed call never decides a game.
+/// @notice Different bits or roots convict the solver; where they are equal, the move reverts. If an inner
+/// call fails (for lack of gas, for example), the move reverts; a failed call never decides a game.
 abstract contract Judgments is GameState {
     /// @inheritdoc IDisputeGame
     function judge(
@@ -61,8 +61,8 @@ abstract contract Judgments is GameState {
         _judgeEdge(game, head, Evidence.judgeOutput.selector, target, before, afterwards);
     }
 
-    /// @dev Both sides of an edge are roots that the solver claimed: if they differ, the solver is wrong.
-    /// `other` is the side outside the frame.
+    /// @dev Each side of an edge is a root that the solver claimed or that the terms fix: if they differ, the
+    /// solver is wrong. `other` is the side outside the frame.
     function _judgeEdge(
         GameId game,
         bytes32 head,

@@ -4,11 +4,12 @@ pragma solidity 0.8.37;
 import {OperandChunk} from "../types/Instruction.sol";
 
 /// @title Computes one element of one primitive.
-/// @notice Pure: every function is total in the operands' bits. It reverts only on an ill-formed question: an
-/// unknown opcode, an element outside the result, or a chunk that is missing or has the wrong index or
+/// @notice Pure: every function is total in the operands' bits. It reverts only on an ill-formed question,
+/// such as an unknown opcode, an element outside the result, or a chunk that is missing or has the wrong
 /// length.
 interface IArbiter {
-    /// @notice The opcode has no element: it is an edge, a call, or not in encoding.md section 3.
+    /// @notice The opcode has no element: it is an edge, a call, or not in encoding.md section 3. Or block
+    /// results were asked of an opcode that is not a reduction.
     error NotAPrimitive(uint16 opcode);
     /// @notice A primitive has one result; this instruction has `results`.
     error OneResultExpected(uint256 results);

@@ -5,14 +5,15 @@ import {MapHints} from "../types/Hints.sol";
 import {TaskId} from "../types/Ids.sol";
 import {Audit, Offer, PendingDraw, Registration, Seat} from "../types/Seats.sol";
 
-/// @title Registered verifiers, draws of seats, and attestations.
+/// @title Registered verifiers, draws of seats, looks and jurors, and attestations.
 /// @notice A draw is requested before its beacon round is published, and depends on nothing that happens
 /// later. All draws form one queue, in the order of the requests. Only the first can be executed, by anyone,
-/// at any later time.
+/// at any time after its round is published.
 interface IAuditBoard {
     /// @notice The account can be drawn for tasks that are posted from now on.
     event Registered(address indexed account, uint8 level, Offer offer);
-    /// @notice The account takes no part in draws requested from now on; its stake is free after `until`.
+    /// @notice The account takes no part in draws requested from now on. It can take its stake back after
+    /// `until`, once it has no seat.
     event Resigned(address indexed account, uint64 until);
     /// @notice The account's stake is back in its free balance.
     event Left(address indexed account);
@@ -28,9 +29,9 @@ interface IAuditBoard {
     /// number 160 + slot, must instead fetch the claimed item and vote by then. An account of zero means that
     /// nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
-    /// @notice The seat's account replayed its segments; it challenges anything that differs from the
-    /// commitment. `digest` covers all states that it passed, under a salt with this hash. For a juror this
-    /// is its vote: zeros mean no.
+    /// @notice The seat's account says that it replayed its segments, and challenges anything that differs
+    /// from the solver's commitment. `digest` covers all states that it passed, under a salt with this hash.
+    /// For a juror this is its vote: zeros mean no.
     event Attested(
         TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 digest, bytes32 saltHash
     );
@@ -75,9 +76,10 @@ interface IAuditBoard {
     /// @param hints As in `IBeacon.word`.
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice Anyone: cancels a draw of looks or of a jury that was not executed within the stall period
-    /// after its round. No more looks are drawn, and a jury is cancelled. The caller receives the draw fee if
-    /// the escrow owes it.
+    /// @notice Anyone: cancels a draw of looks, or of a jury that a look asked for, if it was not executed
+    /// within the stall period after its round. (A late jury for a seat's claim ends by `ITaskMarket.stall`.)
+    /// No look is awaited any more, and the jury is cancelled. The caller receives the draw fee if the escrow
+    /// owes it.
     function lapse(TaskId task) external;
 
     /// @notice The account of a seat or look, once: "I replayed its segments and challenge anything that
@@ -86,19 +88,19 @@ interface IAuditBoard {
     /// is 160 + slot) votes: "I have the item", or, with zeros, "I could not fetch it". A claimant cannot
     /// attest until its jury has ended.
     /// @param digest For a seat, covers all states that it passed and the result, under its salt; for a look,
-    /// the states (audit.md section 4). For a juror, covers the item.
+    /// the states (audit.md sections 4 and 6). For a juror, covers the item.
     /// @param saltHash keccak256 of the salt. Until the round of the first looks is published, anyone who
     /// reveals a seat's salt receives half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
-    /// @notice Juries only: the account of this seat or look claims that data are withheld. It is in time and
-    /// has not attested, and the task has no open jury. Requests the draw of `jurors` jurors, paid by the
-    /// lock `purse`. Reverts if the task has had 128 draws.
+    /// @notice Juries only: the account of this seat or look claims that data are withheld. The caller has
+    /// checked that the account is in time and has not attested, and that the task has no open jury. Requests
+    /// the draw of `jurors` jurors, paid by the lock `purse`. Reverts if the task has had 128 draws.
     function askJury(TaskId task, uint256 seat, uint256 jurors, uint48 purse) external;
 
-    /// @notice Juries only: the jury is over. Silent jurors are penalised as in a seat; all others are free.
-    /// If the task `goesOn`, the attestation period, the challenge window and the stall period restart. The
-    /// task must be Submitted.
+    /// @notice Juries only: the jury is over. Silent jurors are penalised as in a seat. Jurors that have lost
+    /// their lock stay suspended; all others are free. If the task `goesOn`, the attestation period, the
+    /// challenge window and the stall period restart. The task must be Submitted.
     function endJury(TaskId task, bool goesOn) external;
 
     /// @notice Looks only: the seat's salt was revealed. Half of the seat's lock, rounded down, goes to `to`;
@@ -107,21 +109,23 @@ interface IAuditBoard {
     /// attested, and the round of the first looks is not yet published.
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
-    /// @notice Looks and juries only: the attestation of a seat, look or juror is false or was not opened.
-    /// Half of its lock, rounded down, goes to `to` and the rest burns; if `to` is zero, all of it burns. The
-    /// account is suspended and receives no fee, but keeps the seat. At most once per seat.
+    /// @notice Looks and juries only: the attestation of a seat or look, or a juror's yes, is false or was
+    /// not opened. Half of its lock, rounded down, goes to `to` and the rest burns; if `to` is zero, all of
+    /// it burns. The account is suspended but keeps the seat, for which it is paid no fee at the end. At most
+    /// once per seat.
     function forfeit(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
-    /// @notice Anyone: the task is over, so the seat no longer binds its account.
+    /// @notice Anyone: the task is no longer Submitted, so the seat no longer binds its account.
     function release(TaskId task, uint256 seat) external;
 
-    /// @notice Anyone: burns the draw fee that an informed seat left, if the task is over and no draw used
-    /// it.
+    /// @notice Anyone: burns the draw fee that an informed seat left, if the task is no longer Submitted and
+    /// no draw used it.
     function burnPurse(TaskId task) external;
 
     // ------------------------------------------------------------------ views
 
-    /// @notice keccak256(abi.encode(digest, saltHash)) of an attested seat; 0 for any other seat.
+    /// @notice keccak256(abi.encode(digest, saltHash)) of an attested seat or look, or of a juror that voted
+    /// yes; 0 for any other.
     function attestationOf(TaskId task, uint256 seat) external view returns (bytes32);
 
     /// @notice Number of registrations that have not resigned.
@@ -136,8 +140,8 @@ interface IAuditBoard {
     /// @notice The task's V seats; empty before its first draw.
     function seatsOf(TaskId task) external view returns (Seat[] memory);
 
-    /// @notice The task's looks for which an account was drawn, and their numbers, ascending. Looks that were
-    /// given up are left out.
+    /// @notice The task's looks that have an account, and their numbers, ascending. A look whose account was
+    /// silent is left out until it is drawn again.
     function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks);
 
     /// @notice A seat, look 32 level + slot, or juror 160 + slot; empty before its draw and for a number out
@@ -167,7 +171,8 @@ interface IAuditBoard {
     /// @notice Start of the task's stall period: the time of the first draw, or of that draw's round while it
     /// is pending. A later informer or jury moves the start to the time when the seat was emptied or the jury
     /// ended; otherwise an informer would leave no time to draw the seat again. While a jury's draw is
-    /// pending, the time of its round counts. Reverts if every seat is attested, and while a jury is voting.
+    /// pending, the time of its round counts. Reverts if every seat is attested, and from a jury's draw until
+    /// its verdict.
     function stallsFrom(TaskId task) external view returns (uint64);
 
     /// @notice The segments of a seat, which follow from the seed of the first draw (audit.md section 2), or

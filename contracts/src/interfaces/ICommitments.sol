@@ -5,10 +5,10 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title Priority commitments to challenges with their bonds, and what a conviction pays to seats.
 /// @notice A party that finds a difference commits first, so that nobody can copy its challenge. It opens the
-/// commitment in a later block within the opening period, or loses the bond. On a conviction, every seat that
-/// had already spoken up, by a commitment or a game on its own segment, gets back its bond and is paid the
-/// cost of a game and its fee out of the stake, regardless of who convicted and on which segment. So an
-/// accomplice who convicts first takes nothing from it.
+/// commitment in a later block within the opening period, or loses the bond. After a conviction, every seat
+/// that had already spoken up, by a commitment or a game on one of its own segments or on none yet, can get
+/// back its bond and be paid the cost of a game and its fee out of the stake, regardless of who convicted and
+/// on which segment. So an accomplice of the solver who convicts first takes nothing from it.
 interface ICommitments {
     /// @notice A commitment to challenge the task was made; its bond is locked.
     event Committed(
@@ -35,12 +35,12 @@ interface ICommitments {
         external
         returns (uint48 lock, uint40 madeIn);
 
-    /// @notice DisputeGame only: a game of the task was dismissed and no longer holds a bond.
+    /// @notice DisputeGame only: a game of the task was dismissed or dropped and no longer holds a bond.
     function dismissed(TaskId task) external;
 
-    /// @notice Challenger: opens a commitment after the task was convicted, within its opening period.
-    /// Returns the bond. If the caller has a seat, also pays what the seat is owed; the seat must have the
-    /// committed segment unless that is unknown.
+    /// @notice Challenger: opens a commitment after the task was convicted, within the commitment's opening
+    /// period. Returns the bond. If `seat` names a seat, also pays what that seat is owed; it must have the
+    /// committed segment, unless the commitment names none.
     /// @param seat The caller's seat of the task; 255 for a caller without a seat.
     function openLate(TaskId task, SegmentIndex segment, bytes32 salt, uint8 seat) external;
 
@@ -54,13 +54,14 @@ interface ICommitments {
     /// account's look counts as a seat; a fee already paid for its attestation is not paid again.
     function compensate(TaskId task, uint8 seat, GameId game) external;
 
-    /// @notice Anyone, after a conviction: pays the fee to the account of a seat that has attested and does
-    /// not have the convicted segment.
+    /// @notice Anyone, after a conviction: pays the fee to the account of a seat that has attested, has not
+    /// lost its lock, and does not have the convicted segment. A look is paid nothing here.
     function payFee(TaskId task, uint8 seat) external;
 
-    /// @notice The bond that a commitment locks now: that of the terms. It doubles with each bond of the task
-    /// held beyond the sixteenth, unless the task is Unpaid or this is a seat's first commitment. Bonds of
-    /// unopened commitments and of games count.
+    /// @notice The bond that a commitment locks now. It is the bond of the terms while fewer than 16 bonds of
+    /// the task are held, and each further one costs twice the one before. It does not double if the task is
+    /// Unpaid, or for an account's first commitment from a seat. Bonds of unopened commitments and of games
+    /// count.
     function bondOf(TaskId task, uint8 seat, address challenger) external view returns (uint256);
 
     /// @notice Number of the task's bonds: those of commitments that are neither opened late nor forfeited,

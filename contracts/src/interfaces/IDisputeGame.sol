@@ -15,8 +15,8 @@ import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.so
 /// it is posted, and the selection is 0 outside a split.
 interface IDisputeGame {
     /// @notice State of a game. In `Step` and `Frame` it is the solver's turn until the claim is posted, then
-    /// the challenger's. In `Split` it is the solver's turn. While a demand is open it is the solver's turn
-    /// in any phase.
+    /// the challenger's. In `Split` it is the solver's turn, in `Segment` and `Block` the challenger's. While
+    /// a demand is open it is the solver's turn in any phase.
     enum Phase {
         None,
         Segment,
@@ -49,7 +49,8 @@ interface IDisputeGame {
     /// @notice A game. `deadline` is the last second of the side to move: 0 once the game is closed, 2^64 - 1
     /// while it waits for a place. `solverSpent` and `challengerSpent` are the seconds that each side had
     /// used up to the last move; a claim posted since then counts from the next move on. `claim` is the key
-    /// of the claim that the game waits for or has reached. `demandOpen` has a bit for each demanded node
+    /// of the claim that the game waits for or has reached, 0 before a segment is selected. `segmentRoot` and
+    /// `segmentSize` are 0 unless the game was opened blind. `demandOpen` has a bit for each demanded node
     /// that is not yet answered; `deposit` is the amount of the chain's coin that each of these carries.
     struct Game {
         TaskId task;
@@ -76,8 +77,9 @@ interface IDisputeGame {
     }
 
     /// @notice A claim of a task. `postedAt` and `root` are 0 before it is posted. `program` is the frame's
-    /// program, 0 for a step tree. `context` is the step tree's context: the hash of the checkpoints around
-    /// the segment.
+    /// program, 0 for a step tree. `context` is the step tree's context, the hash of the checkpoints around
+    /// the segment; 0 for a trace. `size` is the number of leaves, for a trace 0 until one of its calls is
+    /// selected.
     struct Claim {
         bytes32 root;
         bytes32 program;
@@ -87,8 +89,8 @@ interface IDisputeGame {
         TaskId task;
     }
 
-    /// @notice A node that a demand names. Between `demand` and `reveal`, keccak256(abi.encode(bytesTotal,
-    /// nodes)) is kept. `bytesTotal` is the length of the value for a Value tree (leaf i then has min(1024,
+    /// @notice A node that a demand names. The game keeps keccak256(abi.encode(bytesTotal, nodes)) of its
+    /// latest demand. `bytesTotal` is the length of the value for a Value tree (leaf i then has min(1024,
     /// bytesTotal - 1024 i) bytes), and 0 for trees of 32-byte leaves.
     struct DemandedNode {
         uint32 lo;
@@ -96,7 +98,7 @@ interface IDisputeGame {
         bytes32 hash;
     }
 
-    /// @notice The value whose tree a `Tree.Value` demand is about: a result of the instruction. A
+    /// @notice The value whose tree a `Tree.Value` demand is about: the instruction's first result. A
     /// `Tree.Trace` demand fills only `instruction.program`, from which the chain learns the tree's size.
     /// Leave everything empty for other trees.
     struct ValueOpening {
@@ -119,18 +121,18 @@ interface IDisputeGame {
 
     /// @notice A game was opened.
     event Challenged(GameId indexed game, TaskId indexed task, address indexed challenger);
-    /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. The
-    /// solver must post its step tree.
+    /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. It goes
+    /// on once the solver has posted the segment's step tree.
     event SegmentSelected(GameId indexed game, SegmentIndex segment, bytes32 before, bytes32 afterwards);
     /// @notice The solver posted the root of a segment's step tree.
     event StepsPosted(bytes32 indexed claim, TaskId indexed task, SegmentIndex segment, bytes32 root);
-    /// @notice The game is about this step, which leads from state `before` to state `afterwards`. The solver
-    /// must post the trace of its top frame under the key `claim`.
+    /// @notice The game is about this step, which leads from state `before` to state `afterwards`. It goes on
+    /// once the solver has posted the trace of the step's top frame under the key `claim`.
     event StepSelected(GameId indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
     /// @notice The solver posted the root of a frame's trace.
     event TracePosted(bytes32 indexed claim, TaskId indexed task, bytes32 root);
-    /// @notice The game descends into call instruction `n`, which runs `program`. The solver must post the
-    /// trace of that frame under the key `claim`.
+    /// @notice The game descends into call instruction `n`, which runs `program`. It goes on once the solver
+    /// has posted the trace of that frame under the key `claim`.
     event CallSelected(GameId indexed game, uint32 n, bytes32 program, bytes32 claim);
     /// @notice The solver must answer each of these nodes of a tree. `bytesTotal` is the length of a value, 0
     /// for other trees. Each node carries `deposit` wei.
@@ -157,8 +159,8 @@ interface IDisputeGame {
     /// @notice An element of instruction `n` (or, in a split, one of its blocks) was computed: the solver
     /// claimed `claimed`, but the result is `computed`.
     event Judged(GameId indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
-    /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed`, but `due` is
-    /// right.
+    /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed` where the value
+    /// comes in, but `due` where it comes from.
     event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
     /// @notice The game is closed. `winner` is zero if the game was moot.
     event Ended(GameId indexed game, Verdict verdict, address winner);
@@ -167,10 +169,10 @@ interface IDisputeGame {
 
     /// @notice Opens a game on segment i of the task's current segment tree: `before` is leaf i - 1,
     /// `afterwards` leaf i. Uses up the caller's commitment (`ICommitments`), which must be from an earlier
-    /// block. Of the games in a segment, the reward goes to the earliest commitment that names the segment,
-    /// whichever game convicts. A commitment that does not name it counts from its `selectSegment` on. If
-    /// that game was dismissed, the game that convicts is rewarded. When no game is left in the segment,
-    /// priority starts over.
+    /// block. Of the games in a segment, the one with the earliest commitment has priority: it is rewarded,
+    /// whichever game convicts. A game whose commitment names no segment counts from its `selectSegment` on.
+    /// If the game with priority was dismissed or dropped, the game that convicts is rewarded. When no game
+    /// is left in the segment, priority starts over.
     function challenge(
         TaskId task,
         SegmentIndex segment,
@@ -179,7 +181,8 @@ interface IDisputeGame {
         Leaf calldata afterwards
     ) external returns (GameId game);
 
-    /// @notice Opens a game before the segment is known; demands then find it.
+    /// @notice Opens a game before the segment is known, with a commitment that names none. The challenger
+    /// then finds the segment by demands.
     function challengeBlind(TaskId task, bytes32 salt) external returns (GameId game);
 
     /// @notice Challenger in a blind game: selects a segment as in `challenge`, in the segment tree on which
@@ -264,8 +267,8 @@ interface IDisputeGame {
 
     /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block
     /// results.
-    /// @param value Leaf `first` of the trace.
-    /// @param claimed The chunk that holds the element.
+    /// @param value The trace leaf of the instruction's result.
+    /// @param claimed The chunk of that value that holds the element.
     function selectElement(
         GameId game,
         bytes32 head,
@@ -275,8 +278,9 @@ interface IDisputeGame {
         ChunkOpening calldata claimed
     ) external;
 
-    /// @notice Solver: states the block results (at most 128; each covers 128^level blocks) that fold to the
-    /// selected word.
+    /// @notice Solver: states block results that fold to the selected word or, in the first split, to the
+    /// claimed bits. There are at most 128; each but the last covers the same number of blocks, a power of
+    /// 128.
     function split(
         GameId game,
         bytes32 head,
@@ -358,11 +362,13 @@ interface IDisputeGame {
     /// second is too late.
     function timeOut(GameId game) external;
 
-    /// @notice Looks only: `challenger` has in time what it wanted, the step tree of the segment, and stops
-    /// playing. `cost` of its bond goes to the solver; the rest is returned.
+    /// @notice Looks only: the solver has posted the step tree that `challenger` wanted, so its game ends. It
+    /// must be the challenger's turn, and in time. `cost` of the bond goes to the solver; the rest is
+    /// returned.
     function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost) external;
 
-    /// @notice Anyone: closes a game whose task was convicted in another game; returns the bond.
+    /// @notice Anyone: closes a game whose task was convicted in another game; returns the bond and the
+    /// deposits of unanswered nodes.
     function closeMoot(GameId game) external;
 
     /// @notice Pays the caller its credit in the chain's coin.
@@ -373,7 +379,7 @@ interface IDisputeGame {
     function creditOf(address account) external view returns (uint256);
 
     /// @notice Deposit of one node of a demand: twice the gas cost of its answer at `baseFee`, plus its data
-    /// fee.
+    /// fee. Each node of a demand carries the mean over the demand's nodes, rounded up.
     /// @param count Nodes of the demand.
     /// @param leafBytes Bytes of a leaf; 0 for an inner node.
     function depositFor(uint256 count, uint256 leafBytes, uint256 baseFee) external view returns (uint256);

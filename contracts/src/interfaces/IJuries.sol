@@ -70,10 +70,10 @@ interface IJuries {
     event Dropped(TaskId indexed task, uint256 indexed seat, address indexed account);
 
     /// @notice The account of a seat or a look that is in time and has not attested: "I cannot fetch this".
-    /// Allowed at most `segmentsPerVerifier` + 4 times, enough to claim each item that a seat needs. Locks
-    /// `auditFee` as a bond and a draw fee from the free balance, and requests the draw of the jury. The
-    /// account cannot attest until the verdict. Reverts unless the task is Submitted and its terms have
-    /// juries, while a jury is open, and if the task has had 128 draws.
+    /// Each registration may claim at most `segmentsPerVerifier` + 4 times in a seat, enough for each item
+    /// that the seat needs. Locks `auditFee` as a bond and a draw fee from the free balance, and requests the
+    /// draw of the jury. The account cannot attest until the jury has ended. Reverts unless the task is
+    /// Submitted and its terms have juries, while a jury is open, and if the task has had 128 draws.
     function claim(TaskId task, uint256 seat, uint32 item) external;
 
     /// @notice The claimant, once, within `moveTime` after the voting period: "I still do not have it".
@@ -102,8 +102,8 @@ interface IJuries {
     /// silent seat loses.
     function close(TaskId task) external;
 
-    /// @notice Anyone: ends a claim whose task is over or whose jury draw lapsed. The claimant gets its bond
-    /// back.
+    /// @notice Anyone: ends a claim whose task is no longer Submitted or whose jury's draw lapsed. The
+    /// claimant gets its bond back.
     function drop(TaskId task) external;
 
     /// @notice The task's claim; zeros if there is none.

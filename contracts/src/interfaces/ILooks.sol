@@ -38,8 +38,9 @@ interface ILooks {
     }
 
     /// @notice State of a look. `revealed` is keccak256(abi.encode(salt, segment root)). `accused` is the
-    /// hash of the open accusation, 0 if there is none. `until` is the last second to answer, `game` the game
-    /// that the accused seat plays, `accusations` the number of accusations so far.
+    /// hash of the open accusation, 0 if there is none. `until` is the last second to answer, `lock` holds
+    /// the accusation's bond, `game` is the game by which the accused account contests it (0 if none), and
+    /// `accusations` is the number of accusations so far.
     struct Look {
         bytes32 revealed;
         bytes32 accused;
@@ -64,9 +65,11 @@ interface ILooks {
     event Accused(TaskId indexed task, uint256 indexed look, Accusation accusation, uint64 until);
     /// @notice The digest has the leaf: the bond goes to the accused account.
     event Answered(TaskId indexed task, uint256 indexed look);
-    /// @notice The accused account plays against the solver: no answer is due until that game is over.
+    /// @notice The accused account plays against the solver: while that game is in progress, this accusation
+    /// takes no lock.
     event Contested(TaskId indexed task, uint256 indexed look, GameId indexed game);
-    /// @notice The account gave no answer: it lost its lock, of which the look's account got `paid`.
+    /// @notice The account gave no answer: it lost its lock, of which the look's account got `paid` (0 if
+    /// another look had already taken the lock).
     event Unanswered(
         TaskId indexed task, uint256 indexed look, address indexed account, address looker, uint256 paid
     );
@@ -89,8 +92,8 @@ interface ILooks {
 
     // ------------------------------------------------------------------ looks
 
-    /// @notice Opens the digest of the seat or look being checked, within `moveTime` of the draw that picked
-    /// the look. In practice its account does this, since the secret is needed.
+    /// @notice Opens the digest of the seat or look being checked, within `moveTime` of the latest draw that
+    /// picked looks. In practice its account does this, since the secret is needed.
     /// @param secret The secret that the salt is derived from.
     /// @param digest The digest that was attested.
     /// @param segmentRoot Root of the segment's step tree under the salt.
@@ -125,12 +128,12 @@ interface ILooks {
         ChunkProof calldata proof
     ) external;
 
-    /// @notice The look's account, if another look has already taken the lock of the seat or look it checks:
-    /// nobody is left to accuse. Drops the caller's game that asked for the step tree (`IDisputeGame.drop`).
+    /// @notice The look's account, if the seat or look that it checks has already lost its lock: nobody is
+    /// left to accuse. Drops the caller's game that asked for the step tree (`IDisputeGame.drop`).
     function drop(TaskId task, uint256 look, GameId game) external;
 
-    /// @notice The accused account, in time: proves that the leaf is in its digest, by the siblings in the
-    /// trees of tensor, state and steps. The accusation's bond goes to the account.
+    /// @notice Anyone, in time: proves that the leaf is in the digest of the accused account, by the siblings
+    /// in the trees of tensor, state and steps. The accusation's bond goes to the accused account.
     function answer(
         TaskId task,
         uint256 look,
@@ -142,7 +145,7 @@ interface ILooks {
 
     /// @notice The accused account, in time: the solver's commitment is false, and this game of the account,
     /// which is blind or on that segment or an earlier one, is in progress. Until it ends, nobody can take
-    /// the lock.
+    /// the lock because of this accusation.
     function contest(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock; half goes
@@ -159,7 +162,7 @@ interface ILooks {
     /// @notice The block in which the account committed to inform; 0 if it has not, or has already informed.
     function committedIn(address informer, bytes32 commitment) external view returns (uint256);
 
-    /// @notice State of a look; all zero before it is revealed.
+    /// @notice State of a look; all zero before the digest that it checks is opened.
     function lookOf(TaskId task, uint256 look) external view returns (Look memory);
 
     /// @notice Number of the task's open accusations.

@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 /// @title The only contract that holds tokens.
 /// @notice An account's tokens are either free or in locks. A lock belongs to an owner and to the module that
-/// made it, and never pays more than it holds. Everything that an account is owed is credited to its free
-/// balance, and the account withdraws it with `withdraw`.
+/// made it, and never pays more than it holds. All tokens that an account is paid are credited to its free
+/// balance, from which it takes them with `withdraw`.
 interface IStakeVault {
     /// @notice `amount` arrived and is now free.
     event Deposited(address indexed account, uint256 amount);
@@ -26,9 +26,9 @@ interface IStakeVault {
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
-    /// @notice Market, audit board, dispute game, commitments, looks and juries: only these may lock, pay,
-    /// burn and slash. Zeros before `initialise`. Game and commitments share their locks, because a bond is
-    /// locked by one and ends in the other. Audit board, looks and juries share theirs too.
+    /// @notice Market, audit board, dispute game, commitments, looks and juries: only these may lock,
+    /// release, pay, burn and slash. Zeros before `initialise`. Game and commitments share their locks,
+    /// because a bond is locked by one and ends in the other. Audit board, looks and juries share theirs too.
     function modules() external view returns (address[6] memory);
 
     /// @notice The ERC-20 token in whose units all amounts are given.
@@ -37,8 +37,8 @@ interface IStakeVault {
     /// @notice Free tokens of an account.
     function free(address account) external view returns (uint256);
 
-    /// @notice Owner, module and remaining amount of a lock. An empty lock has neither owner nor module, and
-    /// pays nothing.
+    /// @notice Owner, module and remaining amount of a lock. For modules that share their locks, `module` is
+    /// the game or the audit board. An empty lock has neither owner nor module, and pays nothing.
     function lockOf(uint256 id) external view returns (address owner, address module, uint256 remaining);
 
     /// @notice Tokens burned so far. They stay in the vault, where nobody can reach them: sending them away

@@ -6,10 +6,12 @@ import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
 
 /// @title Posting, bidding, progress, submission, settlement.
-/// @notice Every state has an exit that anyone can trigger after a deadline. Tokens stay in the StakeVault.
+/// @notice Until a task is over, its state has an exit that anyone can trigger after a deadline. Tokens stay
+/// in the StakeVault.
 interface ITaskMarket {
     /// @notice State of a task. Settled, Refunded, Void and Slashed tasks are over. An Unpaid task will not
-    /// be paid as its terms say: for a time anyone may still challenge it, and then it becomes Void.
+    /// be paid as its terms say: for a time anyone may still challenge it. It becomes Slashed on a
+    /// conviction, otherwise Void.
     enum Status {
         None,
         Bidding,
@@ -42,7 +44,7 @@ interface ITaskMarket {
         // ---- slot 2, 64 bits are free: last seconds
         uint64 bidsUntil;
         uint64 trainUntil;
-        /// All ones while a draw of the submitted task is pending.
+        /// All ones while a draw of the submitted task is pending or a jury is open.
         uint64 challengeUntil;
         // ---- slot 3, 64 bits are free
         /// The best bidder's price.
@@ -120,12 +122,12 @@ interface ITaskMarket {
     /// @notice The submitted task will not be paid as its terms say: it stalled, or a jury found that data
     /// are withheld. Anyone may challenge it until `challengeUntil`.
     event Stalled(TaskId indexed task, uint64 challengeUntil);
-    /// @notice The submitted task ended without a complete audit: the submitter got `refund`, the solver
-    /// `paid`, attested seats their fees. The stake was released.
+    /// @notice The task ended as Void: the submitter got `refund`, the solver `paid`, attested seats their
+    /// fees. What was left of the stake was released.
     event Voided(TaskId indexed task, uint256 refund, uint256 paid);
     /// @notice The solver was convicted and its whole `stake` taken. The challenger got `reward` of it; the
-    /// submitter got its restitution and its escrow. The rest is reserved for seats (`ICommitments`) and
-    /// burns when their time to claim is over.
+    /// submitter got its restitution and its escrow. The rest is reserved for seats and looks
+    /// (`ICommitments`); anyone may burn what is left once their time to claim is over.
     event Slashed(
         TaskId indexed task, address indexed solver, address indexed challenger, uint256 stake, uint256 reward
     );
@@ -142,8 +144,8 @@ interface ITaskMarket {
 
     /// @notice Posts a task. Locks budget + V q auditFee + 8 drawFee from the caller's free balance, and with
     /// looks V q auditFee + 4 drawFee more. Checks bounds on every number. Refused while paused, while no
-    /// verifier is registered (with juries: fewer than a seat in the audit and in a jury need), and while the
-    /// latest round shown to the beacon is more than a day old.
+    /// verifier is registered (with juries: fewer than V + J), and while no round was shown to the beacon or
+    /// the latest one is more than a day old.
     function post(Terms calldata terms) external returns (TaskId task);
 
     /// @notice Bids a price; locks the delay penalty while the bid stands. The first bid is at most the
@@ -170,9 +172,9 @@ interface ITaskMarket {
         bytes32[] calldata consistency
     ) external;
 
-    /// @notice Solver: as `progress`, with size exactly K + 1, opening leaf K as the result. Locks the stake
-    /// from the solver's free balance, releases its delay penalty and requests the first draw. Challenges are
-    /// accepted from now on.
+    /// @notice Solver: as `progress`, but with exactly K + 1 leaves; also opens leaf K as the result. Locks
+    /// the stake from the solver's free balance, releases its delay penalty and requests the first draw.
+    /// Challenges are accepted from now on.
     function submit(
         TaskId task,
         bytes32 root,
@@ -195,27 +197,28 @@ interface ITaskMarket {
     /// seats get their fees, and the rest goes back to the submitter.
     function voidTask(TaskId task) external;
 
-    /// @notice Anyone: makes the task Unpaid if the draw was not executed within the stall period after its
-    /// round, or if seats are not attested within the stall period after the first draw or after an informer
-    /// emptied one. The stake stays locked for twice the training period and two clocks more.
+    /// @notice Anyone: makes the task Unpaid if its seats are not all attested and the stall period since
+    /// `IAuditBoard.stallsFrom` is over. From now on the stake stays locked for at least twice the training
+    /// period and twice the clock (with the replay allowance).
     function stall(TaskId task) external;
 
-    /// @notice Anyone: voids an Unpaid task after that time if no game is open. Releases the stake; attested
-    /// seats get their fees. If the task was never drawn, half of the price goes to the solver. The rest goes
-    /// back to the submitter.
+    /// @notice Anyone: voids an Unpaid task after that time if no game is open. Releases what is left of the
+    /// stake; attested seats get their fees. If the task was never drawn, half of the price, rounded down,
+    /// goes to the solver. The rest goes back to the submitter.
     function closeStalled(TaskId task) external;
 
-    /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid
-    /// and within its challenge window, or an accusation may still be answered. Every opened game is closed
-    /// once, in any status, by `gameClosed` or `convict`.
+    /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid,
+    /// and either its challenge window is open or an accusation may still be answered. Every opened game is
+    /// closed once: by `convict`, or in any status by `gameClosed`.
     function gameOpened(TaskId task) external returns (Played memory);
 
-    /// @notice DisputeGame only: a game on the task ended without a conviction.
+    /// @notice DisputeGame only: a game on the task ended without convicting the solver.
     function gameClosed(TaskId task) external;
 
-    /// @notice DisputeGame only: the solver was found wrong in a game, which this closes. The challenger gets
-    /// the reward (the retrainer's reward if the task was Unpaid), the submitter its restitution and its
-    /// escrow. Reverts unless the task is Submitted or Unpaid, so it happens at most once.
+    /// @notice DisputeGame only: the solver was found wrong or silent in a game, which this closes.
+    /// `challenger` gets the reward (the retrainer's reward if the task was Unpaid), the submitter its
+    /// restitution and its escrow. Reverts unless the task is Submitted or Unpaid, so it happens at most
+    /// once.
     function convict(TaskId task, address challenger) external;
 
     /// @notice Commitments only: pays an account out of a convicted solver's stake: the cost of a game if
@@ -228,39 +231,40 @@ interface ITaskMarket {
     /// convicted solver's stake.
     function burnRest(TaskId task) external;
 
-    /// @notice AuditBoard only: another draw of the submitted task was requested, so challenges are accepted
-    /// until it is executed and the challenge period after it is over. `owed`: the escrow pays for it.
+    /// @notice AuditBoard only: another draw of the submitted task was requested, so the challenge window
+    /// stays open until `drawn` sets its end. `owed`: the escrow pays for the draw.
     function drawAsked(TaskId task, bool owed) external;
 
-    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: it
-    /// ends at `until` + challengePeriod - attestPeriod, where `until` is the last second of attestations, or
-    /// now if that is later. With `until` 0 the window stays. Pays the draw fee if the escrow owes it, in any
-    /// status.
+    /// @notice AuditBoard only: a draw was executed or lapsed, or a jury ended and the task goes on. The
+    /// challenge window of a submitted task now ends at `until` + challengePeriod - attestPeriod, where
+    /// `until` is the last second of attestations, or now if that is later. With `until` 0 the window stays.
+    /// Pays the draw fee if the escrow owes it, in any status.
     function drawn(TaskId task, address drawer, uint64 until) external;
 
     /// @notice Juries only: a jury found that data of the submitted task are withheld. The claimant gets
-    /// `auditFee` and the draw fee back out of the stake. A further part burns, so that a sixteenth of the
-    /// stake, rounded down, is taken in all. The task is Unpaid for as long as after `stall`.
+    /// `auditFee` and a draw fee out of the stake. A further part burns, so that a sixteenth of the stake,
+    /// rounded down, is taken in all. The task is Unpaid for as long as after `stall`.
     function withheld(TaskId task, address claimant) external;
 
     /// @notice AuditBoard only: pays the account of an attested look its fee, that of one segment.
     function payLook(TaskId task, address account) external;
 
-    /// @notice State of the task. Reverts for a task that does not exist, as does `termsOf`.
+    /// @notice State of the task. Reverts for a task that does not exist, as do `termsOf`, `seatTermsOf` and
+    /// `bondOf`.
     function taskOf(TaskId task) external view returns (Task memory);
 
     /// @notice The task's status alone; `None` for a task that does not exist.
     function statusOf(TaskId task) external view returns (Status);
 
-    /// @notice What the submitter asked for.
+    /// @notice The task's terms.
     function termsOf(TaskId task) external view returns (Terms memory);
 
     /// @notice What the task asks of a seat.
     function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
-    /// @notice The bond of a challenge, and whether it doubles for accounts without a seat; it does not if
-    /// the task is Unpaid. Reverts unless the task is Submitted or Unpaid and within its challenge window, or
-    /// an accusation may still be answered.
+    /// @notice The bond of the terms, and whether `ICommitments.bondOf` may double it; not if the task is
+    /// Unpaid. Reverts unless the task is Submitted or Unpaid, and either its challenge window is open or an
+    /// accusation may still be answered.
     function bondOf(TaskId task) external view returns (uint128 bond, bool doubles);
 
     /// @notice The winner of the bidding; zero during the bidding, without a bid, and for a task that does
@@ -276,7 +280,8 @@ interface ITaskMarket {
     /// @notice The dispute game, which may call `gameOpened`, `gameClosed` and `convict`.
     function game() external view returns (address);
 
-    /// @notice The looks contract, which may call `IAuditBoard.caught` and `forfeit`.
+    /// @notice The looks contract, which may call `IAuditBoard.caught` and `forfeit`, and
+    /// `IDisputeGame.drop`.
     function looks() external view returns (address);
 
     /// @notice The juries contract, which may call `withheld`, `IAuditBoard.askJury`, `endJury` and

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 /// @title Big-endian numbers in calldata: the structure integers of encoding.md.
 library BigEndian {
-    /// @notice The data have only `length` bytes, but their contents require byte `needed`.
+    /// @notice The data have only `length` bytes, but their contents require `needed`.
     error BytesTruncated(uint256 needed, uint256 length);
 
     /// @notice The number in the `size` bytes (1 to 32) from `offset` on.

@@ -5,16 +5,16 @@ import {TaskId} from "../types/Ids.sol";
 import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
-/// @title Salts and digests of seats: audit.md section 4.
+/// @title Salts and digests of seats, looks and jurors: audit.md section 4.
 /// @notice A digest is a tree with the shape of the solver's trees. Its leaves are hashes of chunks under the
-/// seat's salt, so it cannot be derived from the solver's hashes. It is modelled on the custody game of
+/// account's salt, so it cannot be derived from the solver's hashes. It is modelled on the custody game of
 /// Ethereum's early sharding design.
 library Digests {
     /// @notice A chunk has 1 to this many bytes.
     uint256 internal constant CHUNK = 1024;
 
-    /// @notice The salt of a seat. It includes the seed of the task's first draw, so nothing can be hashed
-    /// before the draw.
+    /// @notice The salt of a seat, look or juror. It includes the seed of the task's first draw, so nothing
+    /// can be hashed before the draw.
     /// @param board The audit board.
     /// @param secret The account's secret: 32 bytes that nobody else knows.
     function salt(address board, TaskId task, uint256 seat, address account, bytes32 seed, bytes32 secret)
@@ -52,7 +52,7 @@ library Digests {
             end := input
             for { let i := 0 } lt(i, length) { i := add(i, 0x20) } {
                 mstore(end, salt_)
-                // Bytes after the chunk belong to the next argument.
+                // The loaded word may extend beyond the chunk: these bytes are cleared.
                 let left := sub(length, i)
                 let piece := calldataload(add(chunk.offset, i))
                 if lt(left, 0x20) {

@@ -35,8 +35,8 @@ library DrawWords {
         return word % m;
     }
 
-    /// @notice q distinct numbers of 1 ... k, every set equally likely (Floyd's algorithm: q numbers, no
-    /// retries). All of them if q is not below k.
+    /// @notice q distinct numbers of 1 ... k, every set equally likely (Floyd's algorithm: it takes q uniform
+    /// numbers and never retries). All of them if q is not below k.
     function distinct(Stream memory stream, uint32 k, uint256 q)
         internal
         pure

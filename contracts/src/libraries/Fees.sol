@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Costs of a task's seats and draws: audit.md section 8. protocol/tasks/economics.py has the same
-/// numbers.
+/// @title Costs of a task's seats and draws: audit.md section 8. protocol/tasks/task.py has the same numbers.
 library Fees {
-    /// @notice Most draws of a task that its escrow pays for, including the first.
+    /// @notice Most draws of a task's seats that its escrow pays for, including the first.
     uint8 internal constant ESCROW_DRAWS = 8;
-    /// @notice Further draws that its looks may need: the first draw of each level.
+    /// @notice Further draws that the escrow pays for if there are looks: one for each level, which picks its
+    /// looks.
     uint8 internal constant LOOK_DRAWS = 4;
 
     /// @notice Payment of an attested seat.

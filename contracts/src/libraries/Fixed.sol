@@ -8,11 +8,13 @@ import {Lanes} from "./Lanes.sol";
 /// @title Fixed-point rows with a power-of-two scale: arithmetic.md sections 3 to 5.
 /// @notice Exponents, quantised values, and the exact reductions of one block (a chunk along the last axis).
 /// @dev All functions are total in the values. They revert only on bytes that are not a whole number of
-/// elements, or on two blocks of unequal length: those are ill-formed proofs, not operands.
+/// elements, on two blocks whose lengths do not fit each other, or on an empty block that should have a
+/// maximum: those are ill-formed proofs, not operands.
 library Fixed {
     /// @notice A block has `length` bytes, which is not a multiple of `width`, the element's size.
     error BlockNotWhole(uint256 length, uint256 width);
-    /// @notice The two blocks of a dot product have unequal lengths.
+    /// @notice The two blocks of a dot product have unequal lengths, or a block of `scatter_sum` is not twice
+    /// as long as that of its indices.
     error BlockLengthsDiffer(uint256 left, uint256 right);
     /// @notice The maximum of an empty block was requested.
     error BlockEmpty();

@@ -4,9 +4,8 @@ pragma solidity 0.8.37;
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title IEEE-754 binary32 on bit patterns: arithmetic.md section 2.
-/// @notice Every function takes and returns a `uint32` with the bits of one f32. All are total: defined for
-/// every bit pattern, rounding to nearest even, keeping subnormals, with 0x7fc00000 for every NaN result, and
-/// never reverting.
+/// @notice An f32 is a `uint32` with its bits. The operations are total: they are defined for every bit
+/// pattern, round to nearest even, keep subnormals, give 0x7fc00000 for every NaN result, and never revert.
 /// @dev A finite value is `(-1)^sign * mantissa * 2^exponent` with an unbounded integer mantissa. Each
 /// operation produces an exact (or sticky) triple of this form; only `round` drops bits.
 library Float32 {
@@ -200,7 +199,7 @@ library Float32 {
 
     // ------------------------------------------------------------------ from integers, powers of two
 
-    /// @notice Cast of any integer (i32, u32, i64, bool as 0 or 1) with one rounding; 0 gives +0.
+    /// @notice Cast of any integer (u8, i32, u32, i64, bool as 0 or 1) with one rounding; 0 gives +0.
     function fromInteger(int256 v) internal pure returns (uint32) {
         return roundScaled(v, 0);
     }

@@ -8,7 +8,8 @@ import {BigEndian} from "./BigEndian.sol";
 /// @notice Not a full `check`: parties run that off-chain before they stake. This reads what a judgment
 /// needs, and refuses bytes that end early or types that are out of bounds.
 library Instructions {
-    /// @notice Element code, rank, a dimension or the byte count of a type violates encoding.md section 1.
+    /// @notice Element code, rank, a dimension or the byte count of a type violates encoding.md section 1, or
+    /// a reduction needs a higher rank.
     error TypeOutOfBounds(uint8 code, uint256 rank, uint256 byteCount);
 
     uint256 internal constant CHUNK_BYTES = 1024;
@@ -80,7 +81,7 @@ library Instructions {
     function chunkLength(TensorType memory t, uint256 index) internal pure returns (uint256) {
         uint256 end = byteCount(t);
         if (index >= chunkCount(t)) return 0;
-        // unchecked: a chunk of at most 2^40 bytes begins before their end.
+        // unchecked: chunk `index` begins before `end`, which is at most 2^40.
         unchecked {
             uint256 rest = end - index * CHUNK_BYTES;
             return rest < CHUNK_BYTES ? rest : CHUNK_BYTES;
@@ -111,7 +112,8 @@ library Instructions {
         pure
         returns (uint256 next)
     {
-        // Code, rank and the first seven dimensions are 30 bytes of one word; an eighth is in the next.
+        // Code, rank and the first seven dimensions are 30 bytes of one word; an eighth extends into the
+        // next.
         uint256 word = BigEndian.word(raw, offset);
         uint8 code = uint8(word >> 248);
         uint256 rank = uint8(word >> 240);

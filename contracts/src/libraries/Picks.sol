@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {DrawWords} from "./DrawWords.sol";
 
-/// @title Which segments are looked at: audit.md section 2.
+/// @title Which segments of seats, and which looks, are looked at: audit.md section 2.
 library Picks {
     using DrawWords for DrawWords.Stream;
 

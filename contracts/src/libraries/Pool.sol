@@ -15,7 +15,8 @@ library Pool {
     uint256 internal constant LEVELS = 16;
     uint256 internal constant MAX_LENGTH = type(uint16).max;
 
-    /// @notice A holder of a place, and the version from which it held it. Two entries share a storage slot.
+    /// @notice A holder of a place, and the version from which it held it. Two entries of a list share a
+    /// storage slot.
     struct Tenure {
         uint64 holder;
         uint64 since;

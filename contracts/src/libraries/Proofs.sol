@@ -9,7 +9,7 @@ import {Refusals} from "./Refusals.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
 /// @title Openings and the names of claims: encoding.md sections 4 to 6.
-/// @notice Each function returns only if the opening holds.
+/// @notice A function named `require...` returns only if the opening holds.
 library Proofs {
     // ------------------------------------------------------------------ names
 
@@ -109,7 +109,7 @@ library Proofs {
         view
         returns (uint32 index, bytes calldata data)
     {
-        // Each access to calldata is checked again, so each value is read once.
+        // The compiler checks every access to calldata, so each value is read only once.
         (index, data) = (opening.index, opening.data);
         uint256 due = Instructions.chunkLength(t, index);
         if (due == 0 || data.length != due) {

@@ -6,9 +6,9 @@ import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title The errors of the contracts.
-/// @notice Arguments always have this order: the subject of the error (a task, an index), the expected value,
-/// the given value. An error named `...Outside` has the index and the bound that it broke. Errors of the
-/// arbiter and of the trees are declared with them.
+/// @notice Arguments have this order: the subject of the error (a task, an index), the expected value, the
+/// given value; only `NumberOutside` has the given number first. Errors of the arbiter and of the trees are
+/// declared with them.
 library Refusals {
     // ------------------------------------------------------------------ who
 
@@ -99,32 +99,35 @@ library Refusals {
     error NotSuspended(address account);
     /// @notice Level `level` is full: it has `most` registrations.
     error LevelFull(uint256 level, uint256 most);
-    /// @notice The beacon was shown no round of the last day; `latest` is the last one. Show it a new round.
+    /// @notice The beacon was shown no round of the last day; `latest` is the latest one shown (0 if none
+    /// was). Show it a new round.
     error StaleBeacon(uint64 latest, uint256 time);
     /// @notice The first draw in the queue belongs to task `first` (0 if the queue is empty). Draws are
     /// executed in order.
     error NotFirst(TaskId first, TaskId task);
     /// @notice A draw of the task is pending: execute it first.
     error DrawPending(TaskId task);
-    /// @notice Every seat of the task is attested or still in time.
+    /// @notice Every seat of the task is attested or, once looks were requested, no look is awaited.
     error NothingToRedraw(TaskId task);
-    /// @notice The task has had `most` draws, or its escrow has paid for `most` and no account was silent.
+    /// @notice The task has had `most` draws; or its escrow has paid for `most`, and neither a silent account
+    /// nor a purse pays for another.
     error NoDrawsLeft(TaskId task, uint8 most);
     /// @notice The task has not been drawn yet.
     error NotDrawn(TaskId task);
-    /// @notice The task has `seats` seats, numbered from 0.
+    /// @notice There is no such seat or look. The task has `seats` seats, numbered from 0.
     error UnknownSeat(TaskId task, uint256 seat, uint256 seats);
     /// @notice The seat is already attested.
     error AlreadyAttested(TaskId task, uint256 seat);
-    /// @notice The seat is empty or was already released.
+    /// @notice The seat is empty, was already released, or has lost its lock.
     error NothingToRelease(TaskId task, uint256 seat);
-    /// @notice Seat `seat` is not attested.
+    /// @notice Seat, look or juror `seat` is not attested, or has already lost its lock. For an informer: it
+    /// is not an attested seat.
     error NotAttested(TaskId task, uint256 seat);
     /// @notice Digest and salt do not match the seat's attestation: `due` is the stored hash, `given` theirs.
     error WrongAttestation(bytes32 due, bytes32 given);
-    /// @notice Looks of the task were drawn, so its salts are revealed and informing is over.
+    /// @notice The round of the task's first looks is published, so informing is over.
     error LooksDrawn(TaskId task);
-    /// @notice The task has seats or looks that have not attested, or open accusations.
+    /// @notice The task has seats or looks that have not attested, a pending draw, or open accusations.
     error NotAudited(TaskId task);
     /// @notice There is no such look, or nobody was found for it.
     error NoLook(TaskId task, uint256 look);
@@ -143,23 +146,25 @@ library Refusals {
     /// @notice The digest does not include this chunk in this step: its turns plus the step are not a
     /// multiple of the thinning.
     error NotSelected(uint256 turns, uint256 step, uint256 thinning);
-    /// @notice The game does not fit the look: it must be in progress, played by this account, on the segment
-    /// that is looked at.
+    /// @notice The game does not fit the look: it must be in progress, played by the accused account on this
+    /// task, and on the segment that is looked at, an earlier one, or none yet.
     error NotOfLook(TaskId task, uint256 look, GameId game);
     /// @notice The accused seat plays against the solver in this game, which is still in progress.
     error GameGoesOn(GameId game);
-    /// @notice No informed seat left a draw fee, or a draw has already used it.
+    /// @notice No informed seat left a draw fee, or it was already used by a draw or burned.
     error NoPurse(TaskId task);
     /// @notice The escrow or a fee left by an informed seat can pay for another draw, or no seat is empty.
     error NotVoidable(TaskId task);
-    /// @notice The task is not stalled: every seat is attested, or no draw of looks or of a jury is pending.
+    /// @notice For `stall`: every seat of the task is attested. For `lapse`: no draw is pending, or no looks
+    /// were requested yet.
     error NotStalled(TaskId task);
 
     // ------------------------------------------------------------------ juries
 
     /// @notice The task's terms have no juries.
     error NoJuries(TaskId task);
-    /// @notice A jury of the task is open: wait for its verdict.
+    /// @notice A jury of the task is open, or its claim is not closed: wait for the verdict, or `drop` the
+    /// claim.
     error JuryOpen(TaskId task);
     /// @notice The task has no claim for a jury to judge.
     error NoClaim(TaskId task);
@@ -200,26 +205,28 @@ library Refusals {
     error NotCommitted(bytes32 commitment);
     /// @notice The task was not convicted, so nobody has a claim on its stake.
     error NotConvicted(TaskId task);
-    /// @notice The game gives the seat no claim: it belongs to another account or task, was dismissed, or is
-    /// on a segment that the seat does not have.
+    /// @notice The game gives the seat no claim: it belongs to another account or task, was dismissed or
+    /// dropped, or is on a segment that the seat does not have.
     error NotOfSeat(TaskId task, uint256 seat, GameId game);
     /// @notice The seat does not have the segment that its commitment names.
     error NotItsSegment(TaskId task, uint256 seat, SegmentIndex segment);
-    /// @notice The seat was already paid, or is owed nothing: it did not attest, or attested the convicted
-    /// segment.
+    /// @notice The seat was already paid, or is owed nothing: it did not attest, has lost its lock, has the
+    /// convicted segment, or is a look.
     error NothingOwed(TaskId task, uint256 seat);
-    /// @notice A commitment must be opened in a later block than the one in which it was made.
+    /// @notice A commitment to challenge or to inform must be used in a later block than the one in which it
+    /// was made.
     error SameBlock(uint256 number);
     /// @notice Segments and steps are numbered from 1 to `last`.
     error NumberOutside(uint32 given, uint32 last);
 
     // ------------------------------------------------------------------ claims
 
-    /// @notice No game has requested this claim, or it is of the other kind.
+    /// @notice No game has requested this claim, or it is of the other kind. For an accusation: it was not
+    /// posted.
     error NotRequested(bytes32 claim);
     /// @notice The claim was already posted; claims are final.
     error AlreadyPosted(bytes32 claim);
-    /// @notice The opening does not match the claim's context.
+    /// @notice The opening does not match the claim's context or key.
     error WrongContext(bytes32 due, bytes32 given);
     /// @notice Calls nest at most `limit` deep.
     error TooDeep(uint8 limit);
@@ -232,7 +239,8 @@ library Refusals {
     error WrongProgram(bytes32 due, bytes32 given);
     /// @notice Leaf `index` must have `due` bytes (0: there is no such leaf).
     error WrongLength(uint256 index, uint256 due, uint256 given);
-    /// @notice A list must have `due` entries; it has `given`.
+    /// @notice A list must have `due` entries; it has `given`. Or part number `given` was named of `due`
+    /// parts.
     error WrongCount(uint256 due, uint256 given);
     /// @notice The instruction must have opcode `due`; it has `given`.
     error WrongOpcode(uint16 due, uint16 given);
@@ -254,7 +262,7 @@ library Refusals {
     error NoStates();
     /// @notice An inner node must be answered with its descendants, a leaf with its bytes.
     error WrongKind(uint32 size);
-    /// @notice The stated words do not fold to the selected word.
+    /// @notice The stated words do not fold to the selected word or, in the first split, to the claimed bits.
     error WrongFold(uint64 due, uint64 folded);
     /// @notice The row is a single block: judge the element.
     error NothingToSplit();

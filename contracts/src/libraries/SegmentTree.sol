@@ -9,8 +9,8 @@ import {Rfc9162} from "./Rfc9162.sol";
 /// @title The append-only tree of a task's checkpoints: dispute.md section 2, "progress" and "submit".
 library SegmentTree {
     /// @notice Extends the task's tree to `size` leaves under `root`. The first tree must begin with the
-    /// initial state, a later one with the previous tree. So leaf 0 is fixed for good, and a checkpoint that
-    /// could once be challenged always can be.
+    /// initial state, a later one with the previous tree. So leaf 0 is fixed for good, and no later tree
+    /// replaces a checkpoint of an earlier one.
     function extend(
         ITaskMarket.Task storage entry,
         Terms storage terms,

@@ -9,14 +9,14 @@ import {Refusals} from "./Refusals.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Bounds on every number of a task's terms: dispute.md section 2, "post".
-/// @notice Figures that a client can recompute from the bundle (operations, bytes) are not checked here;
-/// bidders check them.
+/// @notice Figures that a client can recompute from the bundle (operations, bytes) are only bounded here;
+/// bidders check their values.
 library TermsCheck {
     /// @notice K: segments after the initial state.
     uint256 internal constant MAX_SEGMENTS = 1 << 20;
     /// @notice C: steps of a segment.
     uint256 internal constant MAX_SEGMENT_STEPS = 1 << 16;
-    /// @notice w: above this, a seat's digest would leave most states out.
+    /// @notice w: a digest hashes about one chunk in w of each state.
     uint256 internal constant MAX_THINNING = 64;
     /// @notice Tensors of a state, leaves of the constants tree.
     uint256 internal constant MAX_TENSORS = 65_535;
@@ -30,7 +30,7 @@ library TermsCheck {
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice J: accounts of a jury.
     uint256 internal constant MAX_JURORS = 32;
-    /// @notice A jury takes at most 1 / JURY_SHARE of the stake.
+    /// @notice If a jury finds that data are withheld, 1 / JURY_SHARE of the stake is taken.
     uint256 internal constant JURY_SHARE = 16;
     /// @notice The highest level of a registration.
     uint256 internal constant MAX_LEVEL = Pool.LEVELS - 1;
@@ -53,9 +53,9 @@ library TermsCheck {
         _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
     }
 
-    /// @notice Reverts if a deployment's parameters would allow: no valid terms, draws whose round may
-    /// already be known, stakes that can leave before a stalled task ends, commitments that nobody has the
-    /// time to open, challenges that cost nothing, or amounts that no lock holds.
+    /// @notice Reverts if a deployment's parameters leave no valid terms, or if they allow draws whose round
+    /// may already be known, stakes that can leave before a stalled task ends, commitments that nobody has
+    /// the time to open, challenges that cost nothing, or amounts that no lock holds.
     function checkParameters(Parameters memory parameters) internal pure {
         uint256 clock = parameters.minClock;
         _within("minClock", clock, 1, type(uint32).max);
@@ -123,8 +123,8 @@ library TermsCheck {
         _within("bond", terms.bond, leastBond(terms, parameters.capitalRate), terms.stake / 4);
     }
 
-    /// @notice Twice what a groundless game costs the solver, which gets half of a lost bond: its gas and
-    /// replays, and the capital cost of its stake while the game lasts.
+    /// @notice The least bond: twice what a groundless game costs the solver, which gets half of a lost bond:
+    /// its gas and replays, and the capital cost of its stake while the game lasts.
     /// @param capitalRate Per year, in hundredths of a percent.
     function leastBond(Terms calldata terms, uint256 capitalRate) internal pure returns (uint256) {
         // A game lasts at most the clocks of both sides together.
@@ -137,8 +137,8 @@ library TermsCheck {
         _within(
             "segmentsPerVerifier", terms.segmentsPerVerifier, 1, Math.min(MAX_SEAT_SEGMENTS, terms.segments)
         );
-        // A seat fetches a state for each segment, and two more for a game. An answer or an opening may need
-        // two.
+        // In attestPeriod a seat fetches a state for each segment, and two more for a game. In moveTime an
+        // answer or an opening may need two.
         uint256 most = LINE * terms.attestPeriod / (uint256(terms.segmentsPerVerifier) + 2);
         _within("stateBytes", terms.stateBytes, 1, Math.min(most, LINE * terms.moveTime / 2));
         // At least what a silent account loses. Half of the lock must also pay for a draw after an informer
@@ -154,8 +154,8 @@ library TermsCheck {
                 1,
                 MAX_LOOKS
             );
-            // Half of the lock pays a looker for the game that obtains the solver's step tree, and for a
-            // bond.
+            // Half of the lock pays a looker for the game that obtains the solver's step tree, and for the
+            // bond of an accusation.
             least = Math.max(least, 4 * uint256(terms.gameCost));
         }
         _within("seatLock", terms.seatLock, least, uint256(parameters.stakeUnit) << MAX_LEVEL);
@@ -167,8 +167,8 @@ library TermsCheck {
         // Others must have time to see and answer a late bid, as they must have time to see a task.
         _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
-        // Otherwise a single silent seat could make the task stall: the stall period must have room for that
-        // many draws, each with its delay.
+        // Otherwise a single silent seat could make the task stall: the stall period must have room for as
+        // many draws as the escrow pays for, each with its delay.
         uint256 longest = parameters.stallPeriod / Fees.ESCROW_DRAWS - parameters.drawDelay;
         _within("attestPeriod", terms.attestPeriod, least, Math.min(most, longest));
         // A look compares its result with what is revealed, so the reveal must come within the attestation

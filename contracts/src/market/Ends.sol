@@ -11,7 +11,8 @@ import {Seat} from "../types/Seats.sol";
 import {Terms} from "../types/Terms.sol";
 import {MarketState} from "./MarketState.sol";
 
-/// @title The ends of a task that anyone can trigger: dispute.md section 2, audit.md section 8.
+/// @title The ends of a task after the bidding that anyone can trigger, and `stall`, which prepares one:
+/// dispute.md section 2, audit.md section 8.
 abstract contract Ends is MarketState {
     /// @notice The audit board, which may call `drawAsked`, `drawn` and `payLook`.
     IAuditBoard public board;

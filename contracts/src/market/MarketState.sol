@@ -103,7 +103,7 @@ abstract contract MarketState is ITaskMarket {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Every task that was posted has a status.
+    /// @dev The task; reverts if no task with this id was posted.
     function _existing(TaskId task) internal view returns (Task storage entry) {
         entry = _tasks[task];
         if (entry.status == Status.None) revert Refusals.UnknownTask(task);
@@ -124,8 +124,8 @@ abstract contract MarketState is ITaskMarket {
         _requireChallengeable(task, entry);
         uint64 until = entry.challengeUntil;
         if (block.timestamp <= until) return;
-        // An account accused on the basis of the solver's step tree must challenge that tree or lose its
-        // lock.
+        // An account that was accused on the basis of a false step tree can keep its lock only by challenging
+        // that tree.
         uint64 answers = ILooks(looks).answersUntil(task);
         if (block.timestamp > answers) revert Refusals.TooLate(until, block.timestamp);
     }
@@ -139,7 +139,8 @@ abstract contract MarketState is ITaskMarket {
         return VAULT.release(lock, type(uint256).max);
     }
 
-    /// @dev The amount kept in an escrow that is otherwise emptied, for a draw that it owes.
+    /// @dev The amount that stays in an escrow when the rest is released: the fee of a draw that it still
+    /// owes.
     function _owed(Task storage entry) internal view returns (uint256) {
         return entry.owesDraw ? DRAW_FEE : 0;
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice Hints that reduce mapping a field element u to the curve to multiplications (SvdW.sol). All are
-/// below the field's modulus and unique for u; the roots have the parity of u.
+/// @notice Hints for mapping a field element u to the curve (SvdW.sol): with them, the contract computes no
+/// inverse and no square root. All are below the field's modulus and unique for u; the roots have the parity
+/// of u.
 struct MapHints {
     /// @dev The inverse of 1 - 16 u^4; 0 if that is 0.
     uint256 inverse;

@@ -9,8 +9,8 @@ type TaskId is uint256;
 /// @notice A game: 1 ... games().
 type GameId is uint256;
 
-/// @notice A segment of a task: 1 ... K. Segment i leads from leaf i - 1 of the segment tree to leaf i; 0
-/// means none.
+/// @notice A segment of a task: 1 ... K. Segment i leads from leaf i - 1 of the segment tree to leaf i. 0
+/// means none; 2^32 - 1, in a commitment, means "not yet known".
 type SegmentIndex is uint32;
 
 using {equals as ==, differs as !=} for SegmentIndex global;

@@ -24,7 +24,7 @@ struct Instruction {
     TensorType[] results;
 }
 
-/// @notice Canonical bytes of chunk `index` of operand number `operand`.
+/// @notice Bytes of chunk `index` of operand number `operand`, as committed.
 struct OperandChunk {
     uint8 operand;
     uint64 index;

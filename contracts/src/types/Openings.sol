@@ -31,7 +31,8 @@ struct InstructionOpening {
     bytes32[] path;
 }
 
-/// @notice One chunk of the value of operand number `operand`.
+/// @notice One chunk of the value of operand number `operand`. For a chunk of the claimed result, `operand`
+/// is ignored.
 struct ChunkOpening {
     uint8 operand;
     uint32 index;

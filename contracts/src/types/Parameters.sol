@@ -3,23 +3,26 @@ pragma solidity 0.8.37;
 
 /// @notice The parameters that a deployment fixes for all of its tasks. Amounts are token units, periods are
 /// seconds.
-/// @dev The market keeps the only copy and never changes it, so the parameters of a task cannot change after
-/// it was posted. The audit board and the game read `ITaskMarket.parameters()` when they are constructed.
+/// @dev The market never changes them, so the parameters of a task cannot change after it was posted. The
+/// audit board, the commitments, the juries and the game read `ITaskMarket.parameters()` when they are
+/// constructed, and keep those that they need.
 struct Parameters {
     // -------- times
     // ---- slot 0
-    /// Shortest and longest bidding, training, challenge and attestation period.
+    /// Shortest and longest bidding, training, challenge and attestation period. minPeriod is also the
+    /// shortest extension and move time, maxPeriod the longest replay allowance.
     uint32 minPeriod;
     uint32 maxPeriod;
-    /// Shortest and longest clock of a game. The shortest clock is also the time allowed to commit to a
-    /// challenge, and to open it.
+    /// Shortest and longest clock of a game. A challenge period leaves at least one minClock to commit to a
+    /// challenge, and another one to open the commitment.
     uint32 minClock;
     uint32 maxClock;
-    /// A draw uses the first beacon round published this long after the draw was requested. The delay is
-    /// longer than the chain can back-date, re-order or undo a transaction.
+    /// A draw uses the first beacon round that is published at least this long after the draw was requested.
+    /// The delay must be at least the longest time by which the chain can back-date, re-order or undo a
+    /// transaction.
     uint32 drawDelay;
-    /// A task whose seats are not all attested this long after its draw (or, if undrawn, after its round) can
-    /// be ended unpaid.
+    /// A task can be made Unpaid if its seats are not all attested this long after `IAuditBoard.stallsFrom`.
+    /// A draw of looks can be cancelled (`lapse`) if it is not executed this long after its round.
     uint32 stallPeriod;
     /// How long the stake of a resigned account stays locked: at least drawDelay + stallPeriod.
     uint32 unbondingPeriod;
@@ -37,8 +40,8 @@ struct Parameters {
     /// Wei of the chain's coin for each byte of the transaction that answers a demanded node, in addition to
     /// its gas: what a rollup charges for data. 0 if gas covers everything.
     uint64 dataFee;
-    /// Yearly cost of capital, in hundredths of a percent: a bond compensates for a stake that a lost game
-    /// kept locked.
+    /// Yearly cost of capital, in hundredths of a percent: the least bond includes this cost of the solver's
+    /// stake for the longest duration of a game.
     uint32 capitalRate;
     // -------- juries
     /// Smallest number of jurors that terms with juries may have.

@@ -5,9 +5,9 @@ pragma solidity 0.8.37;
 /// skip the account.
 struct Offer {
     // ---- slot 0
-    /// Operations per second, including the account's safety margin. It takes no seat whose replays
-    /// (stepOperations x segmentSteps x segmentsPerVerifier) need more within attestPeriod, or within
-    /// moveTime if there are looks.
+    /// Operations per second, including the account's safety margin. The account takes no seat whose replays
+    /// (stepOperations x segmentSteps x segmentsPerVerifier operations) need a higher speed to fit into
+    /// attestPeriod or, if there are looks, into moveTime.
     uint64 speed;
     /// Most bytes of a state.
     uint64 stateBytes;
@@ -20,7 +20,7 @@ struct Offer {
     /// units.
     uint112 seatFee;
     /// Longest time in seconds that a task's terms may bind a seat: `ITaskMarket.SeatTerms.period`. Redraws,
-    /// claims and games, including those of other seats, bind it longer.
+    /// claims, games (including those of other seats) and waits for draws may bind it longer.
     uint32 period;
 }
 
@@ -30,12 +30,13 @@ struct Registration {
     address account;
     /// When it resigned; 0 before.
     uint40 resignedAt;
-    /// It can be drawn by rounds that were fixed later than this. All ones while it has a seat or is
-    /// suspended.
+    /// Only draws that were requested later than this can find the account. All ones while it has a seat or
+    /// is suspended, and once it has left.
     uint40 freeSince;
     /// k: its stake is 2^k units, and its weight in a draw is 2^k.
     uint8 level;
-    /// It was silent in a seat, or its salt was revealed, and it has not resumed.
+    /// It was silent or was caught in a seat, look or jury, or an informer showed its salt, and since then it
+    /// has neither resumed nor left.
     bool suspended;
     // ---- slots 1 and 2
     Offer offer;
@@ -47,12 +48,12 @@ struct Registration {
 /// @notice A seat or look of a task, whose account replays segments, or a jury seat, whose account fetches
 /// the claimed data.
 struct Seat {
-    /// Zero if nobody was found.
+    /// Zero if the seat is empty.
     address account;
     /// Number of the account's registration.
     uint40 registration;
-    /// Last second for its attestation, or, if nobody was found, before the seat can be drawn again; that of
-    /// the last draw.
+    /// Last second to attest or vote: `Audit.until`, the same for all seats of the task. An empty seat can be
+    /// drawn again after it.
     uint40 until;
     bool attested;
     /// The account is no longer bound.
@@ -70,25 +71,27 @@ struct Audit {
     uint64 round;
     /// Time of the first draw; 0 before it.
     uint40 drawnAt;
-    /// Last second for attestations of the latest draw.
+    /// Last second to attest or vote after the latest draw, or to attest after the latest verdict of a jury.
     uint40 until;
     /// Number of draws requested.
     uint8 draws;
     /// Number of seats that are attested.
     uint8 attested;
-    /// A draw was requested and is not yet executed.
+    /// A draw was requested, and was neither executed nor cancelled by `lapse`.
     bool pending;
-    /// Draws that the escrow pays for: the first of all seats, those of seats for which nobody was found, and
-    /// the first of each level of looks.
+    /// Number of draws that the escrow pays for: the first draw, the redraws of seats that neither a silent
+    /// account nor a purse pays, and the draws that pick looks.
     uint8 escrowDraws;
-    /// Level of the latest looks that were requested; 0 if there were none. A look of level 1 repeats a
-    /// segment of a seat; one of level n + 1 repeats a look of level n.
+    /// Level of the latest looks that were requested. 0 before that, and again if an informer emptied a seat
+    /// before the first looks were drawn. A look of level 1 repeats a segment of a seat; one of level n + 1
+    /// repeats a look of level n.
     uint8 level;
     /// Number + 1 of the seat or look whose claim a jury is to judge; 0 if there is none.
     uint8 claimant;
     /// Number of draws of this level that were requested.
     uint8 lookDraws;
-    /// Lock with the draw fee that an informed seat left for the next draw; 0 if there is none.
+    /// Lock with the draw fee that is kept for the next draw of seats since an informer emptied a seat; 0 if
+    /// there is none.
     uint48 purse;
     /// When an informer last emptied a seat or a jury last ended (0 before): the stall period restarts then.
     uint40 informedAt;

@@ -6,9 +6,9 @@ pragma solidity 0.8.37;
 /// @dev Every root is stored with its size, because an RFC 9162 root alone does not bind the size.
 struct Terms {
     // ---- slots 0 to 3
-    /// Step program (encoding.md section 4).
+    /// Id of the step program (encoding.md section 4).
     bytes32 programId;
-    /// Constants tree: dataset tensors, then constants.
+    /// Root of the constants tree: dataset tensors, then constants.
     bytes32 constantsRoot;
     /// State root r_0.
     bytes32 initialState;
@@ -28,36 +28,42 @@ struct Terms {
     /// Canonical bytes of one state, recomputed by every bidder.
     uint64 stateBytes;
     // ---- slot 5
-    /// Most that the solver may bid, held in escrow together with the audit fees.
+    /// Highest price that may be bid; held in escrow together with the audit fees and draw fees.
     uint128 budget;
     /// S: locked by the solver when it submits.
     uint128 stake;
     // ---- slot 6: what a conviction pays at once
     /// Paid to the submitter out of the stake on top of its escrow; at most the budget.
     uint128 restitution;
-    /// R: paid to the challenger with priority on the convicted segment, whichever game convicts; at most an
-    /// eighth of the stake.
+    /// R: paid to the challenger with priority on the convicted segment, whichever game convicts; if that
+    /// game was dismissed or no segment was selected, to the challenger that convicts. At most an eighth of
+    /// the stake.
     uint128 reward;
     // ---- slot 7: what seats are paid
-    /// Paid for each segment of an attested seat.
+    /// Paid for each segment of an attested seat, and for an attested look. Also the bond of a claim of
+    /// withheld data.
     uint128 auditFee;
-    /// Cost of a game to one side, gas and replays: paid out of the stake to each seat that spoke up.
+    /// Cost of a game to one side, gas and replays. After a conviction it is paid out of the stake to each
+    /// seat and look that spoke up. Also the bond of an accusation.
     uint128 gameCost;
     // ---- slot 8
-    /// Locked by a bidder; lost if the solver misses the deadline, with half of it going to the submitter.
+    /// Locked by the best bidder. If the solver misses the deadline, half of it, rounded down, goes to the
+    /// submitter and the rest burns.
     uint128 delayPenalty;
     /// Bidding ends this long after posting, or later (see `extension`).
     uint32 biddingPeriod;
     /// Submission is due this long after bidding ends.
     uint32 trainingPeriod;
-    /// Challenges are accepted this long after submission.
+    /// Challenges are accepted from the submission until this long after the first draw, and longer after
+    /// later draws (`ITaskMarket.drawn`).
     uint32 challengePeriod;
-    /// Attestations are due this long after the draw.
+    /// Attestations are due this long after the latest draw was executed.
     uint32 attestPeriod;
     // ---- slot 9, 48 bits are free
     /// Bidding stays open for at least this long after every bid (libraries/Bids.sol).
     uint32 extension;
-    /// Each side's time in a whole game, most of which may be lost to censorship.
+    /// Each side's time for all of its moves in a game, besides `replayAllowance`. It should leave time that
+    /// may be lost to censorship.
     uint32 clock;
     /// Added to the clock of each side: the time to replay a segment in each of the games that are played at
     /// once.
@@ -68,9 +74,11 @@ struct Terms {
     uint16 segmentsPerVerifier;
     /// Version of the arithmetic; the Arbiter implements one.
     uint16 arithmetic;
-    /// w: a seat's digest hashes one chunk in w. A power of two, at most segmentSteps.
+    /// w: a digest hashes about one chunk in w of each state. A power of two, at most 64 and at most
+    /// segmentSteps.
     uint8 thinning;
-    /// Time for each answer that a look or an accusation requires of a seat.
+    /// Time for each answer that a look or an accusation requires of a seat, for a claimant to object, and
+    /// for a juror to open a chunk.
     uint32 moveTime;
     /// Probability, in hundredths of a percent, that a segment of an attested seat is looked at, and that a
     /// look is itself looked at. 0 if there are no looks.
@@ -78,10 +86,10 @@ struct Terms {
     /// J: accounts that judge whether data are withheld; 0 if there are no juries.
     uint8 jurors;
     // ---- slot 10
-    /// Part of its account's stake that a seat binds until the task is over.
+    /// Part of its account's stake that a seat, look or juror can lose.
     uint128 seatLock;
-    /// Locked by a challenger; lost if the challenger is wrong or silent, with half of it going to the
-    /// solver.
+    /// Locked by a challenger when it commits, and doubled if many bonds are held (`ICommitments.bondOf`). If
+    /// the challenger's time in a game runs out, half of the bond goes to the solver and the rest burns.
     uint128 bond;
     // ---- slot 11, 128 bits are free
     /// Replaces `reward` if the task was Unpaid when it was convicted: for the party that trained it again.

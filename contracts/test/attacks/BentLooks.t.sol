@@ -5,8 +5,9 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 
-/// @title Attempts to influence the draw that follows a draw of looks in the queue when both words are
-/// public: by ending the task with looks, by letting its draw lapse, by registering and leaving.
+/// @title Attempts to influence the draw that follows a draw of looks in the queue, once both words are
+/// public: by ending the task with looks or letting its draw lapse, by registering, resigning, releasing and
+/// resuming, by waiting.
 contract BentLooksTest is Deployment {
     uint256 private constant ACTIONS = 16;
 
@@ -66,8 +67,8 @@ contract BentLooksTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev The accounts that the second draw finds if nothing is done. Some differ from those that it would
-    /// find without looks.
+    /// @dev The accounts that the second draw finds if nothing but the two draws happens. The first draw
+    /// binds at least one account to a look.
     function _due() private returns (bytes memory due) {
         uint256 start = vm.snapshotState();
         _draw(first);

@@ -11,7 +11,7 @@ import {Deployment} from "../market/Deployment.sol";
 /// @notice Not prevented, but priced: an account takes no seat of a task that pays less than its floor or
 /// binds it longer than it offers. The tests state the price, so that a change is noticed.
 contract BoundAccountsTest is Deployment {
-    /// @dev The honest offers' minimum fee of a seat. A seat of the victim's task pays 4.
+    /// @dev The honest offers' minimum fee of a seat. A seat of the victim's task pays four times as much.
     uint112 private constant FLOOR = 1e18;
     /// @dev Their longest time: the time for which the victim's terms bind a seat.
     uint32 private constant PERIOD_OFFERED = 400;
@@ -31,7 +31,7 @@ contract BoundAccountsTest is Deployment {
         for (uint256 i; i < 3; ++i) {
             own[i] = makeAddr(string.concat("own ", vm.toString(i)));
             Offer memory offer = _offer();
-            // Too small for the bait's states, so the bait does not bind them.
+            // The offer is too small for the bait's states, so the bait does not bind these accounts.
             (offer.fee, offer.stateBytes) = (0, _terms().stateBytes);
             _register(own[i], offer);
         }
@@ -42,7 +42,7 @@ contract BoundAccountsTest is Deployment {
         }
     }
 
-    /// @dev One operation per step, paid one unit less than the floor: nobody takes a seat, and the victim's
+    /// @dev A seat of the bait pays one token unit less than the floor: nobody takes it, and the victim's
     /// draw finds the same accounts as without the bait.
     function test_draw_afterABaitBelowTheFloor_findsTheSameAccounts_succeeds() public {
         address[3] memory without = _victimsSeats(_noBait());
@@ -52,7 +52,7 @@ contract BoundAccountsTest is Deployment {
         }
     }
 
-    /// @dev It binds its accounts a second longer than they offer.
+    /// @dev The bait would bind its accounts a second longer than they offer.
     function test_draw_afterABaitOfALongPeriod_findsTheSameAccounts_succeeds() public {
         Terms memory bait = _bait(FLOOR);
         ++bait.challengePeriod;
@@ -63,8 +63,8 @@ contract BoundAccountsTest is Deployment {
         }
     }
 
-    /// @dev Its looks pay one segment's fee each: a seat with 32 segments does not bind accounts to looks
-    /// that pay less than the floor.
+    /// @dev A seat with two segments pays the floor, but a look pays one segment's fee, half of it: the bait
+    /// binds nobody.
     function test_draw_afterABaitWhoseLooksPayLess_bindsNobody_succeeds() public {
         Terms memory bait = _bait(FLOOR / 2);
         (bait.segmentsPerVerifier, bait.lookChance) = (2, 10_000);
@@ -111,7 +111,8 @@ contract BoundAccountsTest is Deployment {
         board.register(1, offer);
     }
 
-    /// @dev As many seats as there are honest accounts, one segment each, and nothing to compute.
+    /// @dev As many seats as there are honest accounts, one segment of one operation each. Its states are too
+    /// large for the attacker's own accounts.
     function _bait(uint128 seatFee) private view returns (Terms memory bait) {
         bait = _terms();
         (bait.stepOperations, bait.segmentSteps, bait.thinning) = (1, 1, 1);
@@ -120,14 +121,14 @@ contract BoundAccountsTest is Deployment {
         bait.stateBytes = _terms().stateBytes + 1;
     }
 
-    /// @dev A task with as many seats that no offer accepts.
+    /// @dev A task with as many seats, whose states are too large for every offer.
     function _noBait() private view returns (Terms memory bait) {
         bait = _bait(0);
         bait.stateBytes = _offer().stateBytes + 1;
     }
 
-    /// @dev The accounts in the victim's seats if it is submitted after the bait. Reverts all changes
-    /// afterwards.
+    /// @dev The accounts in the victim's seats if its task is submitted after the bait, which binds no honest
+    /// account. Reverts all changes afterwards.
     function _victimsSeats(Terms memory bait) private returns (address[3] memory seats) {
         uint256 start = vm.snapshotState();
         TaskId first = _assigned(bait, 0);

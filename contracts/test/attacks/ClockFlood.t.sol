@@ -17,11 +17,11 @@ contract ManySegmentsTest is Deployed {
 
     TaskId private task;
     bytes32[] private checkpoints;
-    /// @dev Game on segment i + 1.
+    /// @dev Entry i is the game on segment i + 1.
     GameId[] private ids;
 
-    /// @dev Bonds are returned if the solver is late, so their sum is not the attacker's loss; the last bond
-    /// is 2^8 single bonds.
+    /// @dev Opens a game on each of the 24 segments. Bonds are returned if the solver is late, so their sum
+    /// is not the attacker's loss; the last bond is 2^8 single bonds.
     function setUp() public override {
         super.setUp();
         for (uint256 k; k <= SEGMENTS; ++k) {
@@ -67,8 +67,7 @@ contract ManySegmentsTest is Deployed {
         assertEq(game.gameOf(ids[AT_ONCE + 2]).deadline, NEVER);
     }
 
-    /// @dev A game that is opened when fewer are played, or after some were dismissed, takes its place in the
-    /// order.
+    /// @dev A game that is opened after all earlier ones were dismissed is played at once.
     function test_challenge_afterDismissals_succeeds() public {
         for (uint32 i; i < SEGMENTS; ++i) {
             _expand(i);

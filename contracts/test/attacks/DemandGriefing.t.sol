@@ -15,8 +15,8 @@ contract DemandGriefingTest is Play {
     uint256 private constant DEMANDS = 6;
     uint256 private constant BASE_FEE = 3 gwei;
 
-    /// @dev An isolated transaction has no base fee, so the deposits here come from the data fee; the base
-    /// fee's share is asked of the game.
+    /// @dev An isolated transaction has no base fee, so the deposits here come from the data fee;
+    /// `depositFor` tells the base fee's share.
     function _dataFee() internal pure override returns (uint64) {
         return 1;
     }

@@ -51,7 +51,7 @@ contract BentDrawsTest is Deployment {
         if (board.firstDraw().task == TaskId.unwrap(first)) _draw(first);
         for (uint256 i; i < ACTIONS; ++i) {
             uint256 word = uint256(keccak256(abi.encode(seed, "between", i)));
-            // Any action except executing the second draw, which is done below.
+            // Any action except number 0, the first draw, which is already executed.
             if (word % 9 != 0) _act(word);
         }
         _draw(second);
@@ -59,8 +59,9 @@ contract BentDrawsTest is Deployment {
         assertEq(abi.encode(_accounts(second)), dueSecond);
     }
 
-    /// @dev The submitter's accomplice ends its own task so that accounts which it would bind become free for
-    /// the next draw. They do not, because they were not free when its round was fixed.
+    /// @dev An accomplice ends the first task so that the accounts that it would bind are free for the second
+    /// draw. They are free only from the execution of the first draw on, which is after the second round was
+    /// fixed, so the second draw skips them.
     function test_draw_firstTaskEnded_succeeds() public {
         uint256 start = vm.snapshotState();
         _draw(first);
@@ -79,8 +80,8 @@ contract BentDrawsTest is Deployment {
         assertEq(abi.encode(_accounts(second)), due);
     }
 
-    /// @dev Accounts that register by the hundreds and leave again do not affect the draws of tasks posted
-    /// later.
+    /// @dev A hundred accounts register and resign: the draw of a task posted later fills every seat, and
+    /// with none of them.
     /// forge-config: default.fuzz.runs = 16
     function testFuzz_draw_afterManyResigned_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
@@ -103,7 +104,7 @@ contract BentDrawsTest is Deployment {
     }
 
     /// @dev One action.
-    /// @return ended The first task is over.
+    /// @return ended Whether the action ended the first task.
     function _act(uint256 word) private returns (bool ended) {
         uint256 action = word % 9;
         word >>= 8;

@@ -26,7 +26,7 @@ contract InformersTest is Deployment {
         vm.prank(account);
         board.resume();
         assertEq(vault.free(account) + vault.free(accomplice), FUNDS - SEAT_STAKE - LOCK / 2 + DRAW_FEE);
-        // It can also inform on itself: the contract does not treat the account differently.
+        // An account can also inform on itself: the contract does not treat the account differently.
         account = board.seatOf(task, 0).account;
         _inform(task, 0, account);
         assertEq(vault.free(account), FUNDS - SEAT_STAKE + LOCK / 2);
@@ -95,7 +95,8 @@ contract InformersTest is Deployment {
         assertEq(board.auditOf(task).attested, 0);
     }
 
-    /// @dev Silent first, then caught in the same task: half of the whole lock is available.
+    /// @dev An account is silent first and caught later in the same task: the informer still gets half of a
+    /// whole lock.
     function test_inform_afterASilence_succeeds() public {
         (TaskId task, address only) = _ofOne();
         _silence(task);
@@ -134,8 +135,8 @@ contract InformersTest is Deployment {
     }
 
     /// @dev The submitter's accomplice empties its own seat of a task whose escrow has paid for all of its
-    /// draws. The purse pays for another draw, so the task is not void and the solver is still paid for its
-    /// training.
+    /// draws. The purse pays for another draw, so the task cannot be voided and the solver can still be paid
+    /// for its training.
     function test_voidTask_seatEmptiedByItself_reverts() public {
         Terms memory terms = _terms();
         terms.verifiers = 7;
@@ -157,7 +158,7 @@ contract InformersTest is Deployment {
         assertEq(board.auditOf(task).escrowDraws, 8);
     }
 
-    /// @dev Nor does emptying a seat at once stall a task that games have kept open for longer than the stall
+    /// @dev Emptying a seat does not at once stall a task that a game has kept open for longer than the stall
     /// period: the period restarts.
     function test_stall_seatEmptiedLate_reverts() public {
         TaskId task = _attested();
@@ -207,8 +208,8 @@ contract InformersTest is Deployment {
         assertEq(vault.free(rival), FUNDS);
     }
 
-    /// @dev Nobody can take another seat's lock with their own salt: the commitment names the seat, and each
-    /// seat has its own attestation.
+    /// @dev Nobody can take a seat's lock with the salt of another seat: the commitment names the seat, and
+    /// each seat has its own attestation.
     function test_inform_ofAnotherSeat_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 0).account);

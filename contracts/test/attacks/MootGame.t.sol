@@ -34,7 +34,8 @@ contract MootGameTest is Play {
         _becomesMoot();
     }
 
-    /// @dev The other game was opened earlier, so its clock ends first.
+    /// @dev The solver has been to move in the other game for ten seconds longer, so its clock there ends
+    /// first.
     function _becomesMoot() private {
         vm.warp(game.gameOf(silent).deadline + 1);
         game.timeOut(silent);

@@ -33,7 +33,7 @@ contract ShortTimesTest is Deployment {
     }
 
     /// @dev A submitter that wants the result without paying: honest accounts could not attest in time, and
-    /// each would lose its fee.
+    /// each would lose a seat's fee and a draw fee.
     function test_draw_attestPeriodBelowAReplay_bindsNobody_succeeds() public {
         Terms memory terms = _terms();
         assertEq(_bound(terms), terms.verifiers);
@@ -41,7 +41,7 @@ contract ShortTimesTest is Deployment {
         assertEq(_bound(terms), 0);
     }
 
-    /// @dev A look of the solver's that accuses an honest seat, which could not replay within the move time
+    /// @dev The solver's own look would accuse an honest seat, which could not replay within the move time
     /// and would lose its lock.
     function test_draw_moveTimeBelowAReplay_bindsNobody_succeeds() public {
         Terms memory terms = _terms();
@@ -98,8 +98,8 @@ contract ShortTimesTest is Deployment {
         assertEq(vault.free(solver), FUNDS + 50 * UNIT);
     }
 
-    /// @dev States that nobody can fetch in time: honest jurors would all vote no, and the honest solver's
-    /// stake would burn.
+    /// @dev States that nobody can fetch in time: honest jurors would all vote no, and the honest solver
+    /// would lose a part of its stake.
     function test_post_statesThatNoLineCarries_reverts() public {
         Terms memory terms = _terms();
         terms.jurors = 3;

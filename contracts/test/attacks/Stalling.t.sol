@@ -60,7 +60,7 @@ contract StallingTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
     }
 
-    /// @dev A quick challenger can use all the demands it has and still continue.
+    /// @dev A quick challenger can make 95 of its 96 demands and still continue.
     function test_demand_allOfThem_succeeds() public {
         for (uint256 k; k < DEMANDS; ++k) {
             _askAgain(k % 2, k % 2);

@@ -12,9 +12,9 @@ import {StepProgram} from "../dispute/StepProgram.sol";
 
 /// @title A call's 64 bytes offered as the pair of states around a step.
 /// @notice The context of a top frame is keccak256(abi.encode(before, afterwards)), that of a callee
-/// keccak256(call). A call with one operand and one result whose ranks add up to 4 has exactly 64 bytes, and
-/// the last 32 are the callee's id. Taken as a "state" it has no tensors, so an honest solver could not
-/// reveal its tree and would lose on time.
+/// keccak256(call). A call with one operand and one result whose ranks add up to 4 has exactly 64 bytes, as
+/// many as two states, and the last 32 are the callee's id. Taken as a state, that id has no tensors, so an
+/// honest solver could not reveal its tree and would lose on time.
 contract StateOfCallTest is Play {
     uint32 private constant CALL_NUMBER = 1;
 

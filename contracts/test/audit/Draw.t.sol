@@ -111,7 +111,7 @@ contract DrawTest is Deployment {
         }
     }
 
-    /// @dev An account that registered after the post is never drawn.
+    /// @dev An account that registered after a task was posted is not drawn for it.
     /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_lateRegistration_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
@@ -144,7 +144,7 @@ contract DrawTest is Deployment {
         }
     }
 
-    /// @dev More seats than accounts: seats for which nobody was found stay empty, and events say so.
+    /// @dev More seats than accounts: the seats for which nobody was found stay empty.
     function test_draw_tooFewAccounts_succeeds() public {
         for (uint256 i = 1; i < VERIFIERS; ++i) {
             vm.prank(verifiers[i]);

@@ -22,8 +22,8 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ what it offers
 
-    /// @dev The terms require 20 x 2 x 10^6 operations within 200 seconds, 10^5 bytes and a lock of 40. They
-    /// pay 4 for the seat and bind it for 400 seconds.
+    /// @dev The terms require 20 x 2 x 10^6 operations within 200 seconds, states of 10^5 bytes and a lock of
+    /// 40. They pay 4 for the seat and bind it for 400 seconds.
     function test_draw_offerAtTheBound_succeeds() public {
         _register(1, _just());
         _assertDrawn(_terms(), true);
@@ -111,12 +111,12 @@ contract EligibleTest is Deployment {
         _assertDrawn(terms, false);
         terms.stepOperations = 1;
         (terms.segmentSteps, terms.thinning) = (1, 1);
-        // What a connection of 4 MiB per second carries in 50 seconds, for two states.
+        // A connection of 4 MiB per second carries two such states in 50 seconds.
         terms.stateBytes = 25 << 22;
         _assertDrawn(terms, false);
     }
 
-    /// @dev A level and a seat's lock are compared only with each other.
+    /// @dev A level whose stake is exactly the seat's lock is enough.
     function test_draw_levelAtTheBound_succeeds() public {
         _register(1, _offer());
         Terms memory terms = _terms();
@@ -175,7 +175,7 @@ contract EligibleTest is Deployment {
         _assertDrawn(_terms(), false);
     }
 
-    /// @dev Silent, then suspended; after resuming it is free again from that time.
+    /// @dev A silent account is suspended and is not drawn; once it has resumed, it can be drawn again.
     function test_draw_suspended_succeeds() public {
         _register(1, _offer());
         TaskId task = _one(_terms());
@@ -207,7 +207,7 @@ contract EligibleTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev An offer that takes a seat of `_terms()`, and of nothing that asks for more or pays less.
+    /// @dev An offer that accepts a seat of `_terms()`, but none that asks for more or pays less.
     function _just() private pure returns (Offer memory) {
         return Offer({
             speed: 2e5, stateBytes: 1e5, lock: 40 * UNIT, fee: 100e18, seatFee: uint112(SEAT_FEE), period: 400
@@ -244,7 +244,8 @@ contract EligibleTest is Deployment {
         assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
     }
 
-    /// @dev The account resigns `after_` seconds after the round is fixed.
+    /// @dev Checks whether an account is drawn that resigns `after_` seconds after the round is fixed (if
+    /// negative, before it).
     function _assertResigned(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;
@@ -264,7 +265,8 @@ contract EligibleTest is Deployment {
         board.resign();
     }
 
-    /// @dev The account's seat in another task is released `after_` seconds after the round is fixed.
+    /// @dev Checks whether an account is drawn whose seat in another task is released `after_` seconds after
+    /// the round is fixed (if negative, before it).
     function _assertFreed(int256 after_, bool drawn) private {
         Terms memory terms = _terms();
         terms.verifiers = 1;

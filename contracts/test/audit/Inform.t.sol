@@ -165,8 +165,8 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev A party that copies an informer's pending transaction is too late: its own commitment needs an
-    /// earlier block.
+    /// @dev A party that copies an informer's pending transaction is too late: its own commitment must be
+    /// from an earlier block.
     function test_inform_sameBlock_reverts() public {
         TaskId task = _attested();
         bytes32 salt = _salt(board.seatOf(task, 1).account);
@@ -217,7 +217,7 @@ contract InformTest is Deployment {
         looks.inform(task, 1, DIGEST, salt);
     }
 
-    /// @dev Nobody can inform on a seat that does not exist or that was already informed on.
+    /// @dev Nobody can inform on a seat that is not attested, does not exist, or was already informed on.
     function test_inform_notAttested_reverts() public {
         TaskId task = _drawn(1);
         bytes32 salt = _salt(address(0));
@@ -261,7 +261,7 @@ contract InformTest is Deployment {
 
     // ------------------------------------------------------------------ after it
 
-    /// @dev An empty seat binds nobody, and the task cannot be settled.
+    /// @dev A task with an emptied seat cannot be settled.
     function test_settle_informedSeat_reverts() public {
         TaskId task = _attested();
         _inform(task, 1, rival);
@@ -320,7 +320,7 @@ contract InformTest is Deployment {
         assertEq(vault.free(account), FUNDS - 2 * SHARE);
     }
 
-    // ------------------------------------------------------------------ what a purse comes to
+    // ------------------------------------------------------------------ what becomes of a purse
 
     function test_burnPurse_convicted_succeeds() public {
         TaskId task = _attested();

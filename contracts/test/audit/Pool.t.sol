@@ -13,7 +13,7 @@ contract PoolTest is Test {
     using Pool for Pool.Table;
 
     uint256 private constant MOVES = 40;
-    /// @dev Levels of the random moves; all of their slots are looked up.
+    /// @dev Number of levels that the random moves use; all of their slots are looked up.
     uint256 private constant LEVELS = 6;
 
     Pool.Table private table;
@@ -123,7 +123,8 @@ contract PoolTest is Test {
         return table.pick(choice, stream);
     }
 
-    /// @dev Three joins to every two departures; any holder that has not left may leave.
+    /// @dev Moves number `from` to `to` - 1. In two moves of five a random holder leaves, unless it has left
+    /// already; in all others a new one joins.
     function _move(uint256 seed, uint256 from, uint256 to) private {
         for (uint256 i = from; i < to; ++i) {
             uint256 word = uint256(keccak256(abi.encode(seed, i)));

@@ -40,7 +40,7 @@ contract RegistrationTest is Deployment {
         vm.stopPrank();
     }
 
-    /// @dev Even after it resigned: an account has one registration until it leaves.
+    /// @dev An account has one registration until it leaves, even after it resigned.
     function test_register_twice_reverts() public {
         vm.startPrank(verifiers[0]);
         bytes memory refusal = abi.encodeWithSelector(Refusals.AlreadyRegistered.selector, verifiers[0]);

@@ -8,7 +8,7 @@ import {Deployment} from "../market/Deployment.sol";
 /// nothing.
 /// @notice 400 draws among 20 slots. The account of seat 0 holds a uniform slot, so a holder of s slots gets
 /// it a binomially distributed number of times, n p = 20 s. A deviation of more than four standard deviations
-/// occurs once in 16,000 runs; the chain's ids are fixed, so this run is always the same.
+/// occurs once in 16,000 runs; the chain ids are fixed, so this run is always the same.
 contract WeightsTest is Deployment {
     uint256 private constant DRAWS = 400;
 

@@ -9,7 +9,8 @@ import {Signing} from "./Signing.sol";
 /// @title Rounds of the beacon: accepted signatures, publication times, and shown rounds.
 contract DrandBeaconTest is Signing {
     uint64 private constant ROUND = 9337227;
-    /// @dev When the pairing precompile refuses its input it consumes all the gas it was given.
+    /// @dev Gas of a call in which the pairing precompile refuses its input: it then consumes all the gas it
+    /// was given.
     uint256 private constant REFUSAL = 3_000_000;
 
     IBeacon private beacon;
@@ -101,7 +102,7 @@ contract DrandBeaconTest is Signing {
         _expectNotAPoint(x, y);
     }
 
-    /// @dev Six points of the curve share y or -y with this one; only one of them is the signature.
+    /// @dev A signature with one bit flipped is not a point with reduced coordinates.
     function testFuzz_word_bitFlipped_reverts(uint16 bit) public {
         bytes memory signature = _sign(ROUND);
         bit %= 512;

@@ -6,8 +6,8 @@ import {MapHints} from "../../src/types/Hints.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title Gas cost of a round under the rules of two hard forks: Osaka reprices MODEXP, which the beacon does
-/// not use.
+/// @title Gas cost of a round under the rules of two hard forks, Prague and Osaka: Osaka reprices MODEXP,
+/// which the beacon does not use.
 contract BeaconGasTest is Signing, Snapshot {
     uint256 private constant LIMIT = 130_000;
 

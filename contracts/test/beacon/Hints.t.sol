@@ -69,7 +69,8 @@ contract HintsTest is Signing {
         curve.map(u, hints);
     }
 
-    /// @dev Numbers congruent to the root or to its negative, with the right parity and with the wrong one.
+    /// @dev Numbers congruent to a right hint or to the negative of a root, with the right parity and with
+    /// the wrong one.
     function testFuzz_map_congruentHints_reverts(uint256 u, uint8 times) public {
         u %= P;
         uint256 more = bound(times, 1, type(uint256).max / P - 1) * P;
@@ -83,7 +84,7 @@ contract HintsTest is Signing {
         _expectRefused(u, OTHER, MapHints(right.inverse, right.root, P - right.other + more));
     }
 
-    /// @dev Roots of every number that has one, used where they might select another of the three x.
+    /// @dev Roots of g or -g of each of the three x, used where they might select another of the three x.
     function testFuzz_map_rootsOfOthers_reverts(uint256 u) public {
         u %= P;
         (uint256 x1, uint256 x2, uint256 x3) = _candidates(u);
@@ -133,8 +134,8 @@ contract HintsTest is Signing {
     }
 
     /// @dev The identity that decides between x2 and x3: g(x1) g(x2) (x3 - 1) = (x1^2 + x1 + 1)^2 g(x3). As
-    /// functions of u both sides are quotients of polynomials of degree at most 16 and 20, so equality for 37
-    /// elements proves it for all.
+    /// functions of u, the left side is a quotient of polynomials of degree at most 16 and the right side one
+    /// of degree at most 20, so equality for 37 elements proves it for all.
     function test_candidates_identity_succeeds() public view {
         for (uint256 u = 1; u <= 256; ++u) {
             (uint256 x1, uint256 x2, uint256 x3) = _candidates(u);

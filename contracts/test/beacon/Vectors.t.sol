@@ -5,8 +5,8 @@ import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {Signing} from "./Signing.sol";
 
-/// @title Replays tests/vectors/beacon.json: evmnet's round 9337227, and rounds for which Python made
-/// signatures and hints.
+/// @title Replays tests/vectors/beacon.json: evmnet's round 9337227, rounds for which Python made signatures
+/// and hints, and maps of single field elements.
 contract BeaconVectorsTest is Signing {
     string private json = vm.readFile("tests/vectors/beacon.json");
 

@@ -13,7 +13,7 @@ import {StepProgram} from "./StepProgram.sol";
 /// little more.
 /// @notice Whole transactions, including calldata and the 21,000. Each case is the most expensive of its
 /// kind: the solver's first credit in the game, and bytes almost none of which are zero. The value has 16
-/// full chunks; nodes of its tree are demanded.
+/// full chunks; nodes of its tree, or a leaf of the trace, are demanded.
 contract AnswerGasTest is Play {
     bytes private value;
     bytes32[] private chunks;

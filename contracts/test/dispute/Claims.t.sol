@@ -10,8 +10,8 @@ import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 
-/// @title Claims: requested once and posted once, by the solver, in time, with the right context; shared
-/// between games and queued.
+/// @title Claims: requested by a game and posted once, by the solver, with the right context; what a late one
+/// costs; shared between games.
 contract ClaimsTest is Play {
     function setUp() public override {
         super.setUp();
@@ -59,7 +59,8 @@ contract ClaimsTest is Play {
         );
     }
 
-    /// @dev The solver has then lost the game: its time was over before the challenger's began.
+    /// @dev A claim posted after the solver's time is over does not save the game: the challenger's time
+    /// never begins.
     function test_expandSteps_late_convicts_succeeds() public {
         GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;

@@ -14,7 +14,7 @@ contract ClocksTest is Play {
         _start();
     }
 
-    /// @dev Moves down to a block of a split, each after a different number of seconds.
+    /// @dev Moves down to a block of a split, each after an arbitrary number of seconds.
     function testFuzz_moves_countForTheirSide_succeeds(uint8[8] memory seconds_) public {
         for (uint256 k; k < 8; ++k) {
             seconds_[k] = uint8(bound(seconds_[k], 0, TIME / 4));

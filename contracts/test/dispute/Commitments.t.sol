@@ -103,7 +103,8 @@ contract CommitmentsTest is Seated {
         }
     }
 
-    /// @dev Otherwise the bond of a cheap task would open games on other tasks.
+    /// @dev A bond opens games on its own task only; otherwise the bond of a cheap task would open games on
+    /// others.
     function test_challenge_bondOfAnotherTask_reverts() public {
         TaskId other = task;
         task = _submitted(top.id, keccak256("constants"), checkpoints);
@@ -201,7 +202,7 @@ contract CommitmentsTest is Seated {
         commitments.forfeit(challenger, SEALED);
     }
 
-    /// @dev Once opened, the bond belongs to the game.
+    /// @dev Once a commitment is opened, its bond belongs to the game.
     function test_forfeit_opened_reverts() public {
         bytes32 salt = _commit(task, others, challenger);
         (Leaf memory first, Leaf memory last) = _around(others);

@@ -52,8 +52,8 @@ contract CompensationTest is Seated {
         assertEq(_free(holders[0]), had + REWARD + DUE);
     }
 
-    /// @dev The seat's game is on its own segment, while another segment was convicted; whether or not it
-    /// attested.
+    /// @dev Each of two seats has a game on its own segment, while another segment is convicted; only one of
+    /// them attested.
     function test_compensate_mootGameElsewhere_succeeds() public {
         GameId[2] memory ids = [_challengeBy(holders[0], own[0]), _challengeBy(holders[1], own[1])];
         _attest(0);
@@ -69,7 +69,8 @@ contract CompensationTest is Seated {
         assertEq(_free(anyone), 0);
     }
 
-    /// @dev An accomplice convicts on the seat's segment and has priority: the seat still gets its cost.
+    /// @dev An accomplice convicts on the seat's segment and has priority: the seat still gets its cost and
+    /// its fee.
     function test_compensate_accompliceFirst_succeeds() public {
         bytes32 salt = _commit(task, own[0], challenger);
         GameId id = _challengeBy(holders[0], own[0]);
@@ -247,7 +248,7 @@ contract CompensationTest is Seated {
         emit ITaskMarket.RestBurned(task, STAKE - REWARD - RESTITUTION);
         market.burnRest(task);
         assertEq(vault.burned(), STAKE - REWARD - RESTITUTION);
-        // An open commitment can get its bond back at any time.
+        // The bond of a moot game can be returned at any time.
         uint256 had = _free(holders[0]);
         game.closeMoot(id);
         assertEq(_free(holders[0]), had + BOND);

@@ -267,7 +267,8 @@ contract DemandsTest is Play {
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(steps[1], uint8(0)));
     }
 
-    /// @dev A root over 31 bytes: the solver cannot answer it with bytes of another length.
+    /// @dev A posted root over a leaf of 31 bytes: the solver cannot answer a demand for that leaf, because
+    /// it must have 32.
     function test_revealLeaf_rootOverShortLeaf_reverts() public {
         GameId id = _challenge();
         _expandSteps();
@@ -308,8 +309,8 @@ contract DemandsTest is Play {
 
     // ------------------------------------------------------------------ walks
 
-    /// @dev The solver serves nothing. On every tree of up to 9 leaves (and on one of 40, with nested
-    /// reveals) demands find any single differing leaf, and the game continues from there.
+    /// @dev The solver serves nothing. On every tree of 2 to 9 leaves demands find any single differing leaf
+    /// after the first, and the game continues from there.
     function test_walk_everySingleDifference_isFound_succeeds() public {
         for (uint256 size = 2; size <= 9; ++size) {
             for (uint256 wrong = 1; wrong < size; ++wrong) {

@@ -164,7 +164,8 @@ contract DepositsTest is Play {
 
     // ------------------------------------------------------------------ receivers
 
-    /// @dev Accounts that refuse coin: moves and endings still work, and other accounts can withdraw theirs.
+    /// @dev Accounts that refuse coin hold up nobody: the moves and the end of the game still work. Such an
+    /// account cannot withdraw, and keeps its credit.
     function test_withdrawCredit_refusingReceivers_holdUpNobody_succeeds() public {
         vm.etch(challenger, address(new Refuser()).code);
         vm.etch(solver, address(new Refuser()).code);

@@ -88,7 +88,7 @@ contract EdgesTest is Judging {
         }
     }
 
-    /// @dev Another claim offered as the caller's: the step tree, whose root might suit the challenger
+    /// @dev Another claim offered as the caller's: none, the step tree, whose root might suit the challenger
     /// better, or the frame itself.
     function test_judgeInput_anotherCaller_reverts() public {
         _start();

@@ -110,8 +110,8 @@ contract ElementsTest is Judging {
         _start();
         GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
-        // The preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length and the
-        // wrong tag.
+        // Shaped like the preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length
+        // and the wrong tag.
         j.claimed.data = abi.encodePacked(bytes1(0x01), j.claimed.path[0], j.claimed.path[0]);
         _judgeReverts(id, j, abi.encodeWithSelector(Refusals.WrongLength.selector, 0, 1024, 65));
     }
@@ -211,7 +211,8 @@ contract ElementsTest is Judging {
         _judgeReverts(id, j, abi.encodeWithSelector(IArbiter.SplitNeeded.selector, 129));
     }
 
-    /// @dev With less gas than the judgment needs, the whole move fails; it never convicts.
+    /// @dev With any gas limit up to 400,000 the judgment of a right element fails: too little gas never
+    /// convicts.
     function testFuzz_judge_tooLittleGas_reverts(uint256 gas_) public {
         _start();
         GameId id = _inCallee();

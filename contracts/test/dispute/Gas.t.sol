@@ -10,7 +10,7 @@ import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title Gas of each move as a separate transaction, including cold storage, calldata and the 21,000.
+/// @title Gas of moves, each as a separate transaction, including cold storage, calldata and the 21,000.
 /// @notice Targets are in dispute.md section 9. Paths are short here; 16 more hashes in a path cost about
 /// 20,000.
 contract GameGasTest is Judging, Snapshot {
@@ -19,8 +19,8 @@ contract GameGasTest is Judging, Snapshot {
         return 1;
     }
 
-    /// @dev One ulp of error in the callee's sum: challenge, two expansions on the way down, one call, one
-    /// judgment.
+    /// @dev One ulp of error in the callee's sum: a commitment, a challenge, a step tree, a step, two traces
+    /// with a call between them, one judgment.
     /// forge-config: default.isolate = true
     function test_gas_servedDispute_belowTargets_succeeds() public {
         calleeValues[2][4 * 299] = 0x01;
@@ -69,8 +69,8 @@ contract GameGasTest is Judging, Snapshot {
         _matches("reveal of a leaf", 80_000);
     }
 
-    /// @dev The most expensive judgment: `dot` of two full chunks of random numbers, with its result in a
-    /// third chunk. i32 [16, 256] times i32 [8, 256] gives i64 [16, 8].
+    /// @dev A judgment of `dot` over two full chunks of random numbers, with its result in a third chunk. i32
+    /// [16, 256] times i32 [8, 256] gives i64 [16, 8].
     /// forge-config: default.isolate = true
     function test_gas_judgeDot_belowTarget_succeeds() public {
         bytes memory x = abi.encodePacked(TypeCode.I32, uint8(2), uint32(16), uint32(256));

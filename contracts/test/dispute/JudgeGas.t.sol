@@ -10,8 +10,8 @@ import {Snapshot} from "../harness/Snapshot.sol";
 import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title Gas of judging one element of each primitive, including the conviction, for values as large as a
-/// GPT's.
+/// @title Gas of judging one element of each kind of primitive, including the conviction, for values as large
+/// as a GPT's.
 /// @notice A frame of 64 values and 128 instructions; values of 32,768 chunks (f32 [32768, 256]), so paths of
 /// 15 hashes; chunks of random bytes; operands next to the result. The target of dispute.md section 9 is
 /// 300,000. The most expensive is `round_scaled` with two exponents, which opens four full chunks: 8 KB of

@@ -95,7 +95,8 @@ library LeafTree {
         );
     }
 
-    /// @notice The first of those subtrees, as (lo, size), that holds a leaf in which two trees differ.
+    /// @notice The first of the subtrees that `descendants` lists, as (lo, size), that holds a leaf in which
+    /// two trees differ.
     function firstDifference(bytes32[] memory a, bytes32[] memory b, uint256 lo, uint256 size, uint256 levels)
         internal
         pure

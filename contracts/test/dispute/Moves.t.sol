@@ -10,7 +10,8 @@ import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title The order of moves: who may move, when, in which phase, for which state of the game; and how deep.
+/// @title The order of moves: who may move, when, in which phase, for which state of the game; and how deep
+/// calls may nest.
 contract MovesTest is Play {
     function setUp() public override {
         super.setUp();

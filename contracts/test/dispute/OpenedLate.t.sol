@@ -28,7 +28,7 @@ contract OpenedLateTest is Seated {
         emit ICommitments.Compensated(task, 0, holders[0], DUE);
         _openLate(0, own[0], holders[0], salt);
         assertEq(_free(holders[0]), had + DUE);
-        // The bond of the game that convicted.
+        // Only the bond of the game that convicted still counts.
         assertEq(commitments.held(task), 1);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotCommitted.selector, commitment));
         _openLate(0, own[0], holders[0], salt);
@@ -49,7 +49,8 @@ contract OpenedLateTest is Seated {
         assertEq(_free(holders[2]), had + DUE);
     }
 
-    /// @dev The bond of a commitment on another segment is returned, without a claim.
+    /// @dev The bond of a commitment on a segment that the seat does not have is returned, but the seat is
+    /// paid nothing.
     function test_openLate_segmentOfAnotherSeat_reverts() public {
         bytes32 salt = _late(0, own[1], holders[0]);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotItsSegment.selector, task, 0, own[1]));

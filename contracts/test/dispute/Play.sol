@@ -12,8 +12,8 @@ import {StepProgram} from "./StepProgram.sol";
 /// @title A submitted task of StepProgram, the solver's claims about step 1 of segment 2, and the moves of
 /// both sides.
 /// @notice The claims are honest unless a test changes `topValues`, `calleeValues`, `before` or
-/// `afterTensors` before `_start`. Checkpoint r_1 is the state before the step; all other checkpoints and
-/// steps are arbitrary.
+/// `afterTensors` before `_start`. Checkpoint r_1 is the state before the step and s_1 the state after it;
+/// all other checkpoints and states are arbitrary.
 abstract contract Play is Deployed {
     SegmentIndex internal constant SEGMENT = SegmentIndex.wrap(2);
     uint32 internal constant STEP = 1;
@@ -43,7 +43,7 @@ abstract contract Play is Deployed {
         constants = [topValues[2], StepProgram.integer(7), StepProgram.integer(8)];
     }
 
-    /// @dev Fixes the solver's claims and brings the task to Submitted.
+    /// @dev Fixes the solver's claims, and submits and draws the task.
     function _start() internal {
         topRoots = StepProgram.roots(topValues);
         calleeRoots = StepProgram.roots(calleeValues);
@@ -198,7 +198,7 @@ abstract contract Play is Deployed {
         game.selectElement(id, head, sum, 0, value, claimed);
     }
 
-    /// @dev 129 blocks of 128 ones: a word for the first 128 and one for the last.
+    /// @dev 129 blocks of 128 ones: a word for the first 128 blocks and one for the last block.
     function _split(GameId id) internal {
         bytes32 head = _head(id);
         bytes memory sum = top.instructions[5];

@@ -52,8 +52,8 @@ abstract contract Seated is Play {
         terms.verifiers = SEATS;
     }
 
-    /// @dev Brings the task to its draw. The word of the round is the same in every test, and so are the
-    /// seats.
+    /// @dev Posts, submits and draws the task. The word of the round is the same in every test, and so are
+    /// the seats.
     function _begin() internal {
         steps = new bytes32[](STEPS + 1);
         for (uint256 k; k <= SEGMENTS; ++k) {
@@ -138,8 +138,8 @@ abstract contract Seated is Play {
         assertEq(uint256(game.gameOf(id).verdict), uint256(IDisputeGame.Verdict.ChallengerSilent));
     }
 
-    /// @dev Commits; before the commitment is opened, a conviction on a segment that no seat has comes first,
-    /// within the opening period.
+    /// @dev Commits. Then, within the opening period and before the commitment is opened, the solver is
+    /// convicted on a segment that no seat has.
     function _late(uint8 seat, SegmentIndex segment, address who) internal returns (bytes32 salt) {
         GameId id = _challengeBy(challenger, others);
         vm.warp(game.gameOf(id).deadline);

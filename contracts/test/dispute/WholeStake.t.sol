@@ -7,7 +7,7 @@ import {Snapshot} from "../harness/Snapshot.sol";
 import {Seated} from "./Seated.sol";
 
 /// @title Every seat claims everything it can from the minimum stake that terms may have: each is paid in
-/// full, and a quarter burns.
+/// full, and at least a quarter burns.
 contract WholeStakeTest is Seated, Snapshot {
     uint128 private gameCost = GAME_COST;
     uint128 private fee = SEAT_FEE;
@@ -29,15 +29,15 @@ contract WholeStakeTest is Seated, Snapshot {
         terms.seatLock = fee < UNIT ? 2 * UNIT : fee + UNIT;
     }
 
-    /// @dev One seat convicts; a conviction comes before one seat's commitment is opened, and another seat
-    /// has an open game.
+    /// @dev Seat 0 convicts. By then seat 1 has committed but not opened its commitment, and seat 2 has a
+    /// game in progress.
     function testFuzz_claims_addUpToTheStake_succeeds(uint128 cost, uint128 fee_, uint128 back, uint128 most)
         public
     {
         gameCost = uint128(bound(cost, UNIT, 33 * UNIT));
         fee = uint128(bound(fee_, 0, 60 * UNIT));
         // A quarter of the stake is a third of all that it owes. That covers the minimum bond, which is twice
-        // the cost and the cost of capital.
+        // the sum of a game's cost and the cost of capital.
         restitution = uint128(bound(back, 3 * gameCost + UNIT, 100 * UNIT));
         reward = uint128(bound(most, 0, (uint256(restitution) + SEATS * (uint256(gameCost) + fee)) / 6));
         _begin();

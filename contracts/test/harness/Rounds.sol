@@ -22,8 +22,8 @@ contract CurveHarness {
     }
 }
 
-/// @title Finds hints and signs, as a caller of the beacon does off-chain; here with the precompiles MODEXP
-/// and ECMUL.
+/// @title Finds hints, as a caller of the beacon does off-chain, and signs rounds; here with the precompiles
+/// MODEXP and ECMUL.
 abstract contract Rounds is Production {
     uint256 internal constant P = Bn254.P;
     uint256 internal constant HALF = (P + 1) / 2;

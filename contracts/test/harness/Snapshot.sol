@@ -11,8 +11,8 @@ abstract contract Snapshot is Test {
     uint256 private constant TOLERANCE = 2;
     string private constant FILE = "tests/vectors/gas.json";
 
-    /// @dev The last transaction's gas, including cold storage, calldata and the 21,000. Only valid in
-    /// isolated tests.
+    /// @dev Checks the gas of the last call against the limit and the record, and returns it. In an isolated
+    /// test this is a whole transaction's gas, including cold storage, calldata and the 21,000.
     function _matches(string memory move, uint256 limit) internal returns (uint256 used) {
         used = vm.lastCallGas().gasTotalUsed;
         emit log_named_uint(move, used);

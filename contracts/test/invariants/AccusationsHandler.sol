@@ -12,10 +12,11 @@ import {LooksHandler} from "./LooksHandler.sol";
 /// @title Accusations by looks, true and false, and their ends. Games are mocked at the game's address.
 abstract contract AccusationsHandler is LooksHandler {
     mapping(TaskId task => mapping(uint256 look => uint32)) private _steps;
-    /// @dev Games with which accused accounts contest.
+    /// @dev Number of the games with which accused accounts contested.
     uint64 private _games;
 
-    /// @notice A look accuses the first chunk of a state: a false one, or one that is not.
+    /// @notice A look of an account that is not honest accuses a chunk of state 0 or 1, whether or not the
+    /// accused has another there.
     function accuse(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);

@@ -128,7 +128,7 @@ abstract contract Booked is Deployment {
         }
     }
 
-    /// @dev A task has at most one verdict that data are withheld.
+    /// @dev Records what a verdict that data are withheld took from the stake; a task has at most one.
     function _bookVerdict(TaskId task) private {
         ITaskMarket.Task memory entry = market.taskOf(task);
         if (entry.status == ITaskMarket.Status.Submitted) return;

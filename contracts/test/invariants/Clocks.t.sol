@@ -34,7 +34,8 @@ contract ClocksInvariants is Test {
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @dev The deadline of the side to move; after it anyone can end the game.
+    /// @dev The deadline of the side to move is at most twice the clock after the game began to be played;
+    /// after it anyone can end the game.
     /// forge-config: default.invariant.runs = 32
     function invariant_aGameEndsWithinTwiceTheClock() public {
         for (uint256 k = 1; k <= game.games(); ++k) {
@@ -82,8 +83,8 @@ contract ClocksInvariants is Test {
         assertEq(address(game).balance, handler.owed());
     }
 
-    /// @dev The handler is effective: random runs end games on time both ways, make games wait, and end some
-    /// games that owe deposits.
+    /// @dev The handler is effective: random runs end games by time against either side, make games wait, and
+    /// end some games that owe deposits.
     function test_handler_reachesBothEnds_succeeds() public {
         uint256 start = vm.snapshotState();
         bool[4] memory reached;

@@ -8,7 +8,8 @@ import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
 /// @title Drives games of one task by moves of both sides, in any order and after any delay.
-/// @notice An action that is not possible does nothing; none reverts. Nothing happens after a conviction.
+/// @notice An action that is not possible does nothing; none reverts. After a conviction only coin is
+/// withdrawn and moot games are closed.
 contract ClocksHandler is Play {
     uint256 private constant MOST_GAMES = 20;
 
@@ -16,7 +17,7 @@ contract ClocksHandler is Play {
     mapping(GameId => uint256) public began;
     bool public convicted;
     bool public waited;
-    /// @dev Whether a game ended that owed a deposit.
+    /// @dev Whether a game timed out while it held deposits of unanswered nodes.
     bool public returned;
     uint256 public dismissed;
 
@@ -41,7 +42,8 @@ contract ClocksHandler is Play {
         else _challenge();
     }
 
-    /// @notice The challenger demands the root and a leaf of its tree, at any base fee.
+    /// @notice The challenger demands the root and a leaf of the segment tree or of the step tree, at any
+    /// base fee.
     function ask(uint256 seed) external action {
         (GameId id, IDisputeGame.Game memory g) = _challengersTurn(seed);
         if (GameId.unwrap(id) == 0 || g.demands == 96) return;
@@ -54,7 +56,7 @@ contract ClocksHandler is Play {
         }
     }
 
-    /// @notice The solver answers a demand or splits a row.
+    /// @notice The solver answers a node of a demand or splits a row.
     function answer(uint256 seed) external action {
         (GameId id, IDisputeGame.Game memory g) = _find(seed, true);
         if (GameId.unwrap(id) == 0) return;
@@ -67,13 +69,13 @@ contract ClocksHandler is Play {
         else game.revealNode(id, 0, 0, nodes, LeafTree.leaves(roots));
     }
 
-    /// @notice Somebody withdraws its coin, even after the end.
+    /// @notice The solver or the challenger withdraws its credit, even after a conviction.
     function fetch(uint256 seed) external {
         vm.prank(seed % 2 == 0 ? solver : challenger);
         game.withdrawCredit();
     }
 
-    /// @notice After a conviction the other games are closed.
+    /// @notice After a conviction, closes one of the other games.
     function close(uint256 seed) external {
         uint256 count = game.games();
         GameId id = GameId.wrap(seed % count + 1);
@@ -157,7 +159,8 @@ contract ClocksHandler is Play {
         if (waits && game.claimOf(g.claim).postedAt == 0) return (GameId.wrap(0), g);
     }
 
-    /// @dev A game that is being played, in time or late, searched from a random game on; 0 if there is none.
+    /// @dev A game that is being played and is in time (or late, unless `inTime`), searched from a random
+    /// game on; 0 if there is none.
     function _find(uint256 seed, bool inTime) private view returns (GameId id, IDisputeGame.Game memory g) {
         uint256 count = game.games();
         for (uint256 i; i < count; ++i) {

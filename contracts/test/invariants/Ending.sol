@@ -43,7 +43,7 @@ contract Ending is MarketHandler {
         return status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
     }
 
-    /// @dev One call by an account that has no duty here.
+    /// @dev One call that brings the task closer to its end.
     function _step(TaskId task) private {
         uint256 seed = TaskId.unwrap(task) - 1;
         ITaskMarket.Task memory entry = market.taskOf(task);

@@ -7,7 +7,7 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Seat} from "../../src/types/Seats.sol";
 import {JuriesHandler} from "./JuriesHandler.sol";
 
-/// @title The actions of honest accounts before any of their time limits passes.
+/// @title Lets honest accounts act before any of their time limits passes.
 abstract contract HonestHandler is JuriesHandler {
     function _reach(uint64 time) internal override {
         if (vm.getBlockTimestamp() >= time) return;
@@ -41,8 +41,8 @@ abstract contract HonestHandler is JuriesHandler {
         if (entry.accused != 0 && vm.getBlockTimestamp() <= entry.until) _answer(task, look);
     }
 
-    /// @dev Jurors vote, and open what they have. An item that one juror can fetch may be unavailable to
-    /// another.
+    /// @dev Honest jurors vote, and open what they have. An item that one juror can fetch may be unavailable
+    /// to another.
     function _judge(TaskId task) private {
         if (board.auditOf(task).claimant == 0 || board.auditOf(task).pending) return;
         for (uint256 slot; slot < market.termsOf(task).jurors; ++slot) {

@@ -30,7 +30,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         }
     }
 
-    /// @notice Some jurors vote, most of them the same way; honest jurors vote anyway.
+    /// @notice Some jurors vote, most of them the same way. Honest jurors vote elsewhere (`HonestHandler`).
     function vote(uint256 seed) public action {
         (TaskId task, bool drawn) = _claimOf(seed, true);
         if (!drawn) return;
@@ -76,7 +76,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done[goesOn ? bytes32("verdict that goes on") : bytes32("verdict that it is withheld")];
     }
 
-    /// @notice A claim that gets no verdict.
+    /// @notice Drops a claim that will get no verdict.
     function dropClaim(uint256 seed) public action {
         (TaskId task, bool lost) = _claimOf(seed, false);
         if (!lost) return;
@@ -86,7 +86,7 @@ abstract contract JuriesHandler is AccusationsHandler {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A task with a claim whose jury is drawn, or otherwise with a claim that will not be judged.
+    /// @dev A task with a claim whose jury is drawn or, unless `drawn`, with a claim that will not be judged.
     function _claimOf(uint256 seed, bool drawn) internal view returns (TaskId task, bool found) {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
@@ -107,7 +107,7 @@ abstract contract JuriesHandler is AccusationsHandler {
         ++done[yes ? bytes32("yes") : bytes32("no")];
     }
 
-    /// @dev The juror has voted yes, has the requested chunk, and has not opened it.
+    /// @dev The juror has voted yes, has the requested chunk, and has not opened it, and there is still time.
     function _mayOpen(TaskId task, uint256 slot) internal view returns (bool) {
         IJuries.Claim memory entry = juries.claimOf(task);
         if (entry.until == 0 || vm.getBlockTimestamp() > entry.until) return false;

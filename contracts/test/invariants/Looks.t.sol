@@ -16,8 +16,8 @@ import {Test} from "forge-std/Test.sol";
 /// own.
 abstract contract LooksInvariants is Test {
     uint256 private constant FIRST_JUROR = 160;
-    /// @dev Number of accounts that are honest in everything: the first ones that registered, after five that
-    /// did not register.
+    /// @dev Number of accounts that are honest in everything: the first that registered. In `people` they
+    /// come after five accounts that did not register.
     uint256 private constant HONEST = 3;
     uint256 private constant FIRST_HONEST = 5;
 
@@ -38,8 +38,8 @@ abstract contract LooksInvariants is Test {
         }
     }
 
-    /// @dev The counted accusations of a task are the open ones, and each has its bond. So has the claim,
-    /// which the board also has while a jury can judge it.
+    /// @dev A task's number of accusations is that of the open ones, and each holds its bond. A claim holds
+    /// its bond too, and the board knows its claimant while a jury can judge it.
     function invariant_countsAreOfWhatIsOpen() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);

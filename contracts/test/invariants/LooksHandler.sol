@@ -63,7 +63,7 @@ abstract contract LooksHandler is Digested {
         }
     }
 
-    /// @notice Nobody executes a draw of looks.
+    /// @notice Nobody executes a draw of looks or of a jury, so it lapses.
     function lapse(uint256 seed) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         Audit memory audit = board.auditOf(task);

@@ -51,8 +51,9 @@ contract MarketInvariants is LooksInvariants {
         invariant_everyTaskEndsAndFreesItsLocks();
     }
 
-    /// @dev Until a task is over, its escrow holds the price (at most the budget), the fees of all seats and
-    /// of the draws that it has not paid for. The best bidder's lock holds the penalty, then the stake.
+    /// @dev Until a task is over, its escrow holds the budget, which covers the price, and the fees of all
+    /// seats, of looks that have not attested and of draws that it has not paid for. The best bidder's lock
+    /// holds the penalty, then the stake less what a jury took.
     function invariant_escrowCoversEveryClaim() internal view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
@@ -338,8 +339,8 @@ contract MarketInvariants is LooksInvariants {
         names[20] = "cancel";
     }
 
-    /// @dev The rest of the stake. For a convicted task: what was not paid out, until it burns; at least a
-    /// quarter burns.
+    /// @dev What is left of the stake of a task that is over: 0 unless it was convicted; then what was not
+    /// paid out, until it burns. With what a jury took, that is at least a quarter of the stake.
     function _restOf(TaskId task, ITaskMarket.Status ended) private view returns (uint256 rest) {
         if (ended != ITaskMarket.Status.Slashed) return 0;
         Terms memory terms = market.termsOf(task);

@@ -28,8 +28,8 @@ contract MarketHandler is HonestHandler {
         draw();
     }
 
-    /// @dev Posts a task with two seats or one, with three segments each; both tasks have juries and a look
-    /// chance of nine in ten.
+    /// @dev Brings a task to its draw, with two seats or one and three segments each; both tasks have juries
+    /// and a look chance of nine in ten.
     function _begin(uint16 shape) private {
         post(BUDGET, 0, 2 * UNIT, shape);
         uint256 seed = market.tasks() - 1;
@@ -41,7 +41,7 @@ contract MarketHandler is HonestHandler {
 
     // ------------------------------------------------------------------ actions
 
-    /// @notice The honest next step of a random task; without it few tasks would reach settlement.
+    /// @notice Takes a random task a step further; without it few tasks would reach settlement.
     function advance(uint256 seed) external {
         vm.roll(_block);
         uint256 count = market.tasks();
@@ -64,7 +64,7 @@ contract MarketHandler is HonestHandler {
         Terms memory terms = _smallTerms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
         terms.restitution = uint128(bound(restitution, 0, terms.budget));
-        // No offer accepts a fee below half a token.
+        // All offers accept these fees; they refuse a fee of 0.
         terms.auditFee = uint128(bound(fee, UNIT / 2, 9 * UNIT));
         terms.verifiers = 1 + shape % 4;
         terms.segmentsPerVerifier = 1 + (shape / 4) % 5;
@@ -176,7 +176,7 @@ contract MarketHandler is HonestHandler {
         }
     }
 
-    /// @notice Nobody asks for another draw, or the beacon stops.
+    /// @notice A task stalls, because nobody asks for another draw or the beacon stops.
     function stall(uint256 seed) external action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
@@ -249,7 +249,8 @@ contract MarketHandler is HonestHandler {
         }
     }
 
-    /// @notice Convicts any stalled task that it finds, because they are few.
+    /// @notice Convicts a stalled task whenever it looks for one, because they are few; a submitted one less
+    /// often.
     function convict(uint256 seed) external {
         if (seed % 2 != 0 || seed % 3 == 0) convictOne(seed);
     }
@@ -279,7 +280,7 @@ contract MarketHandler is HonestHandler {
         claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, segments);
     }
 
-    /// @notice The time for claims is over.
+    /// @notice Burns the rest of a convicted stake, once the time for claims is over; for one seed in three.
     function burnRest(uint256 seed) external {
         if (seed % 3 == 0) burnRestOne(seed / 3);
     }
@@ -361,7 +362,7 @@ contract MarketHandler is HonestHandler {
         return undercut > entry.price ? (false, 0) : (true, entry.price - undercut);
     }
 
-    /// @dev A submitted or stalled task within its window.
+    /// @dev A submitted or stalled task within its window; 0 if there is none.
     function _challengeable(uint256 seed) private view returns (TaskId task) {
         ITaskMarket.Status status = seed % 2 == 0 ? ITaskMarket.Status.Submitted : ITaskMarket.Status.Unpaid;
         ITaskMarket.Task memory entry;

@@ -8,7 +8,8 @@ import {Claiming} from "./Claiming.sol";
 /// @title Any votes, objections and openings: every account ends with the amount in audit.md section 8, and
 /// no tokens are created or lost.
 contract AnyJuryTest is Claiming {
-    /// @dev The expected verdict, in the terms of the document.
+    /// @dev The expected outcome: slots of yes votes that stand, of no votes, of jurors that did not open,
+    /// and of paid jurors; amounts.
     struct Due {
         uint256 stands;
         uint256 no;

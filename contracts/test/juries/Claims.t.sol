@@ -85,7 +85,8 @@ contract ClaimsTest is Claiming {
         _claim(0, CONSTANTS);
     }
 
-    /// @dev Also for an empty seat, for a number out of range, and for one whose low byte is a seat.
+    /// @dev For another account's seat, for a seat, look and juror that do not exist, and for a number whose
+    /// low byte is the account's seat.
     function test_claim_notOwnSeat_reverts() public {
         _start();
         address account = _account(0);
@@ -125,8 +126,8 @@ contract ClaimsTest is Claiming {
         _expectNoClaim(FIRST, 1, abi.encodeWithSelector(Refusals.JuryOpen.selector, task));
     }
 
-    /// @dev Claims in a seat of two segments, on any items and with any verdicts. The other seat still has
-    /// six claims.
+    /// @dev A seat of two segments has six claims, whatever their items and verdicts. The other seat has its
+    /// own six.
     function test_claim_afterTheLast_reverts() public {
         jurors = 6;
         _voted(1, 63, 0);

@@ -112,7 +112,7 @@ contract JuryEndsTest is Claiming {
     function test_stall_juryAsked_succeeds() public {
         _start();
         address claimant = _account(0);
-        // Late in the stall period, after other seats were silent.
+        // Late in the stall period: seat 0 was silent six times.
         for (uint256 k; k < 6; ++k) {
             _attestedBut(0);
             _redraw();
@@ -232,7 +232,7 @@ contract JuryEndsTest is Claiming {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Closing is no longer possible; dropping is.
+    /// @dev Closing is no longer possible.
     function _expectOver() private {
         ITaskMarket.Status status = market.taskOf(task).status;
         vm.expectRevert(abi.encodeWithSelector(Refusals.WrongStatus.selector, task, status));

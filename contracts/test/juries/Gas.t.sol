@@ -5,8 +5,8 @@ import {IJuries} from "../../src/interfaces/IJuries.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Claiming} from "./Claiming.sol";
 
-/// @title Gas of each transaction of a jury, for states of two tensors, the longer one with three chunks.
-/// Each path with 16 more hashes costs about 20,000; an opening has four paths.
+/// @title Gas of each transaction of a jury, for states of two tensors, the longer one with three chunks. 16
+/// more hashes in a path cost about 20,000; an opening has five paths.
 /// @notice Isolated, as in market/Gas.t.sol.
 contract JuriesGasTest is Claiming, Snapshot {
     /// @dev Gas limit of a transaction (EIP-7825).

@@ -85,7 +85,7 @@ contract OpeningsTest is Claiming {
 
     // ------------------------------------------------------------------ openings
 
-    /// @dev Every chunk of a state and of the constants: paths with no, one and two siblings.
+    /// @dev Every chunk of two states and of the constants: paths with no, one and two siblings.
     function test_open_everyChunk_succeeds() public {
         uint32[3] memory items = [uint32(0), SEGMENTS, CONSTANTS];
         _start();
@@ -123,7 +123,7 @@ contract OpeningsTest is Claiming {
         bytes32 digest = _digest(FIRST, 3);
         _expectNoOpening(FIRST, digest, opening, abi.encodeWithSelector(Refusals.NotObjected.selector, task));
         _object(0, _walk(0, 1));
-        // A no, a silent juror, an empty slot, a number out of range, and an attested seat.
+        // A no, a silent juror, an empty slot, a number out of range, two seats (one is attested) and a look.
         uint256[7] memory none = [FIRST + 4, FIRST + 5, FIRST + 7, FIRST + 32, 0, 1, 32];
         for (uint256 k; k < 7; ++k) {
             bytes memory nothing = abi.encodeWithSelector(Refusals.NothingToOpen.selector, task, none[k]);
@@ -196,7 +196,7 @@ contract OpeningsTest is Claiming {
         _open(1);
     }
 
-    /// @dev A juror with a digest of another state, or of arbitrary bytes, does not have the item.
+    /// @dev A juror with a digest of another state cannot open the item.
     function test_open_digestOfAnotherItem_reverts() public {
         _seated(3);
         bytes32 digest = _digest(FIRST, 2);
@@ -222,7 +222,7 @@ contract OpeningsTest is Claiming {
         _expectPartial(digest, opening, Refusals.WrongRoot.selector);
     }
 
-    /// @dev Each part of a valid opening, altered or shortened.
+    /// @dev Each part of a valid opening, altered, shortened or lengthened.
     function test_open_bentPart_reverts() public {
         _objected(3, 15, 0, 0, 1);
         bytes32 digest = _digest(FIRST, 3);

@@ -104,7 +104,7 @@ contract VerdictsTest is Claiming {
         vm.expectEmit();
         emit IJuries.Judged(task, 0, 3, IJuries.Verdict.Available, 4, 2);
         _close();
-        // The objecting claimant gains only the verdict.
+        // The claimant that objected gains nothing.
         assertEq(_free(claimant), FUNDS - SEAT_STAKE - BACK);
         assertEq(_free(liar), FUNDS - SEAT_STAKE);
         assertEq(_stakeOf(liar), SEAT_STAKE - LOCK);
@@ -118,7 +118,8 @@ contract VerdictsTest is Claiming {
 
     // ------------------------------------------------------------------ withheld
 
-    /// @dev Four of seven vote no: the stake pays the claimant back, and burns up to a sixteenth.
+    /// @dev Four of seven vote no: the stake pays the claimant back; with what burns, a sixteenth of it is
+    /// taken.
     function test_close_withheld_succeeds() public {
         _voted(3, 3, 60);
         (address claimant, address silent) = (_claimant(), _account(FIRST + 6));

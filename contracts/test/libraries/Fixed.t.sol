@@ -186,7 +186,7 @@ contract FixedTest is Test {
         assertFalse(Fixed.displaces(INF, 0x7fc00000));
     }
 
-    // ------------------------------------------------------------------ calldata doors
+    // ------------------------------------------------------------------ external functions, for calldata
 
     function exponentBlock(bytes calldata x) external pure returns (int32) {
         return Fixed.exponentBlock(x);

@@ -96,7 +96,7 @@ contract Rfc9162Test is Test {
     function test_rootFromPath_notANode_reverts() public {
         _expectNotANode(7, 1, 2); // straddles two pairs
         _expectNotANode(7, 3, 2); // straddles the split
-        _expectNotANode(7, 0, 3); // no power of two on the left
+        _expectNotANode(7, 0, 3); // no node has these three leaves
         _expectNotANode(7, 6, 2); // behind the end
         _expectNotANode(7, 7, 1);
         _expectNotANode(5, type(uint64).max, 1);

@@ -98,7 +98,7 @@ contract AccusingTest is Digesting {
         _refused(charge, Rfc9162.ProofLength.selector);
         charge.place.depth = 3;
         _refused(charge, Rfc9162.ProofLength.selector);
-        // A node does not count as a chunk, whatever its bytes.
+        // An empty chunk in place of a tensor's only one.
         charge = _chargeOf(32, id, Spot(2, 1, 0));
         charge.proof.chunk = "";
         _refused(charge, Refusals.WrongRoot.selector);
@@ -121,7 +121,8 @@ contract AccusingTest is Digesting {
         looks.accuse(task, 33, charge.game, charge.salt, charge.root, charge.place, charge.proof);
     }
 
-    /// @dev Otherwise a look could lock its bond and stay silent, and another account would get the look.
+    /// @dev A look must have attested; otherwise it could lock its bond and stay silent, and another account
+    /// would get the look.
     function test_accuse_notAttested_reverts() public {
         _looked(1);
         _reveal(32);
@@ -165,7 +166,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev One at a time, five in all.
+    /// @dev A look has one accusation at a time, and five in all.
     function test_accuse_fiveTimes_succeeds() public {
         GameId id = _ready(1);
         for (uint256 n = 1; n <= 5; ++n) {
@@ -195,7 +196,8 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Its game is dropped for a game's cost, as with the accusation, and the task can be settled.
+    /// @dev A look whose seat has already lost its lock drops its game for a game's cost, as an accusation
+    /// would, and the task can be settled.
     function test_drop_caughtSeat_succeeds() public {
         _looked(3);
         _reveal(32);
@@ -247,8 +249,7 @@ contract AccusingTest is Digesting {
 
     // ------------------------------------------------------------------ the game
 
-    /// @dev The solver gets a game's cost, the look the rest of its bond. The place is free, and the task can
-    /// settle.
+    /// @dev The solver gets a game's cost, the look the rest of its bond, and no game is open any more.
     function test_drop_succeeds() public {
         GameId id = _ready(1);
         uint256[2] memory had = [_free(solver), _free(_account(32))];
@@ -302,7 +303,7 @@ contract AccusingTest is Digesting {
         charge.game = _challengeBy(second, _segmentOf(32));
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, second, looker));
         _accuseWith(32, charge);
-        // The accused account's own game, on another segment.
+        // The look's own game, on another segment.
         uint256 segment = _segmentOf(32) == 1 ? 2 : 1;
         charge.game = _challengeBy(looker, segment);
         vm.expectRevert(Refusals.NotYourTurn.selector);
@@ -322,7 +323,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Once a step is selected, the game is about that step.
+    /// @dev Once a step is selected, the game is about that step and cannot be dropped.
     function test_drop_laterPhase_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
@@ -335,7 +336,7 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Its time in the game is over: it has lost the bond.
+    /// @dev Once the look's time in the game is over, it has lost the bond and cannot drop the game.
     function test_drop_late_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);

@@ -49,7 +49,7 @@ contract AnswersTest is Digesting {
         reply = _replyOf(32, whole);
         reply.state[2] = keccak256("another");
         _expectWrongRoot(reply);
-        // The accusation is stored.
+        // Only the stored accusation can be answered.
         reply = _replyOf(32, whole);
         reply.accusation.leaf = keccak256("another");
         _expectNotAccused(reply);
@@ -77,7 +77,7 @@ contract AnswersTest is Digesting {
         _answerWith(32, reply);
     }
 
-    /// @dev A seat that left the chunk out cannot answer for it, but can for every other chunk.
+    /// @dev A seat that left the chunk out cannot answer for it, but can for another chunk.
     function test_answer_skippedChunk_reverts() public {
         (lies, liar, lie) = (true, 0, whole);
         _accused(1, Spot(2, 0, 2));

@@ -45,7 +45,7 @@ contract ContestsTest is Digesting {
         assertEq(looks.openAccusations(task), 0);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAccused.selector, task, 32));
         looks.closeMoot(task, 32);
-        // Its game's cost and its fee as well.
+        // The seat also gets a game's cost and its fee.
         commitments.compensate(task, 0, own);
         assertEq(_free(_account(0)), had + 2 * uint256(GAME_COST) + 2 * SEAT_FEE);
         _releaseAll();
@@ -69,7 +69,8 @@ contract ContestsTest is Digesting {
         _settle();
     }
 
-    /// @dev It may still answer while there is time, and the old game does not contest the next accusation.
+    /// @dev An account that contests may still answer while there is time, and the old game does not contest
+    /// the next accusation.
     function test_contest_answered_succeeds() public {
         _accused(1, whole);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
@@ -108,8 +109,8 @@ contract ContestsTest is Digesting {
         vm.stopPrank();
     }
 
-    /// @dev The first false segment is an earlier one, or not yet known: then no honest digest of the segment
-    /// matches the solver's.
+    /// @dev A game on an earlier segment, or one that has selected none yet, contests too: after a false
+    /// segment, no honest digest of a later one matches the solver's.
     function test_contest_before_succeeds() public {
         _accused(1, whole);
         assertGt(_segmentOf(32), 1);
@@ -140,8 +141,9 @@ contract ContestsTest is Digesting {
         looks.contest(task, 32, own);
     }
 
-    /// @dev In the last second of the window, the look's account accuses using a false step tree. The accused
-    /// can challenge for as long as it may answer. So can others, and nobody after that.
+    /// @dev The look's account opens its game in the last second of the window, and accuses a second later
+    /// using a false step tree. The accused can challenge for as long as it may answer. So can others, and
+    /// nobody after that.
     function test_contest_afterTheWindow_succeeds() public {
         _forge();
         uint64 window = market.taskOf(task).challengeUntil;
@@ -212,7 +214,7 @@ contract ContestsTest is Digesting {
         forged = _numberOf(_segmentOf(32), 2);
     }
 
-    /// @dev The look's account accuses nevertheless.
+    /// @dev The look's account accuses because of the forged state, and the seat cannot answer.
     function _falselyAccused() private returns (GameId id) {
         _forge();
         id = _openGame(32);

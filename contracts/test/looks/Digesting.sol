@@ -48,7 +48,7 @@ abstract contract Digesting is Looking {
     bytes32 internal constant HELD = keccak256("held result");
     GameId internal constant NONE = GameId.wrap(0);
 
-    /// @dev The seat or look that has another leaf in one place, and the place.
+    /// @dev If `lies`, the digest of seat or look `liar` has another leaf at `lie` in each of its segments.
     bool internal lies;
     uint256 internal liar;
     Spot internal lie;
@@ -291,8 +291,8 @@ abstract contract Digesting is Looking {
 
     // ------------------------------------------------------------------ ways to an accusation
 
-    /// @dev The slots are drawn, revealed and attested, and nothing else is looked at; the first one's
-    /// account has the step tree.
+    /// @dev The slots are drawn, revealed and attested, and nothing else is looked at; the account of look 32
+    /// has the step tree.
     function _ready(uint256 slots) internal returns (GameId) {
         _looked(slots);
         for (uint256 slot; slot < 4; ++slot) {
@@ -313,7 +313,7 @@ abstract contract Digesting is Looking {
         _answerWith(32, reply);
     }
 
-    /// @dev Nobody answered for the seat or look in time.
+    /// @dev Takes the lock of the seat or look, for which nobody answered in time, and checks who gets what.
     function _loses(uint256 look, uint256 seat) internal {
         (address account, address looker) = (_account(seat), _account(look));
         _reach(uint256(looks.lookOf(task, look).until) + 1);

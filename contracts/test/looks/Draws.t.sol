@@ -50,8 +50,8 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ the first level
 
-    /// @dev Every segment of every seat, for every shape; each look covers one segment, by a separate
-    /// account.
+    /// @dev With certainty every segment of every seat is looked at, for one to three seats of one to three
+    /// segments; each look has a separate account.
     function testFuzz_draw_certainLooks_succeeds(uint16 seats_, uint16 each_) public {
         (seats, each) = (uint16(bound(seats_, 1, 3)), uint16(bound(each_, 1, 3)));
         chance = 10_000;
@@ -130,7 +130,8 @@ contract LookDrawsTest is Looking {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 4 * SEAT_FEE - 2 * DRAW_FEE);
     }
 
-    /// @dev Executed late: an account that has just committed can still open a game, as after any draw.
+    /// @dev A draw that picks nothing is executed late: an account that has just committed can still open a
+    /// game, as after any draw.
     function test_draw_noPicksLate_keepsTheWindowOpen_succeeds() public {
         _asked();
         _reach(vm.getBlockTimestamp() + 1500);
@@ -198,7 +199,7 @@ contract LookDrawsTest is Looking {
 
     // ------------------------------------------------------------------ nobody is found
 
-    /// @dev All accounts have seats: the looks lapse with their draw.
+    /// @dev All accounts have seats: the looks are given up by their draw.
     function test_draw_nobodyFound_succeeds() public {
         _resignAll();
         _looked(15);
@@ -211,7 +212,7 @@ contract LookDrawsTest is Looking {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 4 * SEAT_FEE - 2 * DRAW_FEE);
     }
 
-    /// @dev One account for two looks: the other lapses. Only the existing look may be looked at.
+    /// @dev One account for two looks: the other look is given up. Only the existing look may be looked at.
     function test_draw_oneFound_succeeds() public {
         _resignAll();
         vm.warp(vm.getBlockTimestamp() + 1);
@@ -282,7 +283,7 @@ contract LookDrawsTest is Looking {
         _expectLooksDrawn(0, salt);
     }
 
-    /// @dev Nor on a seat that is looked at, nor while another level is requested.
+    /// @dev Nobody can inform on a seat that is looked at, nor while another draw of looks is requested.
     function test_inform_looksDrawn_reverts() public {
         _asked();
         bytes32 salt = _committed(0, second);

@@ -39,7 +39,7 @@ contract LookEndsTest is Looking {
         vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyAttested.selector, task, 32));
         vm.prank(account);
         board.attest(task, 32, 0, 0);
-        // Looks that were not picked, of a level that does not exist, and out of range.
+        // Looks that were not picked, a juror, and a number out of range.
         uint256[4] memory none = [uint256(34), 64, 160, type(uint256).max];
         for (uint256 k; k < none.length; ++k) {
             vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(0), anyone));
@@ -70,8 +70,8 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ settle
 
-    /// @dev Seats' fees are paid at the end, looks' fees earlier; then price, draws and the rest of the
-    /// escrow.
+    /// @dev Seats get their fees at the end; looks got theirs earlier. The solver gets its price, the drawer
+    /// its fees, the submitter the rest of the escrow.
     function test_settle_paysEverybody_succeeds() public {
         _looked(3);
         _attestSlots(1, 3);
@@ -134,7 +134,8 @@ contract LookEndsTest is Looking {
 
     // ------------------------------------------------------------------ conviction
 
-    /// @dev While a draw of looks is pending: it pays its executor, binds nobody, and is the last.
+    /// @dev The solver is convicted while a draw of looks is pending: the draw pays its executor, binds
+    /// nobody, and is the last.
     function test_convict_looksAsked_succeeds() public {
         _asked();
         _convict();
@@ -151,8 +152,8 @@ contract LookEndsTest is Looking {
         board.redraw(task);
     }
 
-    /// @dev While looks are awaited: those that attested were paid, the others can no longer attest, and
-    /// nobody counts as silent.
+    /// @dev The solver is convicted while looks are awaited: those that attested were paid, the others can no
+    /// longer attest, and nobody counts as silent.
     function test_convict_looksAwaited_succeeds() public {
         _looked(3);
         _attest(32);
@@ -171,7 +172,7 @@ contract LookEndsTest is Looking {
         board.release(task, 34);
     }
 
-    /// @dev While the second level is requested.
+    /// @dev The solver is convicted while the second level is requested.
     function test_convict_secondLevelAsked_succeeds() public {
         _looked(3);
         _attestSlots(1, 3);

@@ -12,8 +12,8 @@ import {Deployed} from "../dispute/Deployed.sol";
 import {IToken} from "../harness/Production.sol";
 
 /// @title A drawn task with looks in the whole deployment, and steps through their draws.
-/// @notice The words of draws of looks are chosen here so that they pick what a test wants; all other draws
-/// are signed. Digests are arbitrary (Digesting.sol has true ones).
+/// @notice Tests give most draws their word, those of looks so that they pick what a test wants; only `_draw`
+/// uses a signed round. Digests are arbitrary (Digesting.sol has true ones).
 abstract contract Looking is Deployed {
     using DrawWords for DrawWords.Stream;
 
@@ -74,7 +74,7 @@ abstract contract Looking is Deployed {
         (terms.moveTime, terms.seatLock) = (MOVE_TIME, uint128(LOCK));
     }
 
-    /// @dev The seats are drawn.
+    /// @dev Brings the task to the draw of its seats.
     function _start() internal virtual {
         for (uint256 k; k <= SEGMENTS; ++k) {
             checkpoints.push(_checkpoint(k));
@@ -166,7 +166,7 @@ abstract contract Looking is Deployed {
         vm.clearMockedCalls();
     }
 
-    /// @dev The smallest number that works as such a word.
+    /// @dev The smallest number that, as a word, picks these slots.
     function _wordOf(uint256 slots) internal view returns (bytes32 word) {
         uint256 candidates = _candidateSlots(board.firstDraw().level);
         while (_picks(_seedOf(word), candidates) != slots) word = bytes32(uint256(word) + 1);

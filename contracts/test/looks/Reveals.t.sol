@@ -161,7 +161,7 @@ contract RevealsTest is Digesting {
         assertEq(_free(submitter), FUNDS - 50 * UNIT - 3 * SEAT_FEE - 3 * DRAW_FEE);
     }
 
-    /// @dev It can be drawn again, and the old task then does not free it.
+    /// @dev A caught account can resume and be drawn again; the old task never frees it.
     function test_release_caughtSeat_reverts() public {
         _looked(1);
         address account = _account(0);
@@ -184,7 +184,7 @@ contract RevealsTest is Digesting {
         board.release(task, 32);
     }
 
-    /// @dev Two looks at one seat, neither answered: the lock is lost only once.
+    /// @dev Two looks at one seat, neither revealed: the lock is lost only once.
     function test_takeUnrevealed_twoLooks_reverts() public {
         _looked(3);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
@@ -208,7 +208,7 @@ contract RevealsTest is Digesting {
         assertEq(_free(looker), had[1] + LOCK / 2);
         assertTrue(board.seatOf(task, 32).caught);
         assertFalse(board.seatOf(task, 0).caught);
-        // The first level is still revealed.
+        // The seat's digest stays revealed.
         vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyRevealed.selector, task, 32));
         looks.takeUnrevealed(task, 32);
         _attest(64);
@@ -261,7 +261,7 @@ contract RevealsTest is Digesting {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev A segment that no seat has; if there is none, one that the first seat does not have.
+    /// @dev A segment that seat 0 does not have.
     function _segmentOfNobody() private view returns (uint256 segment) {
         for (segment = 1; segment <= SEGMENTS; ++segment) {
             bool taken;

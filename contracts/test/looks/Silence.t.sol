@@ -125,7 +125,7 @@ contract LookSilenceTest is Looking {
         }
     }
 
-    /// @dev The looks that are redrawn may find nobody: they lapse.
+    /// @dev A look that is redrawn may find nobody: it is given up.
     function test_redraw_nobodyFound_succeeds() public {
         for (uint256 k = 3; k < accounts.length; ++k) {
             vm.prank(accounts[k]);

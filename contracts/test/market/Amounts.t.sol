@@ -84,7 +84,7 @@ contract AmountsTest is Deployment {
         terms.stake = least - 1;
         _refused("stake", least - 1, least, MAX_LOCK, terms);
         (terms.stake, terms.bond) = (least, least / 4);
-        // A stake smaller by more than one wei would not have been enough.
+        // A stake smaller by more than one unit would not have been enough.
         assertLt(least - 2 - (uint256(least) - 2 + 3) / 4, due);
         _post(terms);
     }

@@ -48,7 +48,7 @@ contract CancellingTest is Deployment {
         assertEq(market.solverOf(task), solver);
     }
 
-    /// @dev A bid that is mined after it locks nothing.
+    /// @dev A bid that is mined after the cancellation locks nothing.
     function test_bid_cancelled_reverts() public {
         TaskId task = _post();
         _cancel(task);

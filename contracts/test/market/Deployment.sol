@@ -18,7 +18,7 @@ import {Rounds} from "../harness/Rounds.sol";
 import {Trees} from "./Trees.sol";
 
 /// @title The market's deployment with its accounts, and helpers that bring a task to each status.
-/// @notice Game and commitments are plain accounts of the test, which call the market directly.
+/// @notice Game and commitments are accounts without functions; the tests call the market in their names.
 abstract contract Deployment is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BUDGET = 100 * UNIT;
@@ -33,7 +33,7 @@ abstract contract Deployment is Rounds {
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
     uint32 internal constant STALL_PERIOD = 2000;
     uint32 internal constant UNBONDING_PERIOD = 1 days;
-    /// @dev A seat's two segments.
+    /// @dev Fee of a seat: it has two segments.
     uint256 internal constant SEAT_FEE = 2 * uint256(FEE);
     uint256 internal constant STAKE_UNIT = 50 * uint256(UNIT);
     /// @dev Amount that a registration of the set-up locks: it has level 1.
@@ -246,8 +246,8 @@ abstract contract Deployment is Rounds {
         _endWindow(task);
     }
 
-    /// @dev Executes the first draw of the queue, which must be the task's, as soon as its round is
-    /// published. Signatures and hints are computed before the caller is set.
+    /// @dev Executes the first draw of the queue, which must be the task's, once its round is published.
+    /// Signatures and hints are computed before the caller is set.
     function _draw(TaskId task) internal {
         uint64 round = board.firstDraw().round;
         _reach(uint64(beacon.timeOf(round)));
@@ -302,7 +302,7 @@ abstract contract Deployment is Rounds {
         vm.stopPrank();
     }
 
-    /// @dev The time for claims is over.
+    /// @dev Burns the rest of the stake, as if the time for claims were over.
     function _burnRest(TaskId task) internal {
         _mockClaims(task, uint64(vm.getBlockTimestamp()) - 1);
         market.burnRest(task);

@@ -14,7 +14,7 @@ contract ExtremesTest is Deployment, Snapshot {
     uint256 private constant MOST = 1 << 24;
     uint256 private constant CROWD = 320;
 
-    /// @dev The longest bundle address, the most seats, the most segments for each.
+    /// @dev The longest bundle address, the most seats, and for each as many segments as the task has.
     function _greatest() private view returns (Terms memory terms) {
         terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier) = (32, 5);
@@ -57,7 +57,7 @@ contract ExtremesTest is Deployment, Snapshot {
         _below("end");
     }
 
-    /// @dev Every try finds another account that fails the last comparison: 256 tries, and every seat stays
+    /// @dev Every try finds an account whose offer asks for a higher fee: 256 tries, and every seat stays
     /// empty.
     /// forge-config: default.isolate = true
     function test_gas_everyTryInVain_succeeds() public {
@@ -69,7 +69,8 @@ contract ExtremesTest is Deployment, Snapshot {
         offer.fee = type(uint112).max;
         _crowd(CROWD, offer);
         TaskId task = _drawn(_greatest(), 1);
-        // Pool.t.sol bounds what a place with a long history adds to each of the 256 tries: 32,000.
+        // Room is left for places with long histories: 32,000 more for each of the 256 tries (Pool.t.sol
+        // bounds a whole search by 38,000).
         _matches("draw in vain", MOST - 256 * 32_000);
         for (uint256 i; i < 32; ++i) {
             assertEq(board.seatsOf(task)[i].account, address(0));

@@ -29,7 +29,7 @@ contract SettlementTest is Deployment {
         assertEq(_remaining(market.taskOf(task).stake), 0);
     }
 
-    /// @dev A seat is paid for its number of segments, and nothing else is left in the escrow.
+    /// @dev A seat is paid for its number of segments, and the rest of the escrow returns to the submitter.
     function testFuzz_settle_anyFees_succeeds(uint128 fee, uint16 verifiers_, uint16 segments) public {
         Terms memory terms = _terms();
         terms.verifiers = uint16(bound(verifiers_, 1, 4));
@@ -158,7 +158,7 @@ contract SettlementTest is Deployment {
         assertEq(_remaining(market.taskOf(task).stake), STAKE - REWARD - 60 * UNIT);
     }
 
-    /// @dev The minimum stake covers all that it owes, and a quarter of it still burns.
+    /// @dev The minimum stake covers all that it owes, and at least a quarter of it still burns.
     function testFuzz_convict_leastStake_coversEverySeat_succeeds(
         uint128 reward,
         uint128 retrainReward,
@@ -178,8 +178,8 @@ contract SettlementTest is Deployment {
         terms.stake = uint128((4 * (most + seats + terms.restitution) + 2) / 3);
         terms.delayPenalty = 0;
         terms.bond = terms.stake / 4;
-        // If its cost is nearly all that a game takes, a quarter of the minimum stake is below the minimum
-        // bond.
+        // If little but the cost of games is owed, a quarter of the minimum stake may be below the minimum
+        // bond; such terms are left out.
         vm.assume(terms.bond >= 2 * terms.gameCost + terms.stake / 1_000_000 + 2);
         TaskId task = _submitted(terms, 5);
         _convict(task);

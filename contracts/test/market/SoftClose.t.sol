@@ -202,7 +202,7 @@ contract SoftCloseTest is Deployment {
         market.bid(task, price);
     }
 
-    /// @dev The highest bid, in the last second.
+    /// @dev Bids as much as is allowed, in the last second.
     function _prolong() private {
         ITaskMarket.Task memory entry = market.taskOf(task);
         vm.warp(entry.bidsUntil);

@@ -16,7 +16,7 @@ contract TrainingTest is Deployment {
 
     // ------------------------------------------------------------------ progress
 
-    /// @dev Every way of growing the tree in up to three steps.
+    /// @dev The tree grows in two steps of any sizes, and is then submitted.
     function testFuzz_progress_growing_succeeds(uint32 first, uint32 second) public {
         first = uint32(bound(first, 1, SEGMENTS - 1));
         second = uint32(bound(second, first + 1, SEGMENTS));
@@ -181,7 +181,7 @@ contract TrainingTest is Deployment {
         assertEq(vault.burned(), 20 * UNIT);
     }
 
-    /// @dev Half goes to the submitter, rounded down.
+    /// @dev Half of the penalty, rounded down, goes to the submitter.
     function testFuzz_expire_anyPenalty_succeeds(uint128 penalty) public {
         Terms memory terms = _terms();
         terms.delayPenalty = penalty = uint128(bound(penalty, 0, STAKE));

@@ -148,7 +148,7 @@ contract UnpaidTest is Deployment {
         assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 
-    /// @dev Late attestations or a late draw do not lift a stall.
+    /// @dev A late draw does not lift a stall, and the task cannot be settled, voided or redrawn.
     function test_stall_then_nothingElse_reverts() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);
@@ -175,7 +175,8 @@ contract UnpaidTest is Deployment {
         market.closeStalled(task);
     }
 
-    /// @dev A party that trains again can convict within the window, and gets the retrainer's reward.
+    /// @dev A party that trains again can challenge until the end of the window; its conviction pays the
+    /// retrainer's reward.
     function test_convict_stalledUndrawn_succeeds() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);

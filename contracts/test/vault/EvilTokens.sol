@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 
-/// @notice Keeps a hundredth of every transfer.
+/// @notice Burns a hundredth of every transfer.
 contract FeeToken is ERC20 {
     constructor() ERC20("Fee", "FEE") {}
 

@@ -320,7 +320,7 @@ contract StakeVaultTest is Production {
         assertEq(vault_.free(owner), 4);
     }
 
-    /// @dev A token that refuses every transfer cannot stop a slash.
+    /// @dev A token that refuses every transfer cannot stop a burn or a payment.
     function test_burn_falseToken_succeeds() public {
         FalseToken token_ = new FalseToken();
         IVault vault_ = _vault(token_);

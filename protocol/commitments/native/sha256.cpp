@@ -49,7 +49,7 @@ template <int N> ASSAY_SHA inline void begin(Hashes<N> &h) {
     }
 }
 
-// Compresses one block of each of N messages. Bytes 16 g ... 16 g + 15 of message l's block are at
+// One block of each of N messages, for `compress`. Bytes 16 g ... 16 g + 15 of message l's block are at
 // `at(l, g)`.
 template <int N> struct Blocks {
     const uint8_t *block[N];

@@ -1,5 +1,5 @@
-"""Games: a verifier convicts a cheat; a solver defends itself against a false accuser, which it serves or
-does not.
+"""Games: a verifier convicts a cheat; a solver defends itself against a false accuser, which fetches the
+solver's data or demands them on the chain.
 
 The wrong number is inside a call, so a game descends through the step's trace to the call's trace.
 """
@@ -30,8 +30,8 @@ REWARD = 50 * TOKEN
 
 
 def convicted(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of a task whose solver cheats but serves all that it must. The verifier with the only seat
-    is under test.
+    """The stages of a task whose solver cheats but otherwise follows the rules. The verifier with the only
+    seat is under test.
     """
     world.submitter.audit.resign()
     verifier_under_test(world, VERIFIER)
@@ -58,8 +58,8 @@ def convicted(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def accused(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of a false accusation. The solver is under test. It serves the accuser, which has no move
-    left once the EVM agrees with the solver.
+    """The stages of a false accusation. The solver, which is under test, serves the accuser. The accuser has
+    no move left where the EVM agrees with the solver.
     """
     task = _challenged(world, Strategy(executor=moves_a_half_far))
     yield Stage.ACCUSED
@@ -72,7 +72,9 @@ def accused(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def unserved(world: World, _who: Who) -> Iterator[Stage]:
-    """Like `accused`, but the accuser fetches nothing: it demands on the chain what it wants to see."""
+    """The stages of a false accusation by an accuser that fetches nothing: it demands on the chain what it
+    needs.
+    """
     task = _challenged(world, Strategy(executor=moves_a_half_far, provider=_nowhere))
     world.reach(lambda: bool(world.happened("Demanded", game=1)))
     yield Stage.REVEAL
@@ -81,7 +83,9 @@ def unserved(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _challenged(world: World, accuser: Strategy) -> int:
-    """A submitted task of the honest solver under test, in a game opened by the accuser."""
+    """Bring a task of the honest solver under test to a game that the accuser has opened; returns the task's
+    id.
+    """
     solver_under_test(world)
     verifier_beside(world, ACCUSER, strategy=accuser, honest=False, whistleblow=True, stake=0)
     world.begin()
@@ -92,8 +96,8 @@ def _challenged(world: World, accuser: Strategy) -> int:
 
 
 def _acquitted(world: World, task: int) -> Iterator[Stage]:
-    """The stages after the accuser's last move: it times out. Then the submitter, whose account has the seat,
-    attests.
+    """The stages after the accuser's last move. The accuser's clock runs out; then the submitter, whose
+    account has the seat, attests.
     """
     game = world.submitter.game
     world.skip_to(game.game(1).deadline)

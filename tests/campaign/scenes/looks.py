@@ -1,8 +1,8 @@
-"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at and falsely accused opens its
-digest.
+"""Looks: a verifier looks at a rubber stamp; a verifier that is looked at and falsely accused defends its
+seat.
 
-The beacon decides which of the two accounts gets the seat, so the party that depends on this starts after the
-draw.
+The beacon decides which of the two accounts gets the seat. So a party whose account depends on this starts
+after the draw.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PAIR = (2, 5)
 
 
 def looking(world: World, who: Who) -> Iterator[Stage]:
-    """The stages of a look at a rubber stamp. The looker is under test, or the solver whose states are
-    compared.
+    """The stages of a look at a rubber stamp. Under test is the verifier that looks, or the solver whose
+    states it needs.
     """
     task, seat, other = _seated(world, who)
     lazy = world.outsider(seat)
@@ -47,8 +47,8 @@ def looking(world: World, who: Who) -> Iterator[Stage]:
 
 
 def looked_at(world: World, who: Who) -> Iterator[Stage]:
-    """The stages of a look at an honest seat. Its verifier is under test: it is also accused, although its
-    work is right.
+    """The stages of a look at an honest seat, which is also accused, although its work is right. The seat's
+    verifier is under test.
     """
     task, seat, other = _seated(world, who)
     false = world.outsider(other)
@@ -72,8 +72,8 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
 
 
 def _seated(world: World, who: Who) -> tuple[int, int, int]:
-    """A drawn task of an honest solver in which every seat is looked at; the accounts with and without the
-    seat.
+    """Bring a task of an honest solver, in which every seat is looked at, to its draw. Returns the task, and
+    the indices of the accounts with and without the seat.
     """
     for index in PAIR:
         with world.client(f"dev:{index}") as client:
@@ -94,7 +94,7 @@ def _seated(world: World, who: Who) -> tuple[int, int, int]:
 
 
 def _picked(world: World, task: int) -> int:
-    """The number of the only look, once it is drawn."""
+    """Wait until the only look is drawn; returns its number."""
     audit = world.submitter.audit
     world.reach(lambda: audit.audit(task).level == 1)
     drawn(world, task)

@@ -1,4 +1,4 @@
-"""A task with honest parties only: posted, sold, trained, drawn, attested, settled, its price withdrawn."""
+"""A task with honest parties only, from its posting to the withdrawal of its price."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.unit.solver import tiny
 from verifier.strategy import HONEST, Strategy
 
 TRAINING_STEP = 0.2
-"""Seconds of a step, so that the training's twelve steps last for some blocks."""
+"""Additional seconds of a step, so that the twelve steps of the training last for some blocks."""
 REPLAYED_STEP = 0.1
 NOWHERE = "http://127.0.0.1:1"
-"""A relay that does not exist. The solver gets it, so that the verifier under test must execute the draw."""
+"""Address without a relay. The solver gets it, so that the verifier under test must execute the draw."""
 
 
 def paid(world: World, who: Who) -> Iterator[Stage]:

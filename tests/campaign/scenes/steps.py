@@ -10,7 +10,7 @@ from tests.campaign.stages import Stage
 from tests.campaign.world import SOLVER, STAKE, World, address
 
 BOND = 20 * TOKEN
-"""The most that a verifier may keep in the vault: enough for a commitment."""
+"""The most free token units that a verifier may have left in the vault: the bond of a commitment."""
 
 
 def sold(world: World, task: int) -> None:
@@ -20,26 +20,32 @@ def sold(world: World, task: int) -> None:
 
 
 def handed_in(world: World, task: int) -> None:
-    """Wait until the task is sold, trained and submitted."""
+    """Wait until the task is sold, trained and submitted, skipping the rest of the bidding."""
     sold(world, task)
     world.reach(lambda: world.view(task).status is TaskStatus.SUBMITTED)
 
 
 def drawn(world: World, task: int) -> None:
-    """Wait until the requested draw (of seats, looks or jurors) is executed."""
+    """Skip to the round of the requested draw (of seats, looks or jurors) and wait until the draw is
+    executed.
+    """
     to_the_round(world, task)
     world.reach(lambda: not world.submitter.audit.audit(task).pending)
 
 
 def to_the_round(world: World, task: int) -> None:
-    """Wait for the request of a draw (repeated after a re-organisation), then skip to its beacon round."""
+    """Wait until a draw is requested, which is repeated after a re-organisation; then skip to its beacon
+    round.
+    """
     audit = world.submitter.audit
     world.reach(lambda: bool(audit.audit(task).round))
     world.skip_to(world.deployment.beacon.time_of(audit.audit(task).round))
 
 
 def settled(world: World, task: int) -> Iterator[Stage]:
-    """After the last attestation: wait until the task is settled, earnings are withdrawn and seats released."""
+    """The stages after the last attestation: until the task is settled, earnings are withdrawn and seats
+    released. Notes what solver and seats must gain.
+    """
     world.skip_to(world.view(task).challenge_until)
     yield Stage.SETTLING
     world.reach(lambda: world.view(task).status.is_over)
@@ -55,7 +61,7 @@ def settled(world: World, task: int) -> Iterator[Stage]:
 
 
 def left_alone(world: World, task: int) -> None:
-    """Wait until honest seats are released and have withdrawn what they earned."""
+    """Wait until honest seats are released and their accounts have withdrawn what they earned."""
     vault, own = world.submitter.vault, set(world.honest.values())
     world.reach(lambda: all(seat.released for seat in world.seats(task) if seat.account in own))
     world.reach(

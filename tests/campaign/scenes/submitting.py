@@ -1,4 +1,4 @@
-"""A submitter posts a task, serves its bundle and fetches the result, each with a separate command."""
+"""A submitter posts a task, serves its bundle or fetches the result, each with a separate command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASK: Final = Path(__file__).parents[1] / "submitted" / "line.toml"
 
 
 def posting(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of `assay submit`. The person who typed the command types it again if it fails."""
+    """The stages of `assay submit`. A person types the command, and types it again if it fails."""
     verifier_beside(world, VERIFIER)
     world.begin()
     world.honest["submitter"] = address(SUBMITTER)
@@ -46,7 +46,7 @@ def posting(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of `assay serve`: solver and seat fetch the bundle from it."""
+    """The stages of `assay serve`, from which the solver and the seat fetch the bundle."""
     world.submitter.audit.resign()
     port = free_port(HOST)
     world.bundle_server = f"http://{HOST}:{port}"
@@ -69,7 +69,7 @@ def serving_bundles(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def fetching(world: World, _who: Who) -> Iterator[Stage]:
-    """The stages of `assay result`, once the task is settled."""
+    """The stages of a task whose submitter types `assay result` once the task is settled."""
     world.submitter.audit.resign()
     solver_beside(world)
     verifier_beside(world, VERIFIER)
@@ -92,7 +92,7 @@ def fetching(world: World, _who: Who) -> Iterator[Stage]:
 
 
 def _is_posting(world: World) -> bool:
-    """Whether the posting transaction is pending."""
+    """Whether a transaction of the submitter to the market is pending."""
     pending = world.devnet.connection.request("txpool_content")["pending"]
     own = {sender.lower(): calls for sender, calls in pending.items()}.get(address(SUBMITTER).lower(), {})
     market = world.submitter.market.address.lower()

@@ -11,7 +11,7 @@ from protocol.capture import CapturedStep, capture
 
 
 def build(steps: int) -> CapturedStep:
-    """The captured training step."""
+    """The captured training step of a run of `steps` steps."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Linear(1, 1)

@@ -1,6 +1,6 @@
 """A JSON-RPC proxy in front of a chain's node, with faults that a test switches on and off while parties run.
 
-`Faults` lists what may go wrong with answers. `PRESETS` names complete faults for campaigns, including
+`Faults` has everything that may go wrong with answers. `PRESETS` has complete faults by name, including
 re-organisations of the chain behind the proxy.
 """
 

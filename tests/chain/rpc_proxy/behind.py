@@ -8,7 +8,7 @@ from typing import Any, Final
 Answer = dict[str, Any]
 """`result` or `error` of a JSON-RPC response."""
 Ask = Callable[[str, list[Any]], Answer]
-"""Calls a method with its arguments on the node that is not behind."""
+"""Calls a method with its arguments on the real node, which is not behind."""
 
 BLOCK_ARGUMENT: Final = {
     "eth_call": 1,
@@ -18,7 +18,7 @@ BLOCK_ARGUMENT: Final = {
     "eth_getCode": 1,
     "eth_getTransactionCount": 1,
 }
-"""Position of the block among the arguments of a read."""
+"""Position of the block among the arguments, by method."""
 BEHIND: Final = {"code": -32000, "message": "header not found"}
 """Geth's error for a block that it does not have."""
 
@@ -57,7 +57,7 @@ def _has(ask: Ask, head: int, block: Any) -> bool:
 
 
 def _logs(ask: Ask, head: int, query: dict[str, Any]) -> Answer:
-    """Logs up to the head. A range that goes further is cut off at the head, as in geth."""
+    """The logs up to the head. A range that goes further is cut off at the head, as by geth."""
     if "blockHash" in query:
         if not _has(ask, head, query):
             return {"error": {"code": -32000, "message": "unknown block"}}

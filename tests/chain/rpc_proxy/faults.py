@@ -1,4 +1,4 @@
-"""What may go wrong between a chain's node and its clients."""
+"""The faults of a chain's node and of the connection to it."""
 
 from __future__ import annotations
 
@@ -11,38 +11,40 @@ GARBAGE: Final[tuple[Garbage, ...]] = get_args(Garbage)
 
 @dataclass
 class Faults:
-    """What goes wrong. Fields may be changed at any time; shares are probabilities per request."""
+    """What goes wrong now. Fields may be changed at any time. Shares are probabilities per call, the share of
+    garbage per request.
+    """
 
     down: bool = False
-    """No answer: the connection is closed."""
+    """No call is answered: the connection is closed instead."""
     drop_share: float = 0.0
-    """Share of the requests that get no answer, as with `down`."""
+    """Share of the calls that get no answer, as with `down`."""
     error: str | None = None
-    """Every read is answered with this error."""
+    """Every call except a broadcast is answered with this error."""
     status: int | None = None
     """Every request is answered with this HTTP status: 429 is "too many requests"."""
     delay: float = 0.0
-    """Seconds before each answer."""
+    """Seconds of delay before each call is answered."""
     stale_share: float = 0.0
     """Share of the reads that are answered as by a node that is `stale_blocks` behind."""
     stale_blocks: int = 2
     lose_broadcasts: bool = False
-    """Transactions are acknowledged and dropped."""
+    """Transactions are acknowledged but dropped."""
     refuse_broadcasts: str | None = None
     """Transactions are refused with this error."""
     chain_id: int | None = None
-    """The chain id that is answered instead of the node's."""
+    """The chain id with which `eth_chainId` is answered; None for the node's."""
     batches: bool = True
     """Whether batch requests are answered."""
     logs_range: int | None = None
     """The maximum number of blocks in one request for logs; longer ranges are refused."""
     garbage: Garbage | None = None
-    """Bodies that are not the answer, in the order of `GARBAGE`: an HTML page; JSON that is not an object;
-    the answer to the previous question; a result of another form; half of the answer; a body without an end;
-    a byte every `pause` seconds. The request itself is carried out.
+    """Replies have a wrong body, in the order of `GARBAGE`: an HTML page; JSON that is not an object; the
+    reply to the connection's previous request; a result of another form; half of the reply; a body without an
+    end; the reply with a byte every `pause` seconds. The request itself is carried out.
     """
     garbage_share: float = 1.0
-    """Share of the requests that `garbage` applies to."""
+    """Share of the requests that `garbage` applies to, of those with the method `garbage_method`."""
     garbage_method: str | None = None
-    """The only method that `garbage` applies to; None for all."""
+    """The only method to whose calls `garbage` applies; None for all."""
     pause: float = 1.0

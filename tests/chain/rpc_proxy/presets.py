@@ -1,6 +1,7 @@
-"""Complete faults by name: each is applied to a proxy when its context begins and removed when it ends.
+"""Complete faults by name. A fault is applied to a proxy when its context begins and removed when it ends.
 
-`with PRESETS["stale"](proxy): ...`. A re-organisation happens at once; its context removes nothing.
+Use: `with PRESETS["stale"](proxy): ...`. A re-organisation happens at once; the end of its context does
+nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DEPTHS: Final = range(1, 9)
 
 @contextmanager
 def _faulty(proxy: RpcProxy, *, renewed: bool = False, **fields: Any) -> Iterator[None]:
-    """Set fields of the proxy's faults inside the context; `renewed` first closes open connections."""
+    """Set fields of the proxy's faults inside the context. `renewed` then closes its open connections."""
     before = proxy.faults
     proxy.faults = replace(before, **fields)
     if renewed:

@@ -21,20 +21,22 @@ from tests.listener import Handler, Listener
 
 PAGE: Final = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 PIECE: Final = 1 << 16
-"""Bytes of an endless body that are sent at a time."""
+"""Number of bytes of an endless body that are sent at a time."""
 
 
 class RpcProxy:
-    """Listens on a free loopback port until closed. `asked` counts calls, `requests` HTTP requests."""
+    """Listens on a free loopback port until it is closed. `asked` counts calls by method, `requests` HTTP
+    requests; a batch is one request with several calls.
+    """
 
     def __init__(self, upstream: str, seed: int = 1) -> None:
         self.upstream = upstream
-        """The node's address. A test may change it, so that another node is behind the same proxy."""
+        """The address of the node behind the proxy. A test may change it to that of another node."""
         self.faults = Faults()
         self.asked: Counter[str] = Counter()
         self.requests = 0
         self.sent = 0
-        """Bytes of endless or trickling bodies that were written to sockets."""
+        """Number of bytes of endless or trickling bodies that were written to sockets."""
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._session = requests.Session()
@@ -59,11 +61,13 @@ class RpcProxy:
         self._listener.hang_up()
 
     def reorganise(self, depth: int, *, again: bool = False) -> list[str]:
-        """Replace the newest blocks of the chain behind the proxy (see `reorganising`)."""
+        """Replace the newest `depth` blocks of the chain behind the proxy (see `reorganising.reorganise`)."""
         return reorganise(self._ask, depth, again=again)
 
     def is_garbled(self, asked: Any) -> bool:
-        """Whether the reply to a call or a batch is garbage."""
+        """Whether to replace the reply to a call or a batch by garbage. Chosen by chance, with the share in
+        `faults`.
+        """
         faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
         if faults.garbage is None or all(
             faults.garbage_method not in (None, query["method"]) for query in queries
@@ -73,7 +77,7 @@ class RpcProxy:
             return self._random.random() < faults.garbage_share
 
     def reply(self, asked: Any) -> Any:
-        """The reply to a call or a batch; None if there is no reply."""
+        """The reply to a call or a batch; None if the request gets no reply."""
         with self._lock:
             self.requests += 1
         if isinstance(asked, list) and not self.faults.batches:
@@ -90,7 +94,7 @@ class RpcProxy:
         return replies if isinstance(asked, list) else replies[0]
 
     def answer(self, query: dict[str, Any]) -> Answer | None:
-        """The answer to one call; None if there is no answer."""
+        """The answer to one call; None if it gets no answer."""
         method, arguments = str(query["method"]), list(query.get("params") or [])
         faults = self.faults
         with self._lock:
@@ -130,7 +134,7 @@ class _Handler(Handler):
         super().setup()
         self.proxy: RpcProxy = self.server.owner
         self.earlier: Any = {"jsonrpc": "2.0", "id": 0, "result": "0x0"}
-        """The reply to the previous request of this connection."""
+        """The reply to the connection's previous request."""
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])

@@ -1,4 +1,4 @@
-"""Re-organisations of a development chain: its newest blocks are replaced by as many others (anvil_reorg)."""
+"""Re-organisations of a development chain: anvil_reorg replaces its newest blocks by as many others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
 
     Without `again` the new blocks are empty and anvil forgets the transactions: they are mined only if
     somebody sends them again. With `again` each transaction is mined one block later than before; those of
-    the newest block are mined with the next block. Blocks mined meanwhile are replaced too, and their
-    transactions are lost.
+    the newest block are sent again, for the next block. A block that is mined during the call is replaced in
+    place of an older one, and its transactions are lost.
     """
     head = int(_result(ask, "eth_blockNumber"), 16)
     blocks = [

@@ -6,8 +6,9 @@
 //
 // Input (a file, little-endian): a sequence of calls. A call is an i64 kind; an i64 count and that many i64
 // numbers; an i64 count and that many buffers, each an i64 size and its bytes (size -1: null). The last
-// `results` buffers hold the expected results. Exit code 0: all agree. 1: a result differs, reported on
-// stderr. 2: the file cannot be read.
+// RESULTS[kind] buffers hold the expected results. Exit code 0: all agree. 1: a result differs, or the
+// caller's floating-point mode is not restored; stderr tells which. 2: the file cannot be read. 3: out of
+// memory.
 #include <cfenv>
 #include <cstdint>
 #include <cstdio>

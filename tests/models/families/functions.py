@@ -98,7 +98,7 @@ def fourier() -> Training:
 
 
 def points(model: nn.Module, count: int = 7) -> Training:
-    """Train a classifier of point clouds."""
+    """The training of a classifier of point clouds."""
     data = {"x": normal(ROWS, count, 3), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data)
 

@@ -66,7 +66,7 @@ class OfNodes(nn.Module):
 
 
 def of_nodes(first: nn.Module, second: nn.Module, loops: bool = False, **more: Tensor) -> Training:
-    """Train a classifier of nodes."""
+    """The training of a classifier of nodes."""
     data = {"node": integers(0, NODES, ROWS), "y": integers(0, CLASSES, ROWS)}
     return Training(
         OfNodes(first, second, loops, **more), lambda m, b: F.cross_entropy(m(b["node"]), b["y"]), data

@@ -30,13 +30,13 @@ class Last(nn.Module):
 
 
 def classifier(model: nn.Module) -> Training:
-    """Train a classifier of sequences of vectors."""
+    """The training of a classifier of sequences of vectors."""
     data = {"x": normal(ROWS, STEPS, COLUMNS), "y": integers(0, CLASSES, ROWS)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"]), b["y"]), data)
 
 
 def next_letter(model: nn.Module, length: int = 8) -> Training:
-    """Train a character-level language model."""
+    """The training of a character-level language model."""
     data = {"x": integers(0, LETTERS, ROWS, length + 1)}
     return Training(
         model,
@@ -128,7 +128,9 @@ def convolutional() -> Training:
 
 
 class Translator(nn.Module):
-    """Encoder and decoder with Bahdanau attention; `forced` is the share of correct letters fed to it."""
+    """Encoder and decoder with Bahdanau attention. `forced` is the share of the letters fed to the decoder
+    that come from the target; the others are its predictions.
+    """
 
     def __init__(self, forced: float) -> None:
         super().__init__()
@@ -160,7 +162,7 @@ class Translator(nn.Module):
 
 
 def translation(forced: float) -> Training:
-    """Train a translator of letter sequences, padded with 0."""
+    """The training of a translator of letter sequences, padded with 0."""
     source, target = integers(1, LETTERS, ROWS, 5), integers(1, LETTERS, ROWS, 5, seed=3)
     lengths = integers(2, 6, ROWS, 1, seed=4)
     data = {"source": source * (torch.arange(5) < lengths), "target": target * (torch.arange(5) < lengths)}

@@ -209,7 +209,7 @@ class NeuralFiltering(nn.Module):
 
 
 def of_clicks(model: nn.Module) -> Training:
-    """Train a model that predicts clicks."""
+    """The training of a model that predicts clicks."""
 
     def loss(m: nn.Module, b: Batch) -> Tensor:
         return F.binary_cross_entropy_with_logits(m(b["users"], b["items"]), b["y"])
@@ -245,7 +245,7 @@ def pairs() -> Training:
 
 
 def of_table(model: nn.Module) -> Training:
-    """Train a classifier of rows of six numbers and three categories."""
+    """The training of a classifier of rows of six numbers and three categories."""
     data = {"x": normal(ROWS, 6), "c": integers(0, 4, ROWS, 3), "y": integers(0, CLASSES, ROWS, seed=3)}
     return Training(model, lambda m, b: F.cross_entropy(m(b["x"], b["c"]), b["y"]), data)
 

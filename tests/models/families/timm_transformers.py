@@ -42,7 +42,7 @@ def _both_heads(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 def _distilled(model: nn.Module, size: int = 32, **options: Any) -> Training:
-    """Train a model that returns the outputs of both heads."""
+    """The training of a model that returns the outputs of both heads."""
     model.set_distilled_training(True)  # type: ignore[operator]
     labels = {"y": integers(0, CLASSES, ROWS), "taught": integers(0, CLASSES, ROWS, seed=3)}
     return Training(model, _both_heads, {"x": normal(ROWS, 3, size, size), **labels}, **options)

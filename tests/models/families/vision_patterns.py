@@ -21,7 +21,7 @@ Batch = Mapping[str, Tensor]
 
 
 def images(size: int = 16, **others: Tensor) -> dict[str, Tensor]:
-    """Labelled images of `size` pixels, and `others`."""
+    """Labelled square images with sides of `size` pixels, and `others`."""
     return {"x": normal(ROWS, 3, size, size), "y": integers(0, CLASSES, ROWS), **others}
 
 

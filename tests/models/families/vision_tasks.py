@@ -42,7 +42,7 @@ class Features(nn.Module):
 
 
 def _pixels(model: nn.Module) -> Training:
-    """Train with the cross-entropy of every labelled pixel, also for an auxiliary head if there is one."""
+    """The training on the cross-entropy of labelled pixels, also for an auxiliary head if there is one."""
 
     def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         found = m(batch["x"])
@@ -187,7 +187,7 @@ def generalised_iou(boxes: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _detector(loss_of_boxes: Callable[[Tensor, Tensor], Tensor]) -> Training:
-    """Train with the focal loss of each anchor's class and a box loss for anchors with an object."""
+    """The training on the focal loss of each anchor's class, and on a box loss for anchors with an object."""
 
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         found = model(batch["x"])

@@ -1,4 +1,4 @@
-"""Addresses that the submitter's commands announce and ask: remote, private or unusable ones."""
+"""Addresses that the submitter's commands announce or fetch from: remote, private or unusable ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Callbacks get each verified step once and in order. Without TensorBoard, the error says what to install."""
+"""Callbacks get each verified step in order and once, or again if its state has changed. Without
+TensorBoard, the error says what to install.
+"""
 
 from __future__ import annotations
 

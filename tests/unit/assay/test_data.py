@@ -31,7 +31,9 @@ ARRAYS: Arrays = {"x": X, "y": Y, "pixels": PIXELS, "mask": MASK}
 
 
 def table(arrays: Arrays, rows: slice = slice(None)) -> pa.Table:
-    """A table that stores all axes after the first as nested lists; the lists of `x` have a fixed size."""
+    """A table with a column for each array. Axes after the first become nested lists; the lists of `x` have
+    a fixed size.
+    """
     columns = {name: pa.array(array[rows].tolist(), kind(array)) for name, array in arrays.items()}
     fixed = pa.FixedSizeListArray.from_arrays(pa.array(arrays["x"][rows].reshape(-1)), arrays["x"].shape[1])
     return pa.table({**columns, "x": fixed})

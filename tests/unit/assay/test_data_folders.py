@@ -19,7 +19,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def image(path: Path, height: int = 4, width: int = 6) -> np.ndarray[Any, Any]:
-    """Random colours in a file; [3, height, width]."""
+    """Write an image of random colours to a file; returns its pixels, [3, height, width]."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pixels = RANDOM.integers(0, 256, (height, width, 3), np.uint8)
     Image.fromarray(pixels).save(path)

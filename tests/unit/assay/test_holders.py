@@ -1,4 +1,6 @@
-"""Servers of a task's data: answers are checked, and servers that serve nothing are asked less and less."""
+"""Servers of a task's data: answers are checked, and servers that serve nothing are asked last, and soon no
+more.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def held_by(urls: Sequence[str], limits: Limits | None = None) -> Holders:
 
 
 def serves(state: State, roots: Sequence[bytes] = ()) -> Handler:
-    """A handler that serves one state for every checkpoint, and these roots."""
+    """A handler that serves `state` as every checkpoint, and `roots` as the segment roots."""
     tensors = [tensor.data for tensor in PROGRAM.checkpoint(state).tensors]
 
     def handle(connection: socket.socket, target: str) -> None:

@@ -1,4 +1,6 @@
-"""Looks and juries of a task: values that its file leaves out come from the deployment."""
+"""Looks and juries of a task: values that its file leaves out are derived from the deployment and its other
+terms.
+"""
 
 from __future__ import annotations
 

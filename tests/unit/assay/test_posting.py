@@ -1,4 +1,4 @@
-"""What `assay submit` asks before it posts, and how long it waits."""
+"""What `assay submit` asks before it posts, and how long it waits for verifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of unequal lengths: none is lost or duplicated, order is kept, and what does not fit is refused."""
+"""Rows of unequal lengths, padded or packed: none is lost or duplicated, and what does not fit is refused."""
 
 from __future__ import annotations
 

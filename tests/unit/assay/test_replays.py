@@ -1,4 +1,4 @@
-"""Replays of segments: the false one is found, whatever follows it and whichever party serves the states."""
+"""Replays of segments: a false one is found, and later ones are replayed from served states only."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ THIRD = GENESIS + 2 * PERIOD
 
 
 class Clock:
-    """The network's time, set by the test."""
+    """The network's time, set by the test. A negative time stands for a chain that does not answer."""
 
     def __init__(self) -> None:
         self.time = THIRD

@@ -249,7 +249,9 @@ def triangle(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def alternate(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """`2x` with `v` in columns 1, 3, ... before the last two; every third row from -4 is `v.sum()`."""
+    """`2x` with `v` in columns 1, 3, ... before the last two; every third row from the fourth last on is
+    `v.sum()`.
+    """
     y = x * 2
     y[:, 1:-2:2] = v
     y[-4::3] = v.sum()

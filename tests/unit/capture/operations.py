@@ -1,7 +1,8 @@
 """One operation as a training step: its result and gradients from a captured step and from torch in float64.
 
 f32 operands are parameters, all others buffers. The result is written into a buffer, so it is in the next
-state. With plain SGD at rate 1, the gradient is the decrease of the parameter.
+state. With plain SGD at rate 1, a parameter decreases by its gradient, which is 1 larger than that of the
+operation because the loss adds the sum of all parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Function = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its operands: tensors, or shapes for normal f32 values x (|x| + 0.5 if `positive`)."""
+    """A function and its operands. An operand is a tensor, or a shape to fill with normal f32 values x, or
+    with |x| + 0.5 if `positive`.
+    """
 
     name: str
     function: Function
@@ -66,7 +69,7 @@ class Operation(nn.Module):
         self.register_buffer("result", torch.zeros(y.shape))
 
     def forward(self) -> Tensor:
-        """The result in f32."""
+        """The result; integers and booleans are converted to f32."""
         y = self._function(*(getattr(self, name) for name in self._names))
         return y if y.is_floating_point() else y.float()
 

@@ -18,7 +18,7 @@ IMAGES = DATASET | {"x": torch.randn(50, 4, 3, 5, generator=torch.Generator().ma
 
 
 def between(layer: nn.Module) -> nn.Module:
-    """The layer between two trained layers, so that its input gradient is needed too."""
+    """A model with the layer between two trained layers, so that its input gradient is needed too."""
     if isinstance(layer, nn.BatchNorm1d):
         return nn.Sequential(nn.Linear(8, 4), layer, nn.Linear(4, 3))
     return nn.Sequential(nn.Conv2d(4, 4, 1), layer, nn.Flatten(), nn.Linear(60, 3))

@@ -70,7 +70,9 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
     ("bits", "biased"), [({}, False), ({"weight_gradient": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], biased: bool) -> None:
-    """At a unigram model's optimum, each token adds p to a rare word's gradient; its own tokens add -1."""
+    """At a unigram model's optimum, each token adds the word's probability to a rare word's gradient. Each
+    occurrence of the word adds -1.
+    """
     seen = torch.tensor([WORDS - 6, 1, 2, 3])
     labels = torch.repeat_interleave(torch.arange(4), seen)
     model = nn.Linear(1, 4, bias=False)
@@ -91,7 +93,9 @@ def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], b
 def test_the_vocabulary_as_a_whole_reaches_what_is_below_the_head(
     bits: Mapping[str, Bits], biased: bool
 ) -> None:
-    """65,536 words of about 2^-16 each balance a label's -1; with 13 bits, all of them round to zero."""
+    """65,536 words of probability about 2^-16 each balance a label's -1; with 13 bits, all of them round to
+    zero.
+    """
     generator = torch.Generator().manual_seed(2)
 
     class Constant(nn.Module):

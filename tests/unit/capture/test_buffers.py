@@ -13,7 +13,9 @@ from tests.unit.capture.steps import DATASET, captured, cross_entropy, follow
 
 
 class Following(nn.Module):
-    """Keeps a moving average of its input, a sliding window of past averages and a counter; reads a mean."""
+    """Keeps a moving average of its input, a sliding window of past averages and a counter, and reads a
+    mean.
+    """
 
     average: Tensor
     window: Tensor

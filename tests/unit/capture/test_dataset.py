@@ -224,7 +224,9 @@ except MemoryError:
 
 
 def in_little_memory(folder: Path, data: int, most: int) -> str:
-    """Train on `data` bytes in a process that may allocate `most` bytes once torch is loaded; its output."""
+    """Train on `data` bytes in a process that may allocate `most` bytes once torch is loaded; returns its
+    output.
+    """
     rows = data // 1024
     with (folder / "pixels.bin").open("wb") as file:
         file.truncate(rows * 1024)

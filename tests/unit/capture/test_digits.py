@@ -1,4 +1,6 @@
-"""The digits example: training follows torch, ends accurate, and gives the same bits for any thread count."""
+"""The digits example: training follows torch, reaches a high accuracy, and gives the same bits for 1 and 2
+threads.
+"""
 
 from collections.abc import Iterator
 

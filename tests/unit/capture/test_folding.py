@@ -1,4 +1,4 @@
-"""float64 tables computed from constants only become literals; any other float64 is refused."""
+"""Tables computed in float64 from constants alone become literals; any other float64 is refused."""
 
 from __future__ import annotations
 

@@ -177,7 +177,9 @@ def held(model: nn.Module) -> dict[str, Any]:
 
 
 def inside(value: object) -> list[Any]:
-    """The objects that `value` holds, without the globals of functions and members of imported classes."""
+    """The objects that `value` holds, without the globals of functions and the members of other modules'
+    classes.
+    """
     if isinstance(value, ModuleType | FrameType):
         return []
     if isinstance(value, FunctionType):

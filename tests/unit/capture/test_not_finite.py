@@ -1,4 +1,6 @@
-"""NaN and infinity are reported if torch has them too, and refused if only the program or torch has them."""
+"""NaN and infinity are reported if torch has them too, and refused if only the program or only torch has
+them.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, dr
 
 
 class Gains(nn.Module):
-    """A model without matrix products: gradients match torch to the last bits, so only updates can differ."""
+    """A model without matrix products: gradients match torch's except in the last bits, so only updates can
+    differ.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +55,9 @@ def in_torch(
     scheduler: Any = None,
     clip: Callable[[], object] = lambda: None,
 ) -> dict[str, Tensor]:
-    """Train `model` in torch and `step` for `count` steps on the same batches; the final captured state."""
+    """Train `model` in torch, and `step`, for `count` steps on the same batches; returns the final captured
+    state.
+    """
     state = step.initial_state(5)
     for _ in range(count):
         optimizer.zero_grad()
@@ -198,7 +202,7 @@ def test_tied_parameters_are_one_and_get_both_gradients() -> None:
 
 
 def test_a_gpt_whose_head_is_its_embedding_follows_torch() -> None:
-    """The table's gradient is a scatter sum plus a matrix product."""
+    """The gradient of the shared table is a scatter sum plus a matrix product."""
     shape = gpt.Shape(layers=1, heads=2, width=16, context=8, dropout=0.0, tied=True)
     model = gpt.make_model(shape)
     optimizer = SGD(model.parameters(), lr=0.5)

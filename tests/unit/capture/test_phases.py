@@ -214,7 +214,7 @@ def refused(*phases: Callable[[Body], Phase]) -> str:
 
 
 def of(name: str, **options: int) -> Callable[[Body], Phase]:
-    """A phase that trains everything."""
+    """A function that makes a phase of this name, which trains all parameters of a model."""
     return lambda model: Phase(name, squared, torch.optim.Adam(model.parameters()), **options)  # type: ignore[arg-type]
 
 

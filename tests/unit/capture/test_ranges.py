@@ -61,7 +61,7 @@ Steps = list[tuple[str, str, int]]
 
 
 def results(steps: Steps, batch: Batch) -> list[Tensor]:
-    """The results of all operations in order."""
+    """The tensor `small` and the results of the operations that begin with it, in order."""
     found = [batch["small"]]
     for name, other, number in steps:
         found.append(ALL[name][1](found[-1], batch[other], number))

@@ -1,4 +1,6 @@
-"""A recurrent layer is one operation per sequence: results match torch, and programs do not grow."""
+"""A recurrent layer is one operation per sequence: results match torch, and programs do not grow with the
+sequence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captured steps match torch for the models and optimisers that can be captured."""
+"""Captured steps of small models match torch, for several objectives and the options of SGD."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,4 +1,6 @@
-"""Micro-batches: gradients are exact means over units, each unit draws its own numbers, evaluators agree."""
+"""Micro-batches: gradients are exact means over units, each unit draws its own numbers, and kernels, bodies
+and traces agree.
+"""
 
 from __future__ import annotations
 

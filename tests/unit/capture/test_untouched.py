@@ -59,7 +59,9 @@ OPTIMISERS: dict[str, Make] = {
 
 
 def beside_torch(step: CapturedStep, model: Spare, optimizer: Optimizer, clip: float | None) -> None:
-    """Train the captured step and torch; asserts that parameters, norms and optimiser state agree."""
+    """Train the captured step and torch; asserts that parameters and norms agree, and that the untouched
+    parameters have no optimiser state in either.
+    """
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     state = step.initial_state(7)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Checkpoints: they load as they were saved; anything else is refused by name."""
+"""Checkpoints load as they were saved; damaged, malformed and oversized ones are refused."""
 
 from __future__ import annotations
 

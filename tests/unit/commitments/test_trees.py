@@ -1,4 +1,4 @@
-"""Trees and proofs of every size up to 70 against the RFC's recursion and against merkly."""
+"""Trees and proofs of every size up to 70 against the RFC's recursion, and of some sizes against merkly."""
 
 from __future__ import annotations
 

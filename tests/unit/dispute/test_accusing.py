@@ -32,7 +32,9 @@ class Written:
 
 
 def states(changes: dict[int, Sequence[tuple[int, int]]], steps: int) -> Written:
-    """States that begin with zeros. Each step adds 1 to its chunks in `changes`, each (tensor, chunk)."""
+    """States that begin with zeros. Each step adds 1 to the last byte of each (tensor, chunk) that
+    `changes` lists for it.
+    """
     found = [[bytes(size) for size in SIZES]]
     for step in range(1, steps + 1):
         tensors = [bytearray(data) for data in found[-1]]

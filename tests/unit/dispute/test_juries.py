@@ -1,4 +1,6 @@
-"""Juries: numbers of jurors, their attestations, the chunk of an objection, and its opening."""
+"""Juries: the number that stands for each juror, digests of possession, the chunk of an objection, and its
+opening.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is in a game, by its phase and what is open."""
+"""Whose turn it is in a game, by its phase and its demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ GAME = GameView(7, 1, "0x" + "11" * 20, Phase.SEGMENT, bytes(32), bytes(32), 9)
 
 
 class Steps:
-    """A run that has only `step_roots`, for one segment; anything else is an AttributeError."""
+    """A run that has only `step_roots`, the same for every segment; any other attribute is an
+    AttributeError.
+    """
 
     def step_roots(self, _segment: int) -> list[bytes]:
         return ROOTS

@@ -1,4 +1,4 @@
-"""Answers of hostile peers are rejected, and the message is fetched from another peer."""
+"""Answers of hostile peers are rejected, and the message is fetched from another place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def state(job: LaneJob) -> State:
 
 @pytest.fixture(scope="module")
 def served(job: LaneJob, state: State, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve lane 1's message and yield the address."""
+    """Serve lane 1's state, which has its message, and yield the address."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf"))
     step = job.lanes.inner
     roots = step.tensor_roots(state)

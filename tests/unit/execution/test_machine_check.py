@@ -1,4 +1,6 @@
-"""The check of the machine's arithmetic in a separate process: its findings, and a check that dies."""
+"""The check of the machine's arithmetic in a separate process: its findings, and a check that ends without
+any.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SEGMENTS = range(1, 7)
 
 
 class Counting(HonestExecutor):
-    """Counts steps and traces."""
+    """Counts the steps that it runs."""
 
     steps = traces = 0
 

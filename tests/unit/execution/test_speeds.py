@@ -1,4 +1,6 @@
-"""This machine's speed for a program."""
+"""This machine's speed for a program: from the quickest of its steps, or as expected until they are
+measured.
+"""
 
 from __future__ import annotations
 

@@ -229,7 +229,9 @@ def test_a_lane_that_returns_begins_with_what_another_has(captured: CapturedStep
 
 
 def test_garbage_is_cut_to_what_the_program_allows(captured: CapturedStep) -> None:
-    """A message filled with its types' largest values moves no parameter by more than 2^most_exponent."""
+    """A message whose values are 127 and whose exponents are the largest i32 moves no parameter by more
+    than 2^most_exponent.
+    """
     job = split(captured, most_exponent=-4)
     rounds, _ = train(job, [["counts"] * WIDTH])
     state = rounds[0].states[0]

@@ -23,7 +23,7 @@ def f32(*shape: int) -> TensorType:
 
 @dataclass(frozen=True)
 class Case:
-    """A call: function, operand types and attributes. Integer operands are from -2 to `labels` + 1."""
+    """A call: function, operand types and attributes. i32 operands are from -2 to `labels` + 1."""
 
     function: str
     operands: tuple[TensorType, ...]

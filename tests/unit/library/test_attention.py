@@ -1,4 +1,6 @@
-"""Fused attention has the bits of the separate functions for all shapes, layouts, masks and thread counts."""
+"""Fused attention has the bits of the separate functions for many shapes and masks, and for 1 and 2
+threads.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_kernel_has_the_bits_of_the_body(case: Case, fill: str) -> None:
 COMPILED = re.compile(
     "softmax|log_softmax|layer_norm|batch_|sgd|adamw|gelu|silu|embedding_grad|sum_|conv|lane_|lstm"
 )
-"""Functions that compiled kernels may compute."""
+"""Matches the names of the functions that compiled kernels may compute."""
 
 
 @pytest.mark.parametrize("fill", FILLS)

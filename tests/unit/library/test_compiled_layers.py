@@ -112,7 +112,7 @@ def test_a_wrong_bit_keeps_them_out(
 @pytest.mark.usefixtures("plain")
 def test_the_self_test_sees_beyond_the_first_piece() -> None:
     class OneBitOff(PlainChannels):
-        """Flips a bit of each of a channel's elements beyond the first 2^14."""
+        """Flips a bit of every element beyond the first 2^14 of a channel."""
 
         def normalise(
             self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
@@ -134,7 +134,9 @@ def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch)
 
 
 def _values(chance: random.Random, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
-    """Random f32: ordinary, in very different rows, just below 1, half zeros, or with special values."""
+    """Random f32: ordinary, of very different magnitudes by channel, just below 1, half or all zeros, or
+    with a special value.
+    """
     x = torch.randn(shape, generator=generator)
     kind = chance.randrange(6)
     if kind == 0:

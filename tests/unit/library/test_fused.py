@@ -25,7 +25,7 @@ GELU = {Map.GELU_ERF: False, Map.GELU_TANH: True, Map.GELU_ERF_GRAD: False, Map.
 
 
 class Plain(Fused):
-    """The same functions, computed as the library does without compiled code."""
+    """The compiled functions, computed as the library does without compiled code."""
 
     def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
         name = function.name.lower()
@@ -161,7 +161,7 @@ def _library(name: str, *operands: Tensor, **attributes: bool) -> Tensor:
 
 
 def with_other_nans(x: Tensor) -> Tensor:
-    """A copy with every kind of NaN except the canonical one."""
+    """A copy in which the NaNs of `x` have other bits than the canonical one."""
     found = x.clone()
     words = found.view(torch.int32)
     for k, word in enumerate(NANS):
@@ -281,7 +281,9 @@ BEYOND: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "a piece of rows that are named": ("scatter_sum", lambda y: y[15:]),
     "a piece of what is made canonical": ("canonical_in_place", lambda y: y.view(-1)[1 << 16 :]),
 }
-"""For each piece whose results are right: the function, and its wrong elements beyond the piece."""
+"""For each kind of piece: a function that works on such pieces, and its elements beyond the first piece,
+where the planted errors are.
+"""
 
 
 @pytest.mark.parametrize("what", BEYOND)

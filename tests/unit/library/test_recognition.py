@@ -1,4 +1,4 @@
-"""A kernel is found by the program's id alone, and hints are checked."""
+"""A hint finds the kernel of a library function only if the function has the program's id."""
 
 import pytest
 

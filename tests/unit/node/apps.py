@@ -30,7 +30,7 @@ async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
 
 @contextmanager
 def served(app: App, *proxies: str) -> Iterator[tuple[str, int]]:
-    """Run a server of an app; the address and port where it listens."""
+    """Run a server of an app; yields the address and port where it listens."""
     bound = bind("127.0.0.1", 0)
     running = server(app, map(ip_address, proxies))
     thread = Thread(target=running.run, kwargs={"sockets": [bound]})

@@ -15,7 +15,7 @@ FOLDER: Final = Path(__file__).parents[2] / "vectors" / "databases"
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A database of an earlier format, and what the code of its time read from it."""
+    """A database in one of the formats so far, and what the code of its time read from it."""
 
     name: str
     sql: str
@@ -31,7 +31,7 @@ def dumps(kind: str) -> list[Dump]:
 
 
 def written(dump: Dump, path: Path) -> Path:
-    """Write a dump as a database file; its path."""
+    """Write a dump as a database file; returns its path."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript(dump.sql)
     return path

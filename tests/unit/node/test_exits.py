@@ -1,4 +1,4 @@
-"""Errors end in one line and an exit code, defects leave a traceback in a file, a closed pipe is no error."""
+"""Errors end in a message and an exit code, defects leave a traceback in a file, a closed pipe is fine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parties' HTTP servers: announced addresses, and clients that keep idle connections open."""
+"""The parties' HTTP servers: announced addresses, and clients that are silent, slow or many."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ def is_ended(client: socket.socket) -> bool:
 
 
 def is_cut_off(client: socket.socket) -> bool:
-    """Whether the other side ends the connection while bytes are sent slowly, within the limit on headers."""
+    """Whether the other side ends the connection while at most 4,000 bytes are sent slowly. Headers may be
+    longer.
+    """
     try:
         for _ in range(4_000):
             client.sendall(b"a")

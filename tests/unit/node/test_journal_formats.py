@@ -1,4 +1,4 @@
-"""Today's sender reads journals of every earlier format, as written by the code of their time."""
+"""Today's sender reads journals of every format so far, as written by the code of their time."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ CLIENT = cast(
 
 
 class Node:
-    """A monitored node; the test is its loop."""
+    """A monitored node. The test takes the place of its loop."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.known, self.registry = Known(), CollectorRegistry()

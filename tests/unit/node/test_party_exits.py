@@ -1,4 +1,4 @@
-"""Which call is due on a task, in every state that the contracts can show."""
+"""Which call is due on a task, by its status, its deadlines, its audit and its games."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEPLOYMENT = cast(
 END = 500
 """Last second of the status's period: bids, training or challenges."""
 DRAWN, UNTIL = 300, 400
-"""When the seats were drawn, and their last second."""
+"""The second in which the seats were drawn, and the last second in which they may attest."""
 
 
 def seen(

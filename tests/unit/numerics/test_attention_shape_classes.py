@@ -1,4 +1,6 @@
-"""Shape classes of attention: each is tested before its first use, and a failing chain is not used again."""
+"""Shape classes of attention: each is tested before its first use, and after one failure fused attention is
+not used again.
+"""
 
 from __future__ import annotations
 

@@ -198,7 +198,9 @@ def test_channels_and_samples_are_shared_by_any_number_of_threads(kind: int, cha
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
 @pytest.mark.parametrize("apart", [32, 33, 100_000])
 def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, apart: int) -> None:
-    """Storing everything between windows 100,000 rows and columns apart would take terabytes."""
+    """A window's elements lie up to 100,000 rows and columns apart. Storing all that lies between would
+    take terabytes.
+    """
     given = call(kind, 2, (9, 1, 1), (2, 3), (3, 3, 1, 1, apart, apart, apart, apart))
     assert given.is_depthwise() == (apart == 32)
     of = operands(given)

@@ -1,4 +1,6 @@
-"""Elementary functions: edge cases, agreement of the three evaluations of each list, and symmetry."""
+"""Elementary functions: edge cases, agreement of the three evaluations of each operation list, and
+symmetry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst error of each elementary function matches `elementary_errors.json` and is below 2 ulp."""
+"""The worst error of each elementary function matches `elementary_errors.json` and is at most 2 ulp."""
 
 from __future__ import annotations
 

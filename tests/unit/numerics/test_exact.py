@@ -113,7 +113,9 @@ def test_zero_rows_and_exact_cancellation_give_positive_zero() -> None:
 
 
 def test_rows_far_below_one_keep_their_bits() -> None:
-    """Rows below 2^-115 must not become 0 (arithmetic.md section 9, point 3)."""
+    """Sums keep rows of any magnitude. Products with 20 bits keep values from 2^-115 on (arithmetic.md
+    section 9, point 3).
+    """
     tiny = torch.tensor([[2.0**-120, 2.0**-121]])
     assert float(sums.sum_f32(tiny)) == 2.0**-120 + 2.0**-121
     assert float(contract(tiny, torch.ones(1, 2), 20, 13)) == 0.0  # 2^-120 is below half a unit of 2^(-95-20)

@@ -74,7 +74,8 @@ def test_the_library_is_built_where_there_is_a_compiler() -> None:
 def ties() -> tuple[Tensor, Tensor, list[int]]:
     """Rows x [M, K] and y [1, K], and the bits of their products as f32.
 
-    The products are 54-bit integers halfway between two f32, or off from there by 2^k for every k.
+    The products are 54-bit integers halfway between two f32, or off from there by 2^k, k from 0 to 28, in
+    either direction.
     """
     largest = 2.0**20 - 2.0**-4  # below 2^20, so that the exponent is 20, and rounded to 2^20
     y = torch.tensor([[*[largest] * 2**13, 2.0**15, 2.0**10, 1.0, 2.0**10]])

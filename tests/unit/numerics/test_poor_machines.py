@@ -37,7 +37,7 @@ STRUCTURES = (
 )
 """All structures that Python passes to the library."""
 LAYOUTS = {2: "c20d368c169fd61c"}
-"""The digest of the structures' fields for each library version."""
+"""The digest of the structures' fields, by library version."""
 
 VARIANTS = """
 known = native.variants()

@@ -158,12 +158,14 @@ PLANTS: dict[str, tuple[Callable[[ProductCall], bool], Operands]] = {
         lambda x: (x[:90].reshape(3, 30, 1000)[..., :96], x[:40, :96]),
     ),
 }
-"""Classes that only one kind of product reaches: when the kernel errs, and operands of that kind."""
+"""For each kind of product: the calls in which the planted kernel errs, and operands of this kind. The
+test's ordinary product makes no such call.
+"""
 
 
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Replace the available kernels."""
+    """A function that replaces the available kernels."""
 
     def put(*found: ProductKernel) -> None:
         monkeypatch.setattr(dispatch, "KERNELS", found)

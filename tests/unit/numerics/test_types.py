@@ -84,7 +84,9 @@ def test_wrong_storage_and_empty_tensors_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_a_buffer_has_the_bytes_without_a_copy(dtype: DType) -> None:
-    """This holds for all types, layouts and ranks. A tensor already in committed form is not copied."""
+    """This holds for all types, layouts and ranks. A tensor already in committed form is not copied, unless
+    it has bools.
+    """
     data = bytes(n % 2 for n in range(48)) if dtype is DType.BOOL else bytes(range(1, 49))
     x = from_bytes(data, dtype, (len(data) // dtype.itemsize,))
     assert canonical_buffer(x, dtype) == to_bytes(x, dtype) == data

@@ -1,8 +1,8 @@
 """`python -m tests.unit.parallel.rank FOLDER RENDEZVOUS RANK SIZE STEPS FAULT`: a process of a group.
 
-FAULT is the fault of process 1. `none`: no fault. `update`: a weight's update is off by an ulp in the last
-step. `leave`: the process ends before the last step. Each process prints a state root, or an error, as one
-line of JSON.
+FAULT is the fault of process 1. `none`: no fault. `update`: in the last step, its updated weights are off
+by an ulp. `leave`: the process ends before the last step. Each process that does not leave prints a state
+root, or an error, as one line of JSON.
 """
 
 from __future__ import annotations

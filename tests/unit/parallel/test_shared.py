@@ -1,6 +1,6 @@
-"""A step shared by processes: its units, their distribution, and the same bits.
+"""A step shared by processes: its units, their distribution, and the bits of a single process.
 
-Otherwise an error names the process at fault.
+A process that errs or leaves is an error in the processes that stay.
 """
 
 from __future__ import annotations

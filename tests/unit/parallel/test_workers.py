@@ -172,7 +172,9 @@ def test_another_bundle_than_was_promised_is_not_trained(tmp_path: Path) -> None
 def test_a_machine_that_fails_its_self_check_commits_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A library loaded by every process sets flush-to-zero, as libraries built with -ffast-math do."""
+    """`sitecustomize` makes every process flush subnormals to zero, as loading a library built with
+    -ffast-math does.
+    """
     step = tasks.mlp()
     hash_ = tasks.written(step, tmp_path)
     (tmp_path / "sitecustomize.py").write_text("import torch\ntorch.set_flush_denormal(True)\n")

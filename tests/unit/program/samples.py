@@ -63,7 +63,7 @@ def _one(dtype: DType, how: str, draw: random.Random) -> int:
 
 
 def loader(instruction: Instruction, data: Sequence[bytes]) -> Load:
-    """A function that loads single elements' bits from the operands' canonical bytes, as chunks hold them."""
+    """A function that loads the bits of one element from the canonical bytes of an operand."""
     sizes = [operand.type.dtype.itemsize for operand in instruction.operands]
 
     def load(operand: int, element: int) -> int:

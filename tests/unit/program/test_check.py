@@ -1,4 +1,4 @@
-"""`check` accepts programs of the builder, and refuses broken programs and names the instruction."""
+"""`check` accepts programs of the builder, refuses broken ones, and names the broken instruction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def good() -> Program:
 
 
 def change(number: int, **fields: object) -> Callable[[Program], Program]:
-    """Replace fields of one instruction."""
+    """A function that replaces fields of one instruction."""
 
     def broken(program: Program) -> Program:
         instructions = list(program.instructions)
@@ -151,7 +151,7 @@ def good_other() -> Program:
 
 
 def only(op: Op, operand: TensorType, result: TensorType) -> Program:
-    """A program with one input and one instruction."""
+    """A program with one input and one further instruction. It has no output instruction."""
     read = Instruction(Op.INPUT, 0, (), (operand,), attrs.encode_index(0))
     return Program((operand,), (result,), (read, Instruction(op, 1, (Operand(0, operand),), (result,))))
 

@@ -1,4 +1,4 @@
-"""`repeat` runs its body n times, in frames of at most 16 calls, log16 n levels deep."""
+"""`repeat` runs its body n times, in frames of at most 16 calls, log16 n levels deep (rounded up)."""
 
 from __future__ import annotations
 

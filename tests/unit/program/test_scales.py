@@ -1,4 +1,4 @@
-"""Outliers in rows of contractions are found, and measuring changes no results."""
+"""Outliers in rows of contractions are found, and both operands of each contraction are measured."""
 
 from __future__ import annotations
 

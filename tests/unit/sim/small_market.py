@@ -1,6 +1,7 @@
 """One round of the smallest market, for tests that compute each outcome by hand.
 
-One solver without competition asks for its cost of 60 tokens. K = q = V = 1: one seat has the only segment.
+One solver without competition asks for its cost of 60 tokens. The task has one segment, and one seat, which
+replays it.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Each strategy on everything it can see; populations; and a custom strategy in a few lines."""
+"""What each strategy does in every situation that it can see; populations; a custom strategy in a few
+lines.
+"""
 
 from dataclasses import dataclass
 from itertools import product

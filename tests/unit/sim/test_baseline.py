@@ -1,4 +1,4 @@
-"""The baseline: the engine meets the closed forms at every point, and a defect of either is found."""
+"""The baseline: the engine meets the closed forms at every point, and a defect of the engine is found."""
 
 from __future__ import annotations
 

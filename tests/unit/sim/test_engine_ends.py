@@ -1,4 +1,4 @@
-"""One round of the smallest market: ends and challenges, by hand and to the token unit."""
+"""Ends of tasks and challenges in the smallest market, mostly in one round. Amounts are computed by hand."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
 
 
 def test_a_lost_challenge_costs_the_bond() -> None:
-    """The accuser does not attest, so it also loses its seat. No other account is left."""
+    """The accuser does not attest, so it also pays for silence. No other account is left for its seat."""
     found = play(Solver(), (Accusing(), 1))
     each(
         found,
@@ -138,7 +138,7 @@ def test_copying_follows_the_first() -> None:
 
 
 def test_whoever_copies_finds_no_attestation_of_who_is_offline() -> None:
-    """The honest account is online in half of the tasks. Otherwise both seats are silent."""
+    """Each account is online in half of the tasks. If the honest one is offline, both seats are silent."""
     found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, downtime=0.5, runs=2000)
     assert found["settled"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 2000**0.5)
     assert (found["settled"] + found["void"] == 1).all()
@@ -193,7 +193,7 @@ def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
 
 
 def test_a_solver_may_be_silent_in_each_of_its_games() -> None:
-    """Three games, two of them by one challenger. All are answered with chance (1/2)^3."""
+    """Three games, two of them by one challenger. The solver answers all three with chance (1/2)^3."""
     others = [(Griefer(1.0, games=2), 1)]
     submitter = Challenging()
     found = play(
@@ -231,7 +231,7 @@ def test_a_shill_lowers_a_second_price() -> None:
 
 
 def test_a_shill_lowers_the_price_to_its_own() -> None:
-    """Bids go down in steps of 2 %, so the price is a step from the shill's at most. Without one it is 90."""
+    """Bids go down in steps of 2 %, so the price is within a step of the shill's. With no shill it is 90."""
     for submitter, least, most in ((Shill(0.7, 0.7), 70 * 0.98, 70 / 0.98), (Submitter(), 90, 90)):
         people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=submitter)
         found = simulate(Case(SMALL, people, descending), runs=4, rounds=1, seed=np.random.SeedSequence(1))

@@ -23,7 +23,7 @@ SHARES = st.sampled_from([0.0, 0.3, 1.0])
 
 @st.composite
 def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketParameters:
-    """Parameters of small tasks, with small and large amounts and many redraws."""
+    """Parameters of small tasks, with small and large amounts and up to nine redraws."""
     budget = draw(st.sampled_from([1, 60 * TOKEN, 100 * TOKEN]))
     segments, verifiers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     restitution, fee = draw(st.sampled_from([0, budget])), draw(st.sampled_from([0, 3, 50 * TOKEN]))
@@ -68,7 +68,7 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
 
 @st.composite
 def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool = False) -> Population:
-    """A population with agents of all kinds. Verifiers may have several slots."""
+    """A population with up to three agents of each kind, and a few more. Verifiers may have several slots."""
     sizes = st.integers(0, 3)
     solvers = [(Solver(), 2)] if honest_solvers else [(kind(), draw(sizes)) for kind in SOLVERS.values()]
     verifiers = [(kind(), draw(sizes), draw(st.sampled_from([1, 2, 8]))) for kind in VERIFIERS.values()]

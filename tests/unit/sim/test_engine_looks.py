@@ -1,4 +1,4 @@
-"""Second looks in the smallest market, by hand and to the token unit. Every level picks every segment."""
+"""Second looks in the smallest market, computed by hand. By default, every level picks every segment."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The submitter's profit in tokens: less price, seat, the seat's draw, these looks and draws of looks."""
+    """The submitter's profit: it pays the price, the seat and its draw, these looks and their draws."""
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
 
 def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
-    """V q = 1: the first level has a draw, and then there is a look for the only segment."""
+    """V q = 1: the first level's draw picks the only segment, and no further look is possible."""
     found = looked((Verifier(), 2))
     each(found, settled=1, looks=1, caught=0, profit_submitter=submitted(1, 1))
     each(found, profit_verifier_honest=2 * (FEE - REPLAY - GAS_ATTEST) - REVEAL)
@@ -72,7 +72,7 @@ def test_who_hides_loses_its_lock_to_any_looker() -> None:
 
 
 def test_who_accuses_what_is_right_pays_for_it() -> None:
-    """The accuser pays the solver for the step tree, and the accused account, which answers."""
+    """The accuser pays a game's cost to the solver, and another to the accused account, which answers."""
     found = looked((Slandering(), 2))
     each(found, settled=1, caught=0, burned=0, profit_solver_honest=-GAS_TASK + GAME_COST - GAS_DEFENCE)
     spent = 2 * (REPLAY + GAS_ATTEST) + 2 * REVEAL + ACCUSE
@@ -142,7 +142,7 @@ def test_a_look_locks_as_long_as_a_seat() -> None:
 
 
 def test_four_levels_and_as_many_looks_as_segments() -> None:
-    """Three seats that are all picked leave no further looks. With fewer picks there are higher levels."""
+    """A first level that picks all three seats leaves no looks. After fewer picks, higher levels follow."""
     found = looked((Verifier(), 20), verifiers=3, segments=3)
     each(found, looks=3, profit_submitter=-(60 + 3 * FEE + DRAW + 3 * FEE + DRAW))
     some = looked((Verifier(), 40), verifiers=8, segments=3, look_chance=0.5, runs=512)

@@ -29,7 +29,7 @@ ENDS = ("settled", "convicted", "escaped", "unsold")
     ],
 )
 def test_engine_and_plain_model_agree(changed: dict[str, Any], honest: int, share: float) -> None:
-    """All ends and profits agree within 4 standard errors of the difference."""
+    """The ends, the burned tokens, and all profits but the rubber stamps' agree within 4 standard errors."""
     parameters = MarketParameters().with_values(changed)
     solver = Lazy(share) if share else Solver()
     people = population(

@@ -1,4 +1,4 @@
-"""Luck: a seed determines the run, variants have the same luck, and more runs do not change the first."""
+"""Random numbers follow from the seed; variants share them, and more runs do not change the first runs."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -30,7 +30,7 @@ EVERYTHING = MarketParameters(
     redraws=2,
     beacon_stops=0.5,
 )
-"""Parameters that use every stream of random numbers."""
+"""Parameters that, with `PEOPLE`, use every stream of random numbers except that of looks."""
 PEOPLE = population(
     [(Solver(), 4), (Lazy(0.3), 3), (Noisy(0.2), 3)],
     [(Verifier(), 10), (Mixing(0.5), 10)],

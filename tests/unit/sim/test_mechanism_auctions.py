@@ -1,4 +1,4 @@
-"""Auctions compared with sorting and with single bids, in floats and in the chain's amounts."""
+"""Auctions of whole tables, compared with sorted asks and with bids made one by one."""
 
 from typing import Any
 

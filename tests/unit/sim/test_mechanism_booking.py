@@ -48,7 +48,7 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
 
 @given(amounts=st.tuples(*(CHAIN,) * 9), silent=st.integers(0, 2))
 def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
-    """Amounts with 18 decimals pass every booking without rounding, and unclaimed tokens are burned."""
+    """Bookings of amounts with 18 decimals are exact, also where halves are rounded down."""
     bond, reward, restitution, price, fee, draw_fee, cost, rest, lock = amounts
     ledger = Ledger(np.full((5, 1), 4 * sum(amounts), dtype=object))
     solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])

@@ -1,4 +1,4 @@
-"""Draws: uniform subsets of segments, and seats of distinct accounts, found slot by slot as on the board."""
+"""Draws: uniform subsets of segments, and seats of distinct accounts, found slot by slot as in AuditBoard."""
 
 from itertools import combinations, permutations
 
@@ -32,7 +32,7 @@ def test_numbers_at_the_edges_give_distinct_segments(segments: int, each: int, l
 
 
 def nobody(rows: int) -> Indices:
-    """No account is bound."""
+    """The table of bound accounts if none is bound."""
     return np.empty((0, rows), dtype=np.int64)
 
 

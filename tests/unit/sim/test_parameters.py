@@ -1,4 +1,4 @@
-"""Defaults of the market: gas as measured by the contracts' tests."""
+"""The market's parameters: gas as measured by the contracts' tests, the escrow, redraws and a bound."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Seats' accounts derived from a draw's seed: the order of slots, tries and bound accounts."""
+"""Accounts derived from a draw's seed: the order of slots, tries, bound accounts, and the picks of looks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 @pytest.mark.parametrize("room", range(5))
 def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
-    """Each candidate takes one number until the looks are full."""
+    """Each candidate takes one number, until as many are picked as there is room for."""
     candidates = [0, 2, 3, 5]
     for seed in seeds(40):
         picked, stream = looked(seed, candidates, 5_000, room)

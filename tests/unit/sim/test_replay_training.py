@@ -1,4 +1,4 @@
-"""Training in a replay: only the named segments are false, and the error is judged inside its call."""
+"""Training in a replay: the given number of first segments is false, each by one element inside a call."""
 
 from __future__ import annotations
 

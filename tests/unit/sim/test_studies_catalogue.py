@@ -1,4 +1,4 @@
-"""Studies in a user's files: anything else, or an incomplete study, is refused with a message each time."""
+"""Studies in users' files: a file without a complete study is refused with a message at every attempt."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Off(Study):
 
 @pytest.mark.parametrize(("number", "code"), [(0, 2), (1, 2), (9, 0)])
 def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: int) -> None:
-    """A seed is off by 1. Both together are off by 0.5, which is within 4 standard errors."""
+    """One seed (none for 9) is off by 1. Both together are off by 0.5, which is within 4 standard errors."""
     (tmp_path / "off.py").write_text(ONE_SEED.replace("NUMBER", str(number)))
     done = subprocess.run(
         [sys.executable, "-c", "import sim.cli as cli; cli.main()", "run", "off.py", "--strict"],

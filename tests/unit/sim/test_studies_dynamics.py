@@ -72,7 +72,7 @@ def test_sentences_follow_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_up(late: dict[float, float], swing: float = 0.0) -> Table:
-    """Trajectories: each stake has its share of cheating in `late`, plus `swing` in every other epoch."""
+    """Trajectories: for each stake, `late` gives the share of cheating; every other epoch adds `swing`."""
     epochs = np.arange(dynamics.EPOCHS)
     points = [{**POINT, "rule": REPLICATOR, "checking": 0.03, "stake": stake} for stake in late]
     columns = {name: np.array([point[name] for point in points], float) for name in points[0]}

@@ -33,9 +33,11 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """The least bond is the cost of price and stake held for 7 days, gas and a replay, divided by 1.5.
+    """The least bond and the least penalty at a factor of 1: each is a cost divided by 1.5.
 
-    The least penalty is the cost of a result's delay by 30 days less the gas, divided by 1.5.
+    For the bond, it is the cost of waiting 7 days for price and stake, of a segment's training, and of the
+    defence's gas, less the challenger's gas. For the penalty, it is the cost of a delay by 30 days, less a
+    task's gas.
     """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
@@ -61,7 +63,7 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
 
 
 def test_findings_change_with_the_data(results: Results) -> None:
-    """If the table shows no harm from lateness, the finding needs no penalty, and the claims fail."""
+    """Without harm from lateness, the least penalty is below all that were tried, and the claims fail."""
     table = {name: results.rows[name] for name in results.rows}
     table["late_harm"] = np.zeros_like(table["late_harm"])
     answer = Griefing().answer(table)

@@ -1,4 +1,4 @@
-"""docs/guide/studies.md: its study has under 60 lines and runs unchanged, and so does its notebook code."""
+"""docs/guide/studies.md: its study has under 60 non-blank lines, and its Python code runs unchanged."""
 
 from __future__ import annotations
 

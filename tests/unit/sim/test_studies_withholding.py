@@ -48,7 +48,7 @@ def test_withholding_pays_where_nobody_trains_again() -> None:
 
 
 def test_a_reward_that_the_stake_does_not_count_on_fails_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use earlier terms: the stake covers only R, although the cheater recovers the retrainers' reward."""
+    """The stake covers the reward R, but a cheater recovers the higher reward of a retrainer."""
     terms = withholding.withheld()
     less = terms._replace(stake=terms.stake - terms.retrain_reward + terms.reward, retrain_reward=15.0)
     monkeypatch.setattr(withholding, "withheld", lambda: less)

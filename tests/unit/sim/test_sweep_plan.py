@@ -19,7 +19,7 @@ from sim.units import TOKEN
 
 
 class Echo(Study):
-    """Returns its point, and has an additional measure at some points only."""
+    """Returns random numbers and the gain times the rounds, and one more measure at a gain of one token."""
 
     name = "echo"
     question = "What was asked?"

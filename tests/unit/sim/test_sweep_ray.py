@@ -1,4 +1,4 @@
-"""A sweep on a Ray cluster gives the bytes of one process. Ray is optional; the tests start a local one."""
+"""A sweep on a Ray cluster gives the same bytes as one process. Ray is optional; the cluster is local."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def test_stake_at_a_chance_zeroes_the_advantage() -> None:
 
 @pytest.mark.parametrize("segments", [300, 1200])
 def test_audits_that_deter_one_false_segment_deter_any_number(segments: int) -> None:
-    """The rule uses the mean number of hits, slightly more than their chance. 5 % more audits are enough."""
+    """The rule uses the mean number of hits, which exceeds the chance of a hit. 5 % more audits suffice."""
     money: Case = {"price": 1.0, "gain": 1.0, "stake": 28.05}
     n = float(least_audits(segments=segments, honest=0.7, **money))
     assert n == pytest.approx(segments * (1 + 1 / segments) / (0.7 * 29.05))

@@ -18,7 +18,7 @@ from sim.theory import (
     ("verifiers", "accounts", "bound", "draws"), [(1, 3, 2, 2), (2, 40, 38, 2), (3, 60, 57, 2), (2, 9, 9, 3)]
 )
 def test_seats_are_filled_one_after_the_other(verifiers: int, accounts: int, bound: int, draws: int) -> None:
-    """Sum over all the ways in which requested seats stay empty at each draw."""
+    """Sum over all the ways in which the requested seats are filled or stay empty at each draw."""
     law, again, unfilled = [0.0] * (verifiers + 1), 0.0, 0.0
     for ways in product(product((False, True), repeat=verifiers), repeat=draws):
         filled, chance, redraws = 0, 1.0, -1

@@ -75,7 +75,7 @@ def test_payoffs_sum_over_events() -> None:
 
 
 def test_plain_attestations_leave_the_classic_rates() -> None:
-    """x = k / (R + g), y = (f c + G) / (S + p): each side's rate depends only on the other side's money."""
+    """Rates: cheating k / (R + g), checking (f c + G) / (S + p). Only the other side's money counts."""
     found = inspection_equilibrium(PLAIN, **SOLVER)
     assert found.cheating == pytest.approx(3 / 22)
     assert found.checking == pytest.approx(80 / 400)

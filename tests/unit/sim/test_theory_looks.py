@@ -45,7 +45,7 @@ def recommended(segments: int) -> Looking:
 
 @pytest.mark.parametrize(("slots", "chance"), [(1, 0.3), (2, 0.5), (3, 0.1), (3, 1.0)])
 def test_looks_of_each_level_are_counted_as_they_are_picked(slots: int, chance: float) -> None:
-    """Sum over all outcomes of a coin per slot and level. A slot needs a pick on the level below."""
+    """Sum over all coins, one per slot and level. A slot is picked only if it was on the level below."""
     means = [0.0] * 4
     for coins in product((0, 1), repeat=4 * slots):
         weight, below, left = 1.0, [1] * slots, slots
@@ -87,7 +87,7 @@ def test_a_seat_is_caught_by_the_lookers_that_replay(segments: int, accounts: in
 
 
 def test_what_two_accounts_earn_with_one_seat() -> None:
-    """Each has the seat half of the time. The other account has one look in ten. One segment has one look."""
+    """Each has the seat in half of the tasks. In one task of ten, the other account has the only look."""
     both = earned(PLAIN, accounts=2, skippers=1)
     assert both.caught == pytest.approx(0.05)
     assert both.skipping == pytest.approx(0.5 * 1.1 * 1.0 - 0.05 * (40 + 1))
@@ -143,7 +143,7 @@ def test_a_lock_that_is_too_small_has_no_such_equilibrium() -> None:
 
 
 def test_the_rule_bears_a_share_of_lookers_that_skip() -> None:
-    """If half of the lock is lost and a share h of lookers replays, a skipping seat loses what it saves."""
+    """If half of a lock is lost and a share h of lookers replays, skipping costs on average what it saves."""
     looking = recommended(60)
     assert looking.chance * float(RULES.honest_share) * looking.lock / 2 == pytest.approx(
         looking.fee, rel=1e-6

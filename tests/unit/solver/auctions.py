@@ -94,7 +94,7 @@ class Market:
 
 
 class Stand:
-    """An auction with stubs of everything it uses."""
+    """An auction, with stubs for most of what it uses."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
@@ -155,7 +155,7 @@ class Stand:
         return Context.engaged(self.context)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
-        """A stub fetch: it writes one file, or fails half way. A candidate with a manifest is complete."""
+        """Write a file, wait for `go`, and raise `failure` if set. Do nothing if there is a manifest."""
         self.tries.append((asked.bundle_hash, seconds))
         if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():
             return

@@ -1,4 +1,4 @@
-"""A process that kills itself at a chosen moment of keeping a checkpoint, like a power cut. For tests only.
+"""A process that kills itself at a chosen moment of keeping a checkpoint, as if it crashed. For tests only.
 
 Call `install("rename", 5)` before a solver starts: the process gets SIGKILL just before its fifth rename.
 
@@ -28,7 +28,7 @@ from tests.unit.solver import tiny
 
 
 def dawdle(seconds: float) -> None:
-    """Slow every step down by that many seconds, so that a training lasts for several blocks of the chain."""
+    """Slow every step down by `seconds`, so that a training lasts for several blocks of the chain."""
     step = HonestExecutor.step
 
     def late(executor: HonestExecutor, state: State, number: int, /) -> State:

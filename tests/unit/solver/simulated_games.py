@@ -88,7 +88,7 @@ class Done(Exception):
 
 
 class _Turns(Turns):
-    """Turns whose first urgent one after a pause waits for the training step in progress."""
+    """Turns in which the first of simultaneous urgent ones waits for the training step in progress."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ LOG = SimpleNamespace(warning=lambda *_a, **_b: None, error=_defect)
 
 
 def random_tasks(random: Random) -> list[Task]:
-    """One to three tasks with up to three games of up to four answers each, whose windows are chosen later.
+    """One to three tasks, whose windows are chosen later, with up to three games of up to four answers each.
 
     Some answers cost nothing, because their results are kept. Games open together or at random times, and
     challengers ask at once or after pauses.

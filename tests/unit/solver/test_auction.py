@@ -1,4 +1,4 @@
-"""Bids on a simulated chain: bundles that fail, and bids that are beaten."""
+"""Bids on a simulated chain: bundles that fail, bids that are beaten, refusals, and own tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
 
 @pytest.fixture
 def bundle(stand: Stand) -> str:
-    """The bundle's folder among the candidates."""
+    """The name of the bundle's folder among the candidates."""
     return stand.market.offer.bundle_hash.hex()
 
 

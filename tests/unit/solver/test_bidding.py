@@ -1,4 +1,4 @@
-"""The bidding rule over terms and figures."""
+"""The bidding rule: what it decides for various terms and a solver's figures."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() 
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
-    """A quarter of tasks is late and there is no margin: three prices pay for four tasks and a penalty."""
+    """A quarter of the tasks is late, without a margin: three prices pay for four tasks and a penalty."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
     found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50

@@ -39,13 +39,13 @@ def context(tmp_path: Path) -> Context:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Path:
-    """The submitter's folder."""
+    """The folder in which the submitter serves the bundle."""
     return tmp_path / "served"
 
 
 @pytest.fixture
 def posted(served: Path) -> Terms:
-    """Terms of the tiny task."""
+    """Terms of the tiny task, whose bundle is written to `served`."""
     state = tiny.step_program().checkpoint(tiny.initial()).tensors
     dataset = (Tensor.from_array("data", tiny.fixed()[0].numpy()),)
     made = Bundle("tiny", tiny.step_program(), state, dataset, ())

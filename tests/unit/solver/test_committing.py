@@ -44,7 +44,7 @@ class Chain:
     def progress(
         self, _task: int, root: bytes, size: int, first: list[bytes], consistency: list[bytes]
     ) -> None:
-        """Check what the contract checks (TaskMarket.progress)."""
+        """Check what the contract checks (TaskMarket.progress), and keep the root and the size."""
         assert bool(first) == (self.size == 0)
         if self.size:
             verify_consistency(self.size, size, self.root, root, consistency)

@@ -49,7 +49,7 @@ def node(home: Home) -> Iterator[Node]:
 
 
 def said(home: Home, data: bytes) -> bytes:
-    """Everything that the socket returns for some bytes."""
+    """Everything that the socket returns for some bytes; empty if it breaks the connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(20)
         asking.connect(str(socket_path(home)))

@@ -199,7 +199,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
 
     class Reader:
-        """Reads a game in which it is the solver's turn until all games are closed."""
+        """Reads a game in which the solver is to move. The game is closed once `made.closed` is set."""
 
         def __init__(self, _game: object, number: int, *_about: object) -> None:
             self.number = number
@@ -237,7 +237,7 @@ def test_a_game_on_a_task_that_is_still_being_loaded_is_looked_at_again(chain: C
 
 
 def test_all_moves_of_the_first_due_game_go_before_those_of_the_next(chain: Chain) -> None:
-    """No move is mined meanwhile, and no game is answered again while its moves are in progress."""
+    """No move is mined at first. No game is answered again while its moves are in progress."""
     chain.counted, chain.known, chain.moves = 2, 2, NODES
     chain.mining = False
     watching = Defence(chain.context)

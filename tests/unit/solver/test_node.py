@@ -72,7 +72,7 @@ class Stand:
         self.booked += 1
 
     def node(self, machine: Machine | None = ASSUMED, **settings: object) -> SolverNode:
-        """A node that polls often, on any free ports."""
+        """A node that polls often, on any free ports. Its database says that it trains `TASK`."""
         view = SimpleNamespace
         client = SimpleNamespace(
             connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),

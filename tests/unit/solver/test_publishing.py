@@ -69,7 +69,7 @@ class Noted(PublicPlace):
 
 
 class Scene:
-    """The finished run of the tiny task, none of it committed, and a public folder."""
+    """The finished run of the tiny task, none of it committed, and the bundle among the solver's."""
 
     def __init__(self, folder: Path) -> None:
         self.public = folder / "public"

@@ -25,7 +25,7 @@ MIB = 1 << 20
 
 
 class Scene:
-    """Tasks of a MiB each."""
+    """A solver's folder with tasks of a MiB each, and a stub publisher."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)

@@ -1,5 +1,6 @@
-"""What a finished task has cost its solver, and which open claims a solver ends. Other exits are tested in
-tests/chain/test_solver_exits.py.
+"""What a finished task has cost its solver, and which open claims a solver ends.
+
+Other exits are tested in tests/chain/test_solver_exits.py.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
 
 
 def test_memory_is_not_asked_for_before_the_bundle_was_read(stand: Stand) -> None:
-    """Reading it needs torch, which a waiting solver has not loaded."""
+    """Reading the free memory needs torch, which a waiting solver has not loaded."""
     stand.go.clear()
     asked: list[str] = []
     stand.places._memory = lambda device: asked.append(device)

@@ -66,7 +66,7 @@ def run_store(folder: Path, kept: Database) -> RunStore:
 def parts(
     folder: Path, kept: Database
 ) -> tuple[int, StepProgram, tuple[Tensor, ...], Executor, int, int, Database, BlobStore]:
-    """The arguments of a run store."""
+    """The arguments of a run store. The task's row is added to the database if it is missing."""
     if kept.task(TASK) is None:
         kept.put(TASK, Stage.TRAINING)
     program = step_program()

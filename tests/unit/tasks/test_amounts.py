@@ -53,7 +53,7 @@ def test_derived_amounts_are_within_every_bound(case: tuple[Setting, Parameters]
 def test_no_number_of_false_segments_pays_whatever_the_cheater_gets_back(
     case: tuple[Setting, Parameters], false: int, millionths: int
 ) -> None:
-    """At any price, this holds even if the cheater keeps the greater reward, restitution and the price."""
+    """This holds even if the cheater gets back the greater reward, the restitution and any price."""
     made, _ = case
     amounts = derive(made, RULES)
     false = 1 + false % made.segments

@@ -1,4 +1,4 @@
-"""A cached bundle: fetched once from a server, verified against the terms, and repaired when damaged."""
+"""A cached bundle: fetched once, verified against the terms, and fetched again when damaged."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def bundle_hash(template: tuple[Path, bytes]) -> bytes:
 
 
 def fetched(folder: Path, bundle_hash: bytes, limits: Limits | None = None) -> Bundle:
-    """Fetch the bundle into a fresh store, like a stranger's bundle."""
+    """Fetch the bundle from `folder`, like a stranger's, into the store beside it."""
     limits = limits or Limits()
     allowed = replace(limits, allowed=(folder.parent.as_uri(),))
     return fetch_bundle(folder.as_uri(), bundle_hash, BlobStore(folder.parent / "store"), allowed)
@@ -281,7 +281,7 @@ def test_a_step_beyond_the_operators_device_is_refused(folder: Path, bundle_hash
 
 @pytest.mark.parametrize("depth", [9, pytest.param(1_500, marks=pytest.mark.heavy)])
 def test_a_chain_of_calls_too_deep_to_follow_is_refused(folder: Path, depth: int) -> None:
-    """Each program calls the one before, deeper than `check` allows and than Python can recurse."""
+    """Each program calls the one before, deeper than `check` allows; 1,500 are too deep for recursion."""
     chain = [half()]
     for _ in range(depth):
         b = Builder("deeper")

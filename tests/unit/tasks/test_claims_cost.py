@@ -9,7 +9,7 @@ from protocol.tasks.amounts import YEAR, derive
 from tests.unit.tasks.priced import DAY, on_l2
 
 CLAIM = RECOMMENDED.draw_delay + 2 * DAY + 2 * move_time(RECOMMENDED, DAY)
-"""The delay of a task in seconds by a last-second claim, with a day to attest.
+"""Seconds by which a last-second claim delays a task, with a day to attest.
 
 It is the time for the claim's draw, votes, objection and openings, and for attesting again.
 """

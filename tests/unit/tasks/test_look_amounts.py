@@ -32,7 +32,7 @@ def looked(made: Setting) -> Setting:
 
 
 def test_looks_and_locks_of_the_example_cost_a_hundredth_and_a_half_of_the_budget() -> None:
-    """By hand, L = 2 x 0.0183 / (0.7 x 0.1) budgets, with 3.33 locks that are in use 30 % of the time."""
+    """By hand: a lock is 2 x 0.0183 / (0.7 x 0.1) budgets, and 3.33 locks are in use 30 % of the time."""
     made = looked(on_l2())
     amounts = derive(made, RULES)
     shares = {

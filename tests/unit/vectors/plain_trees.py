@@ -1,4 +1,4 @@
-"""A second implementation of docs/spec/encoding.md section 2, by recursion over lists and hashlib alone."""
+"""A second implementation of docs/spec/encoding.md section 2, by recursion over lists, with hashlib alone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PlainTrees:
     def _roots(
         self, old_size: int, size: int, proof: list[bytes], old_root: bytes, *, known: bool
     ) -> tuple[bytes, bytes] | None:
-        """The roots of a node's first `old_size` leaves and of all its leaves; None for a false length."""
+        """The roots of a node's first `old_size` leaves and of all; None if the proof's length is wrong."""
         if old_size == size:
             if known:
                 return None if proof else (old_root, old_root)

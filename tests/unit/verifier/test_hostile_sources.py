@@ -41,7 +41,7 @@ COMMITTED = committed(HONEST)
 
 
 def checkpoints(what: Callable[[int], State], before: Callable[[], None] = lambda: None) -> Handler:
-    """A server of the committed roots, whose checkpoints have these states."""
+    """A handler that serves the committed roots and, after calling `before`, checkpoints of these states."""
 
     def talk(connection: socket.socket, target: str) -> None:
         if target.endswith("/segments"):

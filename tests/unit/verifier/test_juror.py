@@ -208,7 +208,7 @@ def test_only_a_jury_that_was_left_without_a_verdict_has_to_be_released(scene: S
 
 
 def test_who_voted_yes_serves_what_else_the_claimant_needs(scene: Scene) -> None:
-    """A juror serves the states before the claimant's segments, except the bundle's state, and the result.
+    """A juror serves the result, and the states before the claimant's segments (for segment 1, after it).
 
     It does so until the claimant has attested.
     """

@@ -1,6 +1,6 @@
 """Replays against solvers that serve all, some, nothing or garbage: the finding is always right.
 
-A finding is equal or different, with a digest of the replayed states for each digester.
+A finding is equal or different. It may have a digest of the replayed states for each digester.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EXECUTOR = HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
 
 
 def run(wrong_step: int = 0) -> list[State]:
-    """The initial state and the state after each step; after `wrong_step` one weight is made far off."""
+    """The initial state and the state after each step; after `wrong_step`, 1,000 is added to one weight."""
     states: list[State] = [tiny.initial()]
     for number in range(1, tiny.SEGMENTS * tiny.STEPS + 1):
         state = dict(EXECUTOR.step(states[-1], number))
@@ -51,7 +51,7 @@ def run(wrong_step: int = 0) -> list[State]:
 
 @dataclass
 class Told:
-    """A stub solver that serves the checkpoints of `states`, or those in `tensors`. None is no answer."""
+    """A stub solver that serves the checkpoints of `states`, unless `tensors` has others. None: no answer."""
 
     states: list[State]
     roots: Sequence[bytes] | None = None
@@ -128,7 +128,7 @@ class Patient(Replayer):
 
 
 def replayer(folder: Path, told: Told, *others: Told) -> Patient:
-    """The production replayer, which asks `told`, then the others."""
+    """A replayer with `told` as the solver and `others` as further sources."""
     database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
     states = States(
         tiny.TASK, PROGRAM, EXECUTOR, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")

@@ -1,4 +1,4 @@
-"""Held results are deleted after their time or over the disk limit, leftovers of killed nodes at start."""
+"""Held results go after their time or over the disk limit; leftovers of killed nodes go at the start."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
 
 
 def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
-    """Notes what is offered."""
+    """A function that notes what is offered in `offers`."""
     return lambda task, seat, salt: offers.append((task, seat, salt))
 
 

@@ -1,6 +1,4 @@
-"""Runs in the tree of an earlier commit: fills a journal with that commit's methods and prints what they
-read.
-"""
+"""Fills a journal with the methods of an earlier commit, in that commit's tree, and prints what they read."""
 
 import json
 import sys

@@ -1,6 +1,4 @@
-"""Runs in the tree of an earlier commit: fills a solver's database with its methods and prints what they
-read.
-"""
+"""Fills a solver's database with the methods of an earlier commit, in its tree, and prints what they read."""
 
 import json
 import sys

@@ -1,5 +1,4 @@
-"""Runs in the tree of an earlier commit: fills a verifier's database with its methods and prints what they
-read.
+"""Fills a verifier's database with the methods of an earlier commit, in its tree, and prints what they read.
 
 Roots and salts are one byte repeated 32 times. Records that a format lacks are left out.
 """

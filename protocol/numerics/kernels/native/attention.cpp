@@ -1,11 +1,11 @@
 // Attention by blocks of query rows, as specified in attention.h. Products are those of product.cpp,
-// functions those of fused_body.h. This file only orders them, and skips the parts of a causal matrix that
-// need not be computed.
+// functions those of fused_body.h. This file orders them, skips the parts of a causal matrix that need not be
+// computed, and rounds the sums of large heads.
 //
-// Forward, a block of rows is independent of all other rows, so memory grows only with the rows. Backward,
-// the gradients of keys and values are summed over queries, with one exponent for a whole column. A head with
-// few scores is stored whole until its columns are known. A larger head is computed twice: first for the
-// columns' exponents, then for their integers.
+// Forward, a block of rows is independent of all other rows, so a thread needs memory for one block only.
+// Backward, the gradients of keys and values are summed over queries, with one exponent for a whole column. A
+// head with few scores is stored whole until its columns are known. A larger head is computed twice: first
+// for the columns' exponents, then for their integers.
 #include "attention.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ thread_local Scratch scratch;
 
 // Data about a head that are known before its rows are computed.
 struct Head {
-    std::vector<int32_t> of_values, of_keys;   // exponents of the columns of v_out and of k_q, over all keys
+    std::vector<int32_t> of_values, of_keys;   // exponents of the rows of v_out and of k_q, over all keys
     std::vector<int32_t> last;                 // for every query, the number of keys up to the last visible one
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using Run = void (*)(const AssayChannels &, int64_t first, int64_t end);
 
-// A channel is a piece of work of samples * size elements, a row of size elements.
+// A channel has samples * size elements of work, a row has size elements.
 void by_channel(Run run, const AssayChannels &t, int32_t threads) {
     divide(t.channels, SHARE / (t.samples * t.size), threads, [&](int64_t c, int64_t end) { run(t, c, end); });
 }

@@ -1,6 +1,6 @@
-// Batch norm in the compiled library: the functions of protocol/program/library/batch_norm.py, reading each
-// channel from memory once. x is [samples, channels, size]; sums follow arithmetic.md section 5, the rest
-// section 2. NaN results are canonical.
+// Batch norm in the compiled library: the functions of protocol/program/library/batch_norm.py, channel by
+// channel, so that repeated passes find a channel in the cache if it fits. x is [samples, channels, size];
+// sums follow arithmetic.md section 5, the rest section 2. NaN results are canonical.
 #pragma once
 #include <cstdint>
 

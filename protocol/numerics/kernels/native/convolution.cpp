@@ -6,7 +6,7 @@
 
 namespace {
 
-// Runs one of the two kinds.
+// Runs a weight gradient, or a convolution of one of the other two kinds.
 template <class Weights, class Positions> bool run(const AssayConvolution &p) {
     return p.kind == assay::AT_WEIGHT ? Weights(p).run() : Positions(p).run();
 }

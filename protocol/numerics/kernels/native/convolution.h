@@ -1,7 +1,7 @@
 // Convolutions as exact products whose windows are never materialised: arithmetic.md sections 3, 4 and 8; the
-// functions of protocol/program/library/convolution.py. Operands are quantised once, as pairs of i16. Panels
-// of columns are copied directly from them, run by run, and multiplied by the tiles of products (variant.h).
-// Mirrored in convolution.py.
+// functions of protocol/program/library/convolution.py. Operands are quantised once, as pairs of i16 (with
+// one channel per group, as float64). Panels of columns are copied directly from them, run by run, and
+// multiplied by the tiles of products (variant.h). Mirrored in convolution.py.
 //
 // | kind        | left, rows            | image, columns                         | pairs of terms                    |
 // |-------------|-----------------------|----------------------------------------|-----------------------------------|
@@ -15,7 +15,7 @@ extern "C" {
 
 struct AssayConvolution {
     const float *left, *image;
-    const float *bias;        // [groups * rows] of FORWARD, or null
+    const float *bias;        // [groups * outputs] of FORWARD, or null
     float *out;
     int64_t samples, groups;
     int64_t inputs, outputs;  // channels of x and of g in a group

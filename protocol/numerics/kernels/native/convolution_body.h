@@ -177,14 +177,15 @@ void spread(const float *from, int64_t count, int64_t step, float *to) {
 
 #endif
 
-// As in variant_body.h: the largest squared norm of the panel's rows over a chunk, from quarters of squares.
+// As in variant_body.h: a bound on the largest squared norm of the panel's rows over a chunk, from quarters
+// of squares.
 template <int WIDTH> void norms_of(const uint32_t *panel, int64_t pairs, float *out) {
     for (int64_t k = 0; k < pairs; k += CHUNK / 2) {
         const int64_t end = k + CHUNK / 2 < pairs ? k + CHUNK / 2 : pairs;
         int32_t largest = 0;
 #if defined(ASSAY_AVX512VNNI)
         if constexpr (WIDTH == PANEL_Y) {
-            // (a a + b b) / 4 + 1 bounds both quarters except for what rounding each up adds; zeros give 0.
+            // (a a + b b + 3) >> 2 is a quarter of the squares, rounded up; zeros give 0.
             __m512i low = _mm512_setzero_si512(), high = low;
             const __m512i three = _mm512_set1_epi32(3);
             for (int64_t i = k; i < end; ++i) {

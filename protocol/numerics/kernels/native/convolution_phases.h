@@ -6,7 +6,8 @@
 namespace assay {
 namespace {
 
-// An element of the kernel: its number, and the offset of its image element from the one at (a, b) step.
+// An element of the kernel: its number, and for result (a, b), the offset of its image element from element
+// (step a, step b).
 struct Tap {
     int64_t number, y, x;
 };
@@ -36,7 +37,7 @@ Phase phase_at_input(const AssayConvolution &p, int64_t y, int64_t x) {
     return phase;
 }
 
-// For a weight gradient, the phases of the forward convolution.
+// The phases of a convolution; for a weight gradient, those of the forward convolution.
 std::vector<Phase> phases_of(const AssayConvolution &p) {
     std::vector<Phase> phases;
     if (p.kind != AT_INPUT) {

@@ -1,4 +1,4 @@
-// Code shared by both kinds of convolution (convolution_positions.h, convolution_weights.h).
+// Code shared by all convolutions (convolution_positions.h, convolution_weights.h, convolution_depthwise.h).
 #pragma once
 #include "convolution.h"
 

@@ -83,8 +83,8 @@ void sum_rows(const float *x, float *out, int64_t rows, int64_t columns) {
 
 inline float mean_of(const float *x, int64_t n) { return canonical(sum_of(x, n) / static_cast<float>(n)); }
 
-// NaN if any element is NaN; +0.0 is added. f32 order like numbers when compared as integers with the
-// magnitude bits of negative values inverted.
+// The largest element; NaN if any is NaN. +0.0 is added. f32 order like numbers when compared as integers
+// with the magnitude bits of negative values inverted.
 float max_of(const float *x, int64_t n) {
     int32_t top = INT32_MIN, largest = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -199,7 +199,7 @@ void layer_norm_grad(const LayerNorm &t, int64_t first, int64_t end) {
 
 // --- columns --------------------------------------------------------------------------------------------------------
 
-// The terms of a row's sum: g, or with a mean g (x - mean) rstd.
+// What a row adds to the columns' sums: g, or with a mean g (x - mean) rstd.
 template <bool NORMAL> struct Terms {
     const float *__restrict g, *__restrict x;
     float mean, rstd;

@@ -1,9 +1,9 @@
 // Sets the processor's floating-point mode while the library computes: round to nearest even, subnormals
 // kept, regardless of what another library has set. The mode belongs to a thread, and OpenMP's threads keep
-// the mode in which they were started; so every thread of every parallel region holds a `Mode` while it
-// works. Most computation is called through pointers into other files, so the compiler cannot move it out of
-// the scope. The rest (a few factors and the last rounding of attention, the bias of convolutions) is between
-// loads and stores of memory that others see, and the fences keep those inside.
+// the mode in which they were started; so every thread of every parallel region that computes floats holds a
+// `Mode` while it works. Most computation is called through pointers into other files, so the compiler cannot
+// move it out of the scope. The rest (a few factors and the last rounding of attention, the bias of
+// convolutions) is between loads and stores of memory that others see, and the fences keep those inside.
 #pragma once
 #include <atomic>
 #include <cfenv>

@@ -47,7 +47,7 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
 }
 
 // Scales of a panel's rows; the factors back go to `kept`, zero beyond the last row. Returns the number of
-// rows.
+// the operand's rows in the panel.
 template <class T, int PANEL>
 inline int panel_scales(const Source &s, int64_t panel, RowScale (&scales)[PANEL], double *kept) {
     const int64_t left = s.rows - panel * PANEL;
@@ -93,8 +93,8 @@ template <> inline void column_scales<float>(const Source &s, int64_t row, int c
     for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
 }
 
-// The same for `wanted` rows stored side by side, from row `first` on; factors and masks are separate, for
-// vectors.
+// As `panel_scales`, for `wanted` rows stored side by side, from row `first` on; factors and masks are
+// separate, for vectors.
 template <class T>
 inline int strip_scales(const Source &s, int64_t first, int64_t wanted, float (&factor)[STRIP], int32_t (&mask)[STRIP],
                         double *kept) {

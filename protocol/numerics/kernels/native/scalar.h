@@ -104,8 +104,8 @@ inline int32_t op_f32_to_i32(float x) { return wrapped(bits_of(x + 12582912.0f) 
 
 inline float op_power_of_two(int32_t k) { return float_of(uint32_t(k + 127) << 23); }
 
-// Multiplies by 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >=
-// 0.
+// x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest. It is rounded only once if k >= 0, or if the
+// first product is at least 2^-126 in magnitude.
 inline float op_scale(float x, int32_t k) {
     const int32_t half = k >> 1;
     return (x * op_power_of_two(half)) * op_power_of_two(k - half);

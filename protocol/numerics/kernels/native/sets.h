@@ -1,5 +1,6 @@
-// The instruction sets, fastest first: the `variant` of every call is an index into this list. Python queries
-// the names (assay_variant_name); nothing else depends on the order.
+// The instruction sets, fastest first: the `variant` of every call is an index into this list. Python finds
+// the indices by name (assay_variant_name), and otherwise uses the order only to tell the fastest set in a
+// warning.
 #pragma once
 #include <cstdint>
 

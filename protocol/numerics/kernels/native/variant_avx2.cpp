@@ -1,5 +1,5 @@
-// Products for processors with AVX2. On other architectures than x86-64, or if the compiler does not know the
-// pragma, this is the baseline's code under another name, and `supported` returns false.
+// All kernels for processors with AVX2. On other architectures than x86-64, or if the compiler does not know
+// the pragma, this is the baseline's code under another name, and `supported` returns false.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Products for processors with AVX512VNNI. On other architectures than x86-64, or if the compiler does not
+// All kernels for processors with AVX512VNNI. On other architectures than x86-64, or if the compiler does not
 // know the pragma, this is the baseline's code under another name, and `supported` returns false.
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Products for any processor of the target platform: SSE2 on x86-64, the compiler's choice elsewhere.
+// All kernels for any processor of the target platform: SSE2 on x86-64, the compiler's choice elsewhere.
 namespace assay {
 namespace {
 bool supported() { return true; }

@@ -1,6 +1,6 @@
 // The code of one variant; every variant_*.cpp includes it after naming the instruction set. Loops are plain
-// C++, which the compiler vectorises; only `tile` is written by hand. Nothing here has external linkage, so
-// no instruction of one variant can end up in another.
+// C++, which the compiler vectorises; only tile.h has vector code written by hand. Nothing here has external
+// linkage, so no instruction of one variant can end up in another.
 #include <cmath>
 #include <cstring>
 

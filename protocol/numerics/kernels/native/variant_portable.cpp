@@ -1,5 +1,5 @@
-// Products without instructions of any specific set: the code for all other processors, which tests can also
-// run here.
+// All kernels without instructions of any specific set: the code that the baseline has on processors other
+// than x86-64, which tests can thus run on x86-64 too.
 namespace assay {
 namespace {
 bool supported() { return true; }

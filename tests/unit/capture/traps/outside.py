@@ -15,7 +15,7 @@ from tests.unit.capture.steps import DATASET, cross_entropy
 from tests.unit.capture.traps.trap import Batch, Made, trap, weighted
 
 RARE = {**DATASET, "rare": (torch.arange(50) == 49).to(torch.uint8)}
-"""A flag that is set on one row of 50, which few batches contain."""
+"""The dataset with a flag that is set on one of its 50 rows, which few batches contain."""
 
 
 @trap(r"torch\.assay_calls changes|takes .* the first time")
