@@ -19,7 +19,7 @@ from protocol.commitments import CHUNK
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
 
-DEMANDS: Final = 61
+DEMANDS: Final = 76
 """Number of demands in the longest game against a solver that serves nothing
 (contracts/src/dispute/Demands.sol).
 """
