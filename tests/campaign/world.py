@@ -68,7 +68,6 @@ STAKE: Final = 600
 """Tokens that a solver keeps in the vault for stakes."""
 SOLVER, VERIFIER = 1, 2
 """Indices of development accounts."""
-DAWDLE: Final = "from tests.unit.solver import killing; killing.dawdle({seconds}); "
 
 
 class NotReached(AssertionError):

@@ -11,12 +11,10 @@ import pytest
 
 from sim.replay.amounts import Amounts
 from sim.replay.comparison import Comparison
-from sim.replay.scenarios import SCENARIOS, market, scenario
+from sim.replay.scenarios import market, scenario
 from tests.chain.conftest import Replayed
 
 pytestmark = pytest.mark.chain
-
-STORIES = [name for name, each in SCENARIOS.items() if each.outcomes is not None]
 
 
 def played(replayed: Replayed, name: str) -> tuple[Comparison, Amounts]:

@@ -17,7 +17,7 @@ SEGMENTS = range(1, 7)
 class Counting(HonestExecutor):
     """Counts the steps that it runs."""
 
-    steps = traces = 0
+    steps = 0
 
     def step(self, state: State, number: int, /) -> State:
         """Count and run a step."""

@@ -51,10 +51,6 @@ def running(pid: int) -> bool:
         return False
 
 
-def no_more(_number: int, _state: State) -> None:
-    """A callback that ignores the steps."""
-
-
 def same_bits(model: str, processes: int, folder: Path) -> None:
     step = BUILD[model]()
     hash_ = tasks.written(step, folder)
