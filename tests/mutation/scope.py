@@ -65,17 +65,21 @@ PYTHON: Final = Language(
     },
 )
 
-ALL: Final = ("--no-match-test", "[gG]as|costTheAskerTwice", "--no-match-contract", "Gas")
-"""All tests but those of gas, because contracts use more of it in the profile `mutation`."""
+GAS_TESTS: Final = "[gG]as|costTheAskerTwice"
+"""Tests that fail in the profile `mutation`, whose plain build uses more gas."""
+LESS_GAS: Final = ("--no-match-contract", "Gas", "--no-match-test")
+ALL: Final = (*LESS_GAS, GAS_TESTS)
 
 
-def _forge(*folders: str) -> Stages:
-    return [(*ALL, "--match-path", f"contracts/test/{{{','.join(folders)}}}/**"), ALL]
+def _forge(*paths: str) -> Stages:
+    """Tests without fuzzing in some paths below contracts/test, then all tests."""
+    quick = (*LESS_GAS, f"{GAS_TESTS}|testFuzz|invariant")
+    return [(*quick, "--match-path", f"contracts/test/{{{','.join(paths)}}}"), ALL]
 
 
-GAME: Final = _forge("dispute", "attacks")
-AUDIT: Final = _forge("audit", "juries", "looks")
-TREES: Final = _forge("libraries", "vectors")
+GAME: Final = _forge("dispute/**", "attacks/**")
+AUDIT: Final = _forge("audit/**", "juries/**", "looks/**")
+TREES: Final = _forge("libraries/**", "vectors/Trees.t.sol")
 SOLIDITY: Final = Language(
     "solidity",
     ".sol",
