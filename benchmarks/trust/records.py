@@ -114,7 +114,9 @@ class Chain:
 
 
 def gas_of(calls: list[Call]) -> Gas:
-    """Gas by party and call. Attestations and releases of looks, and reverted calls, have their own names."""
+    """Gas by party and call. The name of a look's `attest` or `release` ends in " look"; the name of a reverted
+    call ends in `REFUSED`.
+    """
     found: Gas = defaultdict(lambda: defaultdict(list))
     for call in calls:
         name = call.function

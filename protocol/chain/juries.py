@@ -1,4 +1,4 @@
-"""Juries: a seat that cannot fetch an item claims this, and jurors vote on it
+"""Juries: a seat that cannot fetch an item claims that the item is withheld, and jurors vote on the claim
 (contracts/src/interfaces/IJuries.sol).
 
 Jurors vote with `Audit.attest`, using the juror numbers of `protocol.dispute.juries`. `Audit.jury` shows the

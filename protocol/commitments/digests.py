@@ -52,8 +52,8 @@ row."""
 
 
 class Block(NamedTuple):
-    """A perfect subtree of 2^height leaves. `first` is the index of its first leaf, `turns` are that leaf's
-    turns. `depth` is the depth of all its leaves in the whole tree."""
+    """A perfect subtree of 2^height leaves. `first` is the index of its first leaf, and `turns` is the path of
+    that leaf, as the function `turns` encodes it. `depth` is the depth of all its leaves in the whole tree."""
 
     first: int
     height: int

@@ -114,7 +114,10 @@ class Tree:
         return [self._hash(node) for node in geometry.consistency_nodes(old_size, new_size)]
 
     def descendants(self, lo: int, size: int, levels: int = 4) -> list[bytes]:
-        """Hashes of `geometry.descendants`, the nodes `levels` splits below node (lo, size), as a reveal shows them."""
+        """Hashes of `geometry.descendants`: the nodes that lie `levels` splits below node (lo, size).
+
+        A reveal in a dispute shows these hashes.
+        """
         geometry.siblings(self._size, lo, size)  # raises unless it is a node
         return [self._hash(node) for node in geometry.descendants(lo, size, levels)]
 

@@ -44,7 +44,9 @@ class JuryVerdict(IntEnum):
 
 
 class Objection(NamedTuple):
-    """The chunk that jurors must open: a tensor of the item, and a walk in its tree (`walks`)."""
+    """Names the chunk that jurors must open: the number of a tensor of the item, and a walk in that tensor's
+    tree (`protocol.commitments.walks`).
+    """
 
     tensor: int
     walk: int

@@ -17,7 +17,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 LOOK_SECONDS = 0.25
 """Seconds between two checks of a connection."""
 REQUEST_SECONDS = 5.0
-"""Seconds for the client to send a whole request: at most 16 KiB of headers. No request needs a body."""
+"""Seconds for the client to send a whole request: at most 16 KiB of headers, and a small body if it offers a
+salt to a verifier.
+"""
 READING_SECONDS = 60.0
 """Seconds for the client to read the buffered bytes: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
 

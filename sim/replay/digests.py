@@ -111,7 +111,9 @@ def place(trained: Trained, segment: int, luck: Random) -> Chunk:
 
 
 def shown(trained: Trained, segment: int, at: Chunk) -> Evidence:
-    """The chunk under the solver's step tree, which a replay reproduces if the segment is right."""
+    """The chunk at `at`, opened under the solver's step tree. A replay reproduces that tree if the segment is
+    right.
+    """
     run = trained.checked
     data = trained.tensors(segment, at.step)[at.tensor]
     return evidence(data, at, run.tensor_roots(segment, at.step), run.step_roots(segment))

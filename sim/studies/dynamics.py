@@ -77,7 +77,7 @@ class Dynamics(Study):
         return parameters_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The start of a trajectory, and its rule."""
+        """The rules, the shares at a trajectory's start, and the share of segments that a cheater invents."""
         return {
             "rule": (REPLICATOR, BEST_RESPONSE),
             "cheating": (0.1, 0.9),

@@ -44,8 +44,8 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """The arguments of `sim.theory.looks`, in token units. An accuser pays the solver for the game that it
-    drops.
+    """The terms and costs of looks for `sim.theory.looks`; amounts are in token units. `accuse` includes the
+    payment that the accuser makes to the solver for the game that the accuser drops.
     """
     gas = parameters.gas_price * TOKEN
     return Looking(

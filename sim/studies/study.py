@@ -36,7 +36,9 @@ number the rows, `rounds` is the number of tasks of a run. sim.studies.tables re
 
 
 SEEDS: Final = 2
-"""Seeds per point, with half of the runs each; claims must hold with both (`checks`)."""
+"""Number of seeds per point; a `common` study uses one. Each seed plays half of the point's runs. A claim must
+hold with each seed alone and with both together (`checks`).
+"""
 CHANCE: Final = 0.02
 """Absolute tolerance that is narrow enough for any chance, however small."""
 

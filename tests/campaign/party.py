@@ -1,9 +1,9 @@
 """The party under test: the operator's command as a process, and a supervisor that does no more than systemd
 would.
 
-The supervisor restarts a process that was killed by a signal or exited with code 1 (a restart may help). Any
-other failure needs a hand. But if a command that a person typed fails with code 2, the person reads the error
-and types the command again.
+The supervisor restarts a process that was killed by a signal or exited with code 1 (a restart may help).
+If a command that a person typed fails with code 2, the person reads the error and types the command again.
+After any other failure a person must step in, and `Party.mind` raises NeedsHand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands that are interrupted and repeated: what the first one sent counts, and nothing is sent twice."""
+"""A command that is interrupted and run again finishes what its first run sent, and does nothing twice."""
 
 from __future__ import annotations
 

@@ -109,8 +109,9 @@ def _absorbing(
 
 
 def _message(g: torch.Generator, blocks: int, block: int) -> tuple[Tensor, ...]:
-    """A message: indices, some of which collide or are outside, unless the block is 1; random values, some
-    of them 0; exponents of all kinds.
+    """A message: indices, values and exponents; without indices if `block` is 1. Some indices are the same in
+    all messages, and some may lie outside the block. Some values are 0. Exponents are from `EXPONENTS` or
+    ordinary.
     """
     index = torch.randint(0, 3, (blocks,), generator=g, dtype=torch.uint8)
     index[::5] = torch.randint(0, 256, index[::5].shape, generator=g, dtype=torch.uint8)

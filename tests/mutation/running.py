@@ -136,8 +136,8 @@ def run(
 
 
 def clone(language: Language) -> Path:
-    """A scratch clone of HEAD, with what set-up has made here. Each language has one, so that both can run at
-    once.
+    """A scratch clone of HEAD, with the libraries and contract files that set-up built in this checkout, and a
+    link to its node_modules. Each language has a separate clone, so that both can run at once.
     """
     tree = FOLDER / language.name
     if not tree.is_dir():

@@ -339,7 +339,7 @@ STATE = (4, 5_000, 9_216, 1_025)
 
 
 def _state(first: int) -> list[bytes]:
-    """The tensors of a state, filled as those of trees.json, but starting at byte `first`."""
+    """The tensors of a state. Each holds the bytes of the pattern of `tensor_data` from byte `first` on."""
     return [tensor_data(first + nbytes)[first:] for nbytes in STATE]
 
 

@@ -100,7 +100,7 @@ class Operations(Protocol[V]):
         """`bits` from f32 to u32."""
 
     def from_bits_u32(self, x: V) -> V:
-        """`bits` from u32 to f32."""
+        """The f32 with this u32 bit pattern: the primitive `bits`."""
 
     def and_u32(self, x: V, y: V) -> V:
         """`and` on u32."""
