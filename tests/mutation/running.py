@@ -103,10 +103,10 @@ def run(
 ) -> list[Outcome]:
     """The outcomes of the sample, including those of mutants that do not compile.
 
-    The first stage of tests is run on all mutants, then the other stages on those that pass it. Outcomes that
-    are `recorded` count like those in the build folder. If `plays` is false, no mutant is run, and only the
-    outcomes before the first mutant without one are returned. Raises RuntimeError if tests fail without a
-    mutant.
+    The first stage of tests is run on all mutants, then the other stages on those that pass it and are not
+    argued. Outcomes that are `recorded` count like those in the build folder. If `plays` is false, no mutant is
+    run, and only the outcomes before the first mutant without one are returned. Raises RuntimeError if tests
+    fail without a mutant.
     """
     tree = clone(language)
     outcomes = Outcomes(FOLDER / f"{language.name}.jsonl", commit, recorded, argued)
@@ -115,7 +115,7 @@ def run(
     mutants = proposed(language, tree)
     say(f"{language.name}: {len(mutants)} mutants of {len(language.files(tree))} files are proposed")
     drawn: dict[str, Outcome | None] = {}
-    player = Player(language, tree, commit)
+    player = Player(language, tree, commit, argued)
 
     def play(name: str, quick: bool) -> Outcome | None:
         outcome = player.play(mutants[name], name, quick)
@@ -160,15 +160,17 @@ class Player:
     without a mutant, because in a broken environment every mutant would count as killed.
     """
 
-    def __init__(self, language: Language, tree: Path, commit: str) -> None:
+    def __init__(self, language: Language, tree: Path, commit: str, argued: Container[str] = ()) -> None:
         self._language = language
         self._tree = tree
         self._commit = commit
+        self._argued = argued
         self._limits: dict[tuple[str, ...], float] = {}
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
-        """The outcome of the first stage of tests if `quick`, or None if it passes; otherwise the outcome of the
-        other stages. The mutated file is restored. Raises RuntimeError if tests fail without a mutant.
+        """The outcome of the first stage of tests if `quick`, or None if it passes and the mutant is not argued;
+        otherwise the outcome of the other stages. The mutated file is restored. Raises RuntimeError if tests fail
+        without a mutant.
         """
         stages = self._language.folders[self._language.folder(mutant.file)]
         file = self._tree / mutant.file
@@ -184,7 +186,7 @@ class Player:
                     break
         finally:
             file.write_bytes(source)
-        if quick and fate is Fate.SURVIVED:
+        if quick and fate is Fate.SURVIVED and name not in self._argued:
             return None
         line, change, where = mutant.line(source), mutant.change(source), self._language.name
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)

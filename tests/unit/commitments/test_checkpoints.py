@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from protocol.commitments.checkpoints import (
     write_state,
 )
 from protocol.commitments.states import Checkpoint
-from protocol.commitments.tensors import DTYPES, Tensor, tensor_bytes
+from protocol.commitments.tensors import DTYPES, Tensor, is_canonical, tensor_bytes
 
 RNG = np.random.default_rng(7)
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -64,6 +65,13 @@ def test_the_state_root_is_over_tensor_roots_in_order() -> None:
     assert [tree.root for tree in checkpoint().trees] == roots
 
 
+def test_a_tensors_root_is_computed_once_and_goes_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = Tensor.from_array("layers.0.weight", ARRAYS["layers.0.weight"])
+    assert tensor.root == tensor_root(tensor.data)
+    monkeypatch.setattr("protocol.commitments.tensors.tensor_root", None)
+    assert tensor.renamed("flat", (64 * 33,)).root == tensor.root
+
+
 def test_nans_become_canonical_and_nothing_else_changes() -> None:
     bits = np.array([0xFFC00001, 0x7F800001, 0x7FC00000, 0x80000000, 1, 0xFF800000], np.uint32)
     source = bits.view(np.float32).copy()
@@ -71,6 +79,23 @@ def test_nans_become_canonical_and_nothing_else_changes() -> None:
     assert stored.tolist() == [0x7FC00000] * 3 + [0x80000000, 1, 0xFF800000]
     assert source.view(np.uint32).tolist() == bits.tolist(), "the caller's array is not written to"
     assert Tensor.from_array("x", source[0].reshape(())).data == (0x7FC00000).to_bytes(4, "little")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "canonical"),
+    [
+        (0, "0000803f0000c07f000080ff", True),
+        (0, "0000803f0100c07f", False),
+        (0, "0100807f0000803f", False),
+        (0, "0000c0ff0000c07f", False),
+        (2, "0100c07f", True),
+        (1, "ff02", True),
+        (5, "0001", True),
+        (5, "000102", False),
+    ],
+)
+def test_nans_and_bools_have_one_form(dtype: int, data: str, canonical: bool) -> None:
+    assert is_canonical(dtype, bytes.fromhex(data)) == canonical
 
 
 def test_layout_and_byte_order_do_not_matter() -> None:
@@ -106,6 +131,21 @@ def test_type_codes_are_those_of_the_arithmetic() -> None:
 def test_a_tensor_whose_bytes_do_not_fit_is_refused(dtype: int, shape: tuple[int, ...], nbytes: int) -> None:
     with pytest.raises(CheckpointError):
         Tensor("x", dtype, shape, bytes(nbytes))
+
+
+@pytest.mark.parametrize(
+    ("largest", "larger"),
+    [
+        ((1 << 20, 1 << 20), ((1 << 20) + 1, 1 << 20)),
+        (((1 << 31) - 1,), (1 << 31,)),
+        ((1,) * 8, (1,) * 9),
+    ],
+    ids=["bytes", "dimension", "rank"],
+)
+def test_a_tensor_beyond_a_limit_is_refused(largest: tuple[int, ...], larger: tuple[int, ...]) -> None:
+    assert tensor_bytes(1, largest) == prod(largest)
+    with pytest.raises(CheckpointError, match="tensor shape"):
+        tensor_bytes(1, larger)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int16, np.complex64])
@@ -155,6 +195,14 @@ def test_a_checkpoint_over_the_limit_is_refused_before_its_tensors_are_read(tmp_
     store = BlobStore(tmp_path)
     with pytest.raises(BlobTooLarge, match="at most 100 bytes"):
         load_checkpoint(store, save_checkpoint(store, checkpoint()), max_bytes=100)
+
+
+def test_a_checkpoint_of_more_than_64_gib_needs_a_higher_limit(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    manifest = json.loads(store.get(save_checkpoint(store, checkpoint())))
+    manifest["tensors"][0]["shape"] = [1 << 14, 1 << 20]
+    with pytest.raises(BlobTooLarge, match=f"at most {64 << 30} bytes"):
+        load_checkpoint(store, store.put(json.dumps(manifest).encode()))
 
 
 MALFORMED: dict[str, Any] = {

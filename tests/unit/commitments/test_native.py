@@ -115,11 +115,23 @@ def wrong(width: int, count: int) -> native.RowHasher:
     return hash_wrongly
 
 
+def confused(width: int, count: int) -> native.RowHasher:
+    """A hasher that takes all of `count` rows of `width` bytes for the first."""
+
+    def hash_confusedly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
+        return hash_rows_by_hashlib(
+            prefix, rows[:1].repeat(count, 0) if rows.shape == (count, width) else rows
+        )
+
+    return hash_confusedly
+
+
 def test_a_hasher_that_is_wrong_anywhere_is_not_let_in() -> None:
     assert native.is_right(hash_rows_by_hashlib)
     for width in (1, 55, 62, 63, 64, 118, 119, 127, 1024):
         for count in (1, 3, 4, 9):
             assert not native.is_right(wrong(width, count))
+            assert native.is_right(confused(width, count)) == (count == 1)
     assert not native.is_right(lambda _prefix, rows: hash_rows_by_hashlib(0, rows))
     assert not native.is_right(lambda prefix, rows: hash_rows_by_hashlib(prefix, rows)[:-32])
 

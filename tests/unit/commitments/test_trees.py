@@ -242,6 +242,19 @@ def test_more_rows_than_one_batch_are_all_hashed() -> None:
         verify_inclusion(tree.root, 1500, index, rows[index], tree.inclusion_path(index))
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 70])
+def test_only_nodes_on_the_right_edge_are_hashed_again(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[bytes] = []
+
+    def counting(left: bytes, right: bytes) -> bytes:
+        hashed.append(left)
+        return node_hash(left, right)
+
+    monkeypatch.setattr("protocol.commitments.merkle.node_hash", counting)
+    assert TREES[n].root == reference.mth(LEAVES[:n])
+    assert len(hashed) == n.bit_count() - 1
+
+
 @pytest.mark.parametrize("size", [1, 31, 33, 65])
 def test_leaf_hashes_must_be_whole(size: int) -> None:
     with pytest.raises(ProofError, match="multiple of 32"):

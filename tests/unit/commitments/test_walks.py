@@ -44,6 +44,7 @@ def test_every_chunk_has_a_walk_whatever_its_last_bits_are(
     assert chunk_at(count, walk) == index
     below = WALK_BITS - turns(count, index)[1]
     assert (walk ^ rest) & ((1 << below) - 1) == 0
+    assert walk_to(count, index) == walk >> below << below
 
 
 @pytest.mark.parametrize(

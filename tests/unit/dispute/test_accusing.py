@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from protocol.commitments import ProofError, leaf_hash, state_root, step_tree, tensor_root, verify_inclusion
 from protocol.commitments.digests import turns
 from protocol.commitments.opened_chunks import fold
+from protocol.dispute import accusing
 from protocol.dispute.accusing import Chunk, choose_place, evidence
 
 SIZES = (4, 5_000, 3 * 1_024)
@@ -81,6 +82,19 @@ def test_every_such_chunk_has_the_same_chance() -> None:
     assert set(seen) == {Chunk(step, *chunk) for step in (1, 2) for chunk in changed}
     # 500 of each are expected, with a standard deviation of 21.
     assert all(abs(times - 500) < 5 * 21 for times in seen.values())
+
+
+def test_a_long_tensors_chunks_have_the_same_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compared in several batches, here of three hashed chunks."""
+    monkeypatch.setattr(accusing, "_ROWS", 3)
+    whole, short = 32, 5
+    written = Written([[bytes([step]) * (1_024 * whole + short)] for step in range(3)])
+    generator = Random(2)
+    seen = Counter(choose_place(written, [1_024 * whole + short], 2, 4, generator) for _ in range(900))
+    due = [chunk for chunk in range(whole + 1) if (turns(whole + 1, chunk)[0] + 1) % 4 == 0]
+    assert sorted(seen) == [Chunk(1, 0, chunk) for chunk in due]
+    # About 100 of each are expected, with a standard deviation of 10.
+    assert all(abs(times - 900 / len(due)) < 50 for times in seen.values())
 
 
 def test_a_state_without_such_a_chunk_is_passed_over() -> None:

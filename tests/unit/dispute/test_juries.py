@@ -7,6 +7,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from protocol.commitments.walks import WALK_BITS, chunk_at
 from protocol.dispute.errors import DisputeError
 from protocol.dispute.juries import (
     FIRST_JUROR,
+    UNAVAILABLE,
     Objection,
     choose_objection,
     choose_unseen,
@@ -29,6 +31,7 @@ from protocol.dispute.juries import (
     possession_digest,
     show,
 )
+from protocol.dispute.keys import attestation_word
 from protocol.dispute.looks import Look, is_look
 from tests.unit.commitments.patterns import pattern
 
@@ -97,6 +100,10 @@ def test_what_is_shown_folds_to_the_items_root_and_to_the_digest(
     salted = fold(leaf(SALT, shown.chunk), turned, shown.salted_path)
     digest = root_from_path(len(sizes), tensor, 1, leaf_hash(salted), shown.salted_tensor)
     assert digest == possession_digest(SALT, tensors)
+
+
+def test_a_juror_without_the_item_attests_the_zero_word() -> None:
+    assert attestation_word(UNAVAILABLE, UNAVAILABLE) == keccak(bytes(64))
 
 
 def test_nothing_is_left_out_of_a_digest_of_possession() -> None:

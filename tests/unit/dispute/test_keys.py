@@ -5,6 +5,7 @@ tests/vectors/digests.json has values of both.
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from protocol.dispute.errors import DisputeError
 from protocol.dispute.keys import (
     accusation_word,
     attestation_word,
+    challenge_salt,
     informing_commitment,
     revealed_word,
     salt_hash,
@@ -47,6 +49,7 @@ def test_a_secret_is_one_seats(one: tuple[int, ...], other: tuple[int, ...]) -> 
 def test_every_part_changes_secret_and_salt() -> None:
     parts: list[tuple[Callable[..., bytes], list[Any], list[Any]]] = [
         (seat_secret, [KEY, 1, BOARD, 2, 3, 0], [SEED, 2, ACCOUNT, 3, 4, 1]),
+        (challenge_salt, [KEY, 1, BOARD, 2, 3, 4, b""], [SEED, 2, ACCOUNT, 3, 4, 5, SECRET]),
         (seat_salt, [1, BOARD, 2, 3, ACCOUNT, SEED, SECRET], [2, ACCOUNT, 3, 4, BOARD, KEY, KEY]),
         (informing_commitment, [1, BOARD, 2, 3, ACCOUNT, SEED], [2, ACCOUNT, 3, 4, BOARD, KEY]),
         (attestation_word, [KEY, SEED], [SEED, KEY]),
@@ -56,6 +59,20 @@ def test_every_part_changes_secret_and_salt() -> None:
     for function, arguments, others in parts:
         changed = [[*arguments[:i], other, *arguments[i + 1 :]] for i, other in enumerate(others)]
         assert len({function(*each) for each in (arguments, *changed)}) == len(arguments) + 1
+
+
+def test_the_salt_of_a_challenge_can_be_computed_again_from_the_key() -> None:
+    """By any release: bonds depend on it."""
+    words = (
+        (1).to_bytes(32, "big"),
+        bytes.fromhex(BOARD[2:]),
+        (2).to_bytes(32, "big"),
+        (3).to_bytes(32, "big"),
+    )
+    message = b"assay challenge" + b"".join(words) + bytes([0, 0, 0, 4])
+    for before in (b"", SECRET):
+        found = challenge_salt(KEY, 1, BOARD, 2, 3, 4, before)
+        assert found == hmac.digest(KEY, message + before, "sha256")
 
 
 @pytest.mark.parametrize("length", [0, 20, 31, 33, 64])
@@ -79,8 +96,11 @@ def test_what_has_not_32_bytes_is_refused_and_not_shown(length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chain", "task", "seat", "stage"), [(-1, 0, 0, 0), (0, 2**256, 0, 0), (0, 0, 0, 256)]
+    ("chain", "task", "seat", "stage", "bits"),
+    [(-1, 0, 0, 0, 256), (0, 2**256, 0, 0, 256), (0, 0, 0, 256, 8)],
 )
-def test_a_number_that_no_chain_has_is_refused(chain: int, task: int, seat: int, stage: int) -> None:
-    with pytest.raises(DisputeError, match="number: expected 0 to"):
+def test_a_number_that_no_chain_has_is_refused(
+    chain: int, task: int, seat: int, stage: int, bits: int
+) -> None:
+    with pytest.raises(DisputeError, match=rf"number: expected 0 to 2\^{bits} - 1"):
         seat_secret(KEY, chain, BOARD, task, seat, stage)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.commitments import ProofError, Tree, verify_path
+from protocol.commitments.geometry import siblings
 from protocol.dispute.partial_tree import PartialTree
 
 
@@ -46,6 +47,8 @@ def test_a_path_beside_a_leaf_leads_to_a_node_that_the_leaf_names(size: int) -> 
         for i, j in ((anchor, leaf), (leaf, anchor)):
             beside, whole = known.path_beside(j, i), known.path(j)
             assert beside == whole[: len(beside)]
+            lo, width = siblings(size, j, 1)[len(beside)]
+            assert lo <= i < lo + width
             assert known.path(i)[len(known.path_beside(i, j)) + 1 :] == whole[len(beside) + 1 :]
     assert known.path_beside(size - 1, size - 1) == []
 
@@ -92,7 +95,8 @@ def test_equal_trees_have_no_difference() -> None:
 def test_served_leaves_are_taken_only_if_they_give_the_root() -> None:
     own, data = Tree.from_leaves(leaves(5, frozenset())), leaves(5, frozenset({3}))
     known = PartialTree(Tree.from_leaves(data).root, 5, own)
-    assert not known.learn_leaves(leaves(5, frozenset({2})))
+    for wrong in ((), (0,), (1,), (2,), (4,), (2, 3), (3, 4)):
+        assert not known.learn_leaves(leaves(5, frozenset(wrong)))
     assert not known.learn_leaves(data[:4])
     assert known.first_difference() == (0, 5)
     assert known.learn_leaves(data)
@@ -105,15 +109,17 @@ def test_a_false_reveal_is_refused() -> None:
     theirs = Tree.from_leaves(data)
     known = PartialTree(theirs.root, 20, own)
     hashes = theirs.descendants(0, 20)
-    with pytest.raises(ProofError, match="revealed descendants"):
-        known.learn_descendants((0, 20), [hashes[1], *hashes[1:]])
+    for false in hashes[1:]:
+        with pytest.raises(ProofError, match="revealed descendants"):
+            known.learn_descendants((0, 20), [false, *hashes[1:]])
     known.learn_descendants((0, 20), hashes)
     while known.first_difference() != (11, 1):
         node = known.first_difference()
         assert node is not None
         known.learn_descendants(node, theirs.descendants(*node))
-    with pytest.raises(ProofError, match="revealed leaf"):
-        known.learn_leaf(11, data[12])
+    for other in (*data[:11], *data[12:]):
+        with pytest.raises(ProofError, match="revealed leaf"):
+            known.learn_leaf(11, other)
 
 
 def test_an_own_tree_of_another_size_is_refused() -> None:

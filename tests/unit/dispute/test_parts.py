@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.dispute.names import WORD, bits, number, position
+from protocol.dispute.names import WORD, Names, bits, number, position
 from protocol.dispute.splitting import MAX_WORDS, part_size, parts
 from protocol.numerics.types import DType
-from protocol.program.types import TensorType
+from protocol.program import Builder, Program, TensorType
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,23 @@ def test_a_part_is_the_least_power_of_128_that_gives_128_parts_at_most(blocks: i
 def test_parts_cover_the_blocks_in_order_and_the_last_may_be_shorter() -> None:
     assert parts(10, 13) == [(10, 11), (11, 12), (12, 13)]
     assert parts(3, 3 + 300) == [(3, 131), (131, 259), (259, 303)]
+
+
+def test_a_frame_is_named_by_the_programs_on_the_way_to_it() -> None:
+    scalar = TensorType(DType.I32, ())
+    programs: list[Program] = []
+    for name in ("inner", "middle", "step"):
+        b = Builder(name)
+        x = b.input(scalar)
+        b.output(b.call(programs[-1], x)[0] if programs else b.add(x, x))
+        programs.append(b.build())
+    inner, _, step = programs
+    (call,) = step.calls()
+    names = Names(step)
+    assert names.path([]) == ["step"]
+    assert names.path([call, call]) == ["step", "middle", "inner"]
+    assert names.frame([call, call]) is inner
+    assert names.instruction([call, call], 1) is inner.instructions[1]
 
 
 def test_an_element_is_named_by_its_indices() -> None:
@@ -42,4 +59,4 @@ def test_an_element_is_shown_as_the_number_that_its_bits_are() -> None:
     assert number(TensorType(DType.F32, ()), 0x3F800000) == "1"
     assert number(TensorType(DType.F32, ()), 0x40490FDB) == "3.14159274"
     assert number(TensorType(DType.I32, ()), 0xFFFFFFFE) == "-2"
-    assert number(WORD, (1 << 64) - 3) == "-3"
+    assert number(WORD, (1 << 64) - 3) == number(WORD, -3) == "-3"

@@ -131,3 +131,9 @@ def test_philox_gives_the_published_words(
 ) -> None:
     """Known answers of Random123 (kat_vectors, philox4x32, 10 rounds)."""
     assert philox.block(counter, key) == tuple(int(word, 16) for word in words.split())
+
+
+def test_a_words_counter_holds_the_number_of_its_group_and_the_step_and_stream() -> None:
+    words = philox.block((7, 5, 11, 13), (1, 2))
+    first = 4 * (5 << 32 | 7)
+    assert tuple(philox.word((1, 2), 11, 13, first + i) for i in range(4)) == words
