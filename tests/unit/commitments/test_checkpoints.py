@@ -24,6 +24,7 @@ from protocol.commitments import (
 )
 from protocol.commitments.checkpoints import (
     Piece,
+    Stored,
     load_checkpoint,
     save_checkpoint,
     write_state,
@@ -165,6 +166,11 @@ def test_names_are_distinct_and_present() -> None:
 def test_a_name_that_cannot_be_printed_safely_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CheckpointError, match="rename the tensor"):
         save_checkpoint(BlobStore(tmp_path), Checkpoint([Tensor.from_array(name, np.zeros(1, np.float32))]))
+
+
+def test_an_entry_has_no_room_for_other_attributes() -> None:
+    """A manifest of a large state has many thousand entries."""
+    assert not hasattr(Stored("w", 0, (1,), bytes(32), "b"), "__dict__")
 
 
 def test_a_damaged_tensor_is_refused_by_file(tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from protocol.commitments import ProofError, Tree, geometry, state_root
+from protocol.commitments.chunks import CHUNK
 from protocol.commitments.digests import MAX_THINNING, Digester, blocks, leaf, seat_digest, turns
 from protocol.commitments.errors import DigestError
+from protocol.commitments.hashing import hash_rows as hash_node_rows
 from protocol.commitments.hashing import node_hash
 from protocol.commitments.salted import hash_rows, hash_rows_by_hashlib
 from tests.unit.commitments.patterns import pattern
@@ -144,6 +147,22 @@ def test_a_state_is_a_tree_over_its_tensors() -> None:
 def test_any_buffer_is_read(given_as: type) -> None:
     data = pattern(5000)
     assert Digester(SALT, 2).tensor_root(given_as(data), 1) == naive(SALT, 2, data, 1).root
+
+
+@pytest.mark.parametrize(("chosen", "calls"), [(8, 0), (32, 1)])
+def test_many_hashes_beside_zeros_are_computed_in_one_call(
+    chosen: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+
+    def counting(prefix: int, rows: NDArray[np.uint8]) -> bytes:
+        counted.append(len(rows))
+        return hash_node_rows(prefix, rows)
+
+    monkeypatch.setattr("protocol.commitments.digests.hashing.hash_rows", counting)
+    data = pattern(2 * chosen * CHUNK)
+    assert Digester(SALT, 2).tensor_root(data, 0) == naive(SALT, 2, data, 0).root
+    assert counted == [chosen] * calls
 
 
 def test_a_seats_digest_is_a_tree_over_segments_and_result() -> None:

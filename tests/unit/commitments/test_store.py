@@ -82,6 +82,12 @@ def test_a_name_that_is_no_hash_never_becomes_a_path(tmp_path: Path, name: str) 
             use(name)
 
 
+def test_a_long_name_is_cut_in_the_message(tmp_path: Path) -> None:
+    with pytest.raises(BlobError) as caught:
+        BlobStore(tmp_path).get("x" * 80 + "y" * 1000)
+    assert repr("x" * 80) in str(caught.value)
+
+
 def test_limits_hold_both_ways(tmp_path: Path) -> None:
     BlobStore(tmp_path).put(DATA)
     small = BlobStore(tmp_path, max_bytes=len(DATA) - 1)
