@@ -180,14 +180,16 @@ def test_a_killed_writer_leaves_no_blob_and_its_leftover_is_swept(tmp_path: Path
     assert [path.name for path in files(tmp_path)] == [ID]
 
 
-@pytest.mark.parametrize(("hours", "stays"), [(0, True), (23, True), (25, False)])
-def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path, hours: int, stays: bool) -> None:
+@pytest.mark.parametrize(("hours", "stays"), [(0, True), (23, True), (25, False), (None, False)])
+def test_a_write_under_way_survives_another_store_that_opens(
+    tmp_path: Path, hours: int | None, stays: bool
+) -> None:
     """Two processes may share a folder, so only leftovers older than a day are deleted."""
     folder = tmp_path / ID[:2]
     folder.mkdir()
     leftover = folder / ".partial-now"
     leftover.write_bytes(b"half")
-    written = time.time() - hours * 3600
+    written = 3600 if hours is None else time.time() - hours * 3600  # or an hour after the beginning of 1970
     os.utime(leftover, (written, written))
     BlobStore(tmp_path)
     assert leftover.exists() == stays
