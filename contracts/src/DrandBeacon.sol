@@ -14,8 +14,10 @@ import {MapHints} from "./types/Hints.sol";
 /// SHA-256 and the precompiles of EIP-196 and EIP-197.
 contract DrandBeacon is IBeacon {
     /// @inheritdoc IBeacon
+    // forge-lint: disable-next-line(screaming-snake-case-immutable)
     uint64 public immutable genesis;
     /// @inheritdoc IBeacon
+    // forge-lint: disable-next-line(screaming-snake-case-immutable)
     uint64 public immutable period;
     /// @inheritdoc IBeacon
     uint64 public latest;
