@@ -27,8 +27,9 @@ run until one fails. The score is the share that some test notices. cosmic-ray p
 mutants, the mutators of slither-mutate those of the contracts. Tests of gas are left out: contracts
 are compiled without the optimiser here.
 
-A mutant that survives is killed by a new test, or argued below: it is the same program, or differs
-from it only where nothing depends on it. Scores count argued mutants as survivors.
+A mutant that survives is killed by a new test, or argued below. One that computes the same for every
+input is no fault and does not count, as is usual; the share of all mutants is given as well. One that
+differs only where nothing depends on it counts as a survivor.
 """
 
 
@@ -36,6 +37,19 @@ def arguments() -> Mapping[str, str]:
     """The reasons why survivors are harmless, by identity."""
     groups = tomllib.loads(ARGUED.read_text())["argument"]
     return {name: group["why"] for group in groups for name in group["mutants"]}
+
+
+def same() -> set[str]:
+    """Identities of argued mutants that compute the same as the program for every input."""
+    groups = tomllib.loads(ARGUED.read_text())["argument"]
+    return {name for group in groups if group.get("same", False) for name in group["mutants"]}
+
+
+def score(outcomes: Iterable[Outcome]) -> float:
+    """Share of killed mutants, of those that compile and do not compute the same as the program."""
+    equal = same()
+    counted = [one for one in outcomes if one.fate is not Fate.REFUSED and one.id not in equal]
+    return sum(one.fate is Fate.KILLED for one in counted) / len(counted)
 
 
 def unargued(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -71,8 +85,13 @@ def _language(language: Language, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield "No mutant has been run.\n"
         return
     commits = ", ".join(sorted({one.commit[:8] for one in own}))
-    score = (len(own) - len(survivors)) / len(own)
-    yield f"**{score:.1%}** of {len(own)} mutants were killed, {len(survivors)} survived; commits {commits}."
+    equal = sum(one.id in same() for one in survivors)
+    left = len(survivors) - equal
+    yield f"**{score(own):.1%}** of {len(own) - equal} mutants were killed, {left} survived; commits {commits}."
+    yield (
+        f"{equal} more compute the same as the program: {(len(own) - len(survivors)) / len(own):.1%} of all "
+        f"{len(own)} were killed."
+    )
     if len(own) < SAMPLE:
         yield f"The sample is not complete: {SAMPLE - len(own)} of {SAMPLE} mutants were not run."
     yield ""
