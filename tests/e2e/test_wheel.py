@@ -150,7 +150,7 @@ def test_the_wheel_holds_what_runs_and_nothing_else(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in sizes if ".dist-info/" not in name}
     assert tops == {"assay", "protocol", "sim", "solver", "verifier"}
     libraries = sum(size for name, size in sizes.items() if name.endswith(".so"))
-    assert libraries < 2_000_000, "unstripped ones have 6,000,000 bytes"
+    assert libraries < 1_500_000, "unstripped ones have 6,000,000 bytes"
 
 
 def all_attested(seats: Sequence[Seat]) -> bool:
