@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.commitments import Tree, tensor_root
-from protocol.dispute.openings import ChunkOpening, Leaf, open_chunk, open_instruction
+from protocol.dispute.openings import NO_LEAF, ChunkOpening, Leaf, open_chunk, open_instruction
+from protocol.dispute.partial_tree import PartialTree
 from protocol.numerics.types import to_bytes
 from protocol.program import Instruction, Op, Program, Trace, check, decode_closure, trace
 from protocol.program.attributes import decode_index
 from protocol.program.execute import Interpreter
 from protocol.program.primitives import PRIMITIVES, Reduction, chunks_needed
 from tests.chain.evm import Chunk, Evm
-from tests.fuzz.judge import Judge
+from tests.unit.dispute.judge import Judge
 from tests.unit.program.random_programs import random_inputs, random_loop, random_program
 from tests.unit.program.samples import loader
 
@@ -40,7 +41,8 @@ class Claim:
         self.values = tuple(values)
         self.roots = tuple(roots)
         self.tree = Tree.from_leaves(self.roots)
-        self.judge = Judge(program.id, self.tree.root)
+        self.judge = Judge(program.opening, self.tree.root)
+        self._known = PartialTree(self.tree.root, self.tree.size, self.tree)
         self._chunks: dict[tuple[int, int], ChunkOpening] = {}
 
     @classmethod
@@ -62,12 +64,22 @@ class Claim:
             self._chunks[leaf, index] = open_chunk(operand, index, self.values[leaf])
         return self._chunks[leaf, index]._replace(operand=operand)
 
-    def needed(self, n: int, element: int, block: int) -> tuple[list[Leaf], list[ChunkOpening]]:
-        """The operands' roots and the chunks that one block of an element needs."""
+    def needed(
+        self, n: int, element: int, block: int, anchor: int | None = None
+    ) -> tuple[list[Leaf], list[ChunkOpening]]:
+        """The operands' roots and the chunks that one block of an element needs. The roots are proved beside
+        the leaf `anchor` or, without one, the first of them up to the root and the others beside it.
+        """
         instruction = self.program.instructions[n]
-        operands = [self.leaf(operand.leaf) for operand in instruction.operands]
+        operands = [NO_LEAF] * len(instruction.operands)
         data = [self.values[operand.leaf] for operand in instruction.operands]
         needed = chunks_needed(instruction, element, block, loader(instruction, data))
+        for k in dict.fromkeys(k for k, _ in needed):
+            leaf = instruction.operands[k].leaf
+            if anchor is None:
+                operands[k], anchor = self.leaf(leaf), leaf
+            else:
+                operands[k] = Leaf(self.roots[leaf], self._known.path_beside(leaf, anchor))
         return operands, [self.chunk(k, instruction.operands[k].leaf, index) for k, index in needed]
 
 
@@ -129,7 +141,7 @@ def judge_element(claim: Claim, n: int, element: int, chain: Evm | None) -> tupl
                 assert chain.block_result(instruction, element, block, bare(chunks)) == words[-1]
         bits = claim.judge.claimed(opened, element, value, stated)
         return bits, primitive.finish(reduce(primitive.fold, words))
-    operands, chunks = claim.needed(n, element, 0)
+    operands, chunks = claim.needed(n, element, 0, instruction.first)
     bits, computed = claim.judge.element(opened, element, operands, chunks, value, stated)
     if chain is not None:
         assert chain.element(instruction, element, bare(chunks)) == computed

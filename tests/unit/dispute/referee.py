@@ -20,15 +20,13 @@ from protocol.commitments import (
     constants_tree,
     fold_descendants,
     leaf_hash,
-    root_from_path,
     verify_inclusion,
     verify_path,
 )
-from protocol.commitments.geometry import siblings
 from protocol.dispute import challenger, defender
 from protocol.dispute.keys import callee_key, trace_key
 from protocol.dispute.moves import Move
-from protocol.dispute.openings import NO_LEAF, ChunkOpening, InstructionOpening, Leaf, Node
+from protocol.dispute.openings import ChunkOpening, InstructionOpening, Leaf, Node
 from protocol.dispute.provider import Provider, Run
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.splitting import parts
@@ -36,8 +34,8 @@ from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, Selecti
 from protocol.program.attributes import decode_index
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
-from protocol.program.primitives import PRIMITIVES, Load, Reduction
 from protocol.program.program import Program, ProgramOpening
+from tests.unit.dispute.judge import Judge, reduction
 
 MAX_MOVES = 60
 Defence = Callable[[GameView, Run], Move | None]
@@ -142,7 +140,7 @@ class Referee:
         self._become(frame_roots=(*self.view.frame_roots[:-1], root))
 
     def _select_call(self, call: InstructionOpening) -> None:
-        assert self._opened(call).op is Op.CALL
+        assert self._judge_of(-1).instruction(call).op is Op.CALL
         self._become(
             path=(*self.view.path, call.n),
             frame_keys=(*self.view.frame_keys, callee_key(self.view.frame_keys[-1], call.data)),
@@ -184,8 +182,8 @@ class Referee:
         if tree is TreeKind.TRACE:
             assert ProgramOpening(*opened.program) == self._frame(-1).opening
             return self._trace(-1), self._frame(-1).trace_leaves, 0
-        instruction = self._opened(opened)
-        self._require_leaf(-1, instruction.first, value)
+        instruction = self._judge_of(-1).instruction(opened)
+        self._judge_of(-1).require_leaf(instruction.first, value)
         return value.value, chunk_count(instruction.result.nbytes), instruction.result.nbytes
 
     def _reveal_node(
@@ -224,13 +222,13 @@ class Referee:
     def _judge_input(
         self, opened: InstructionOpening, value: Leaf, source: Leaf, before: bytes, after: bytes, call: bytes
     ) -> None:
-        instruction = self._opened(opened)
+        instruction = self._judge_of(-1).instruction(opened)
         assert instruction.op is Op.INPUT
-        self._require_leaf(-1, instruction.first, value)
+        self._judge_of(-1).require_leaf(instruction.first, value)
         k = decode_index(instruction.attributes)
         if call:
             leaf = self._call(before, after, call).operands[k].leaf
-            self._require_leaf(-2, leaf, source)
+            self._judge_of(-2).require_leaf(leaf, source)
         else:
             assert (before, after) == (self.view.before, self.view.after)
             if k < self.tensors:
@@ -244,12 +242,12 @@ class Referee:
     def _judge_output(
         self, opened: InstructionOpening, value: Leaf, target: Leaf, before: bytes, after: bytes, call: bytes
     ) -> None:
-        instruction = self._opened(opened)
+        instruction = self._judge_of(-1).instruction(opened)
         assert instruction.op is Op.OUTPUT
-        self._require_leaf(-1, instruction.operands[0].leaf, value)
+        self._judge_of(-1).require_leaf(instruction.operands[0].leaf, value)
         k = decode_index(instruction.attributes)
         if call:
-            self._require_leaf(-2, self._call(before, after, call).first + k, target)
+            self._judge_of(-2).require_leaf(self._call(before, after, call).first + k, target)
         else:
             assert (before, after) == (self.view.before, self.view.after)
             verify_inclusion(after, self.tensors, k, target.value, target.path)
@@ -272,18 +270,17 @@ class Referee:
         value: Leaf,
         claimed: ChunkOpening,
     ) -> None:
-        instruction = self._opened(opened)
-        bits = self._claimed(instruction, element, value, claimed)
-        load = self._load(instruction, instruction.first, value, operands, chunks)
-        assert PRIMITIVES[instruction.op].element(instruction, element, load) != bits
+        computed = self._judge_of(-1).element(opened, element, operands, chunks, value, claimed)
+        assert computed[0] != computed[1]
         self._convict(opened.n, element)
 
     def _select_element(
         self, opened: InstructionOpening, element: int, value: Leaf, claimed: ChunkOpening
     ) -> None:
-        instruction = self._opened(opened)
-        bits = self._claimed(instruction, element, value, claimed)
-        blocks = _reduction(instruction).blocks(instruction)
+        judge = self._judge_of(-1)
+        bits = judge.claimed(opened, element, value, claimed)
+        instruction = judge.instruction(opened)
+        blocks = reduction(instruction).blocks(instruction)
         assert blocks > 1
         self._become(instruction=opened.n)
         self._ask(Selection(keccak(opened.data), element, 0, blocks, bits, True, bytes(32)))
@@ -292,7 +289,7 @@ class Referee:
         assert self.view.phase is Phase.SPLIT
         self._selected(data, selection)
         assert len(words) == len(parts(selection.lo, selection.hi))
-        primitive = _reduction(Instruction.decode(data))
+        primitive = reduction(Instruction.decode(data))
         folded = reduce(primitive.fold, words)
         assert (primitive.finish(folded) if selection.top else folded) == selection.word
         stated = selection._replace(words=keccak(encode(["uint64[]"], [words])))
@@ -314,17 +311,12 @@ class Referee:
         operands: Sequence[Leaf],
         chunks: Sequence[ChunkOpening],
     ) -> None:
-        instruction = self._opened(opened)
         self._selected(opened.data, selection)
         assert tuple(words) == self.view.words
         lo, hi = parts(selection.lo, selection.hi)[part]
         assert hi - lo == 1
-        operand = chunks[0].operand
-        anchor, first = instruction.operands[operand].leaf, operands[operand]
-        self._require_leaf(-1, anchor, first)
-        load = self._load(instruction, anchor, first, operands, chunks)
-        primitive = _reduction(instruction)
-        assert primitive.block_result(instruction, selection.element, lo, load) != words[part]
+        computed = self._judge_of(-1).block(opened, selection.element, lo, operands, chunks)
+        assert computed != words[part]
         self._convict(opened.n, selection.element)
 
     def _ask(self, selection: Selection) -> None:
@@ -352,73 +344,8 @@ class Referee:
         assert root is not None
         return root
 
-    def _require_leaf(self, which: int, index: int, leaf: Leaf) -> None:
-        verify_inclusion(self._trace(which), self._frame(which).trace_leaves, index, leaf.value, leaf.path)
-
-    def _opened(self, opened: InstructionOpening) -> Instruction:
-        program = ProgramOpening(*opened.program)
-        assert program.id == self._frame(-1).id
-        verify_inclusion(program.root, program.instructions, opened.n, opened.data, opened.path)
-        return Instruction.decode(opened.data)
-
-    def _claimed(self, instruction: Instruction, element: int, value: Leaf, claimed: ChunkOpening) -> int:
-        self._require_leaf(-1, instruction.first, value)
-        assert claimed.number == instruction.result.chunk_of(element)
-        _require_chunk(value, instruction.result.nbytes, claimed)
-        size = instruction.result.dtype.itemsize
-        at = element * size % 1024
-        return int.from_bytes(claimed.data[at : at + size], "little")
-
-    def _load(
-        self,
-        instruction: Instruction,
-        anchor: int,
-        proved: Leaf,
-        operands: Sequence[Leaf],
-        chunks: Sequence[ChunkOpening],
-    ) -> Load:
-        """Read elements of the opened chunks. Their operands are proved beside the leaf `anchor`."""
-        assert len(operands) == len(instruction.operands)
-        opened = {(chunk.operand, chunk.number): chunk for chunk in chunks}
-        assert len(opened) == len(chunks)
-        for k, (leaf, operand) in enumerate(zip(operands, instruction.operands, strict=True)):
-            if any(chunk.operand == k for chunk in chunks):
-                self._require_beside(anchor, proved, operand.leaf, leaf)
-            else:
-                assert leaf == NO_LEAF
-        for chunk in chunks:
-            type_ = instruction.operands[chunk.operand].type
-            _require_chunk(operands[chunk.operand], type_.nbytes, chunk)
-
-        def load(operand: int, element: int) -> int:
-            type_ = instruction.operands[operand].type
-            at = element * type_.dtype.itemsize % 1024
-            data = opened[operand, type_.chunk_of(element)].data
-            return int.from_bytes(data[at : at + type_.dtype.itemsize], "little")
-
-        return load
-
-    def _require_beside(self, anchor: int, proved: Leaf, index: int, leaf: Leaf) -> None:
-        """The leaf is below the sibling of the anchor's path that contains it, or is the anchor itself."""
-        if index == anchor:
-            assert leaf.value == proved.value
-            return
-        above = siblings(self._frame(-1).trace_leaves, anchor, 1)
-        place = next(i for i, (lo, size) in enumerate(above) if lo <= index < lo + size)
-        lo, size = above[place]
-        found = root_from_path(size, index - lo, 1, leaf_hash(leaf.value), leaf.path)
-        assert found == proved.path[place]
-
-
-def _reduction(instruction: Instruction) -> Reduction:
-    primitive = PRIMITIVES[instruction.op]
-    assert isinstance(primitive, Reduction)
-    return primitive
-
-
-def _require_chunk(value: Leaf, nbytes: int, opening: ChunkOpening) -> None:
-    assert len(opening.data) == chunk_length(nbytes, opening.number)
-    verify_inclusion(value.value, chunk_count(nbytes), opening.number, opening.data, opening.path)
+    def _judge_of(self, which: int) -> Judge:
+        return Judge(self._frame(which).opening, self._trace(which))
 
 
 def cover_up(view: GameView, run: Run) -> Move | None:
