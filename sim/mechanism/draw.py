@@ -19,6 +19,8 @@ TRIES: Final = 32
 """Number of slots that a draw tries for each seat; if all of them belong to bound accounts, the seat stays
 empty.
 """
+TRIES_OF_DRAW: Final = 256
+"""Number of slots that a draw tries for all of its seats. Left out here (ASSUMPTIONS.md)."""
 NOBODY: Final = -1
 """The account of an empty seat."""
 

@@ -7,10 +7,11 @@ seeds, segments and picks. This module finds the accounts, assuming that nobody 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from protocol.tasks.draws import below, picks, words
 from protocol.tasks.task import RATE_OF_ALL
-from sim.mechanism.draw import NOBODY, TRIES
+from sim.mechanism.draw import NOBODY, TRIES, TRIES_OF_DRAW
 
 _LEVELS = 16
 
@@ -41,12 +42,13 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
     """The accounts of the `seats` requested seats, in order; NOBODY where all 32 slots tried belong to bound
-    accounts.
+    accounts, and once the draw has tried 256.
     """
     held, taken = holders(slots), set(bound)
+    every = (held[below(stream, len(held))] for _ in range(TRIES_OF_DRAW))
     drawn: list[int] = []
     for _ in range(seats):
-        tried = (held[below(stream, len(held))] for _ in range(TRIES))
+        tried = islice(every, TRIES)
         drawn.append(next((verifier for verifier in tried if verifier not in taken), NOBODY))
         taken.add(drawn[-1])
     return drawn

@@ -41,6 +41,22 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
     assert drawn == ([1] if len(bound) == 1 else [NOBODY]) + [NOBODY] * 2
 
 
+def test_a_draw_tries_256_slots() -> None:
+    """The slot of the only free account comes first as number 257, or as number 256 without the first word."""
+    slots, bound = [1] * 400, range(1, 400)
+    seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)
+    assert found(words(seed), slots, 9, bound) == [NOBODY] * 9
+    later = words(seed)
+    next(later)
+    assert found(later, slots, 9, bound) == [NOBODY] * 7 + [0, NOBODY]
+
+
+def first(seed: bytes, slots: int, tries: int) -> int | None:
+    """The number of the try that takes slot 0."""
+    stream = words(seed)
+    return next((number for number in range(tries) if below(stream, slots) == 0), None)
+
+
 @pytest.mark.parametrize("room", range(5))
 def test_accounts_of_looks_follow_the_numbers_of_the_picks(room: int) -> None:
     """Each candidate takes one number, until as many are picked as there is room for."""
