@@ -209,6 +209,9 @@ def _map(
     numbers = within(study, points, MAP)
     chosen = [points[i] for i in numbers]
     across, up, laid = grid(chosen, advantage[numbers].max(axis=1) / TOKEN, "stake", "segments_per_verifier")
+    # The other grid has one point at the default stake, which need not be on the axis.
+    whole = np.isfinite(laid).all(axis=0)
+    across, laid = across[whole], laid[:, whole]
     contour = {
         point["segments_per_verifier"]: forms[i].zero_profit() / TOKEN for i, point in zip(numbers, chosen)
     }

@@ -33,6 +33,16 @@ def test_engine_and_closed_forms_agree() -> None:
     assert lowered < grows / 5
 
 
+def test_the_map_has_only_stakes_with_every_number_of_audits() -> None:
+    figure = run("stake_audits", runs=10, rounds=1).answer.findings[0].figure
+    assert figure is not None
+    (mesh,) = figure.axes[0].collections
+    laid = np.asarray(mesh.get_array())
+    axes = StakeAudits().axes()
+    assert laid.shape == (len(axes["segments_per_verifier"]), len(axes["stake"]))
+    assert np.isfinite(laid).all()
+
+
 def test_sentence_follows_the_rows() -> None:
     results = run("stake_audits", runs=100, rounds=1, params={**SMALL, "milestones": "1", "segments": "100"})
     table = {name: np.array(results.rows[name]) for name in results.rows}
