@@ -90,8 +90,8 @@ class OpenTasks:
         return len(finished)
 
     def _drawn(self, tasks: Sequence[int]) -> dict[int, bool]:
-        """For each past task, whether one of our accounts has a seat or look in it, may be in its jury, or
-        has a bond in its claim.
+        """For each past task, whether one of our accounts has a seat or second look in it (audit.md section 6), may
+        be in its jury, or has a bond in its claim.
         """
         client = self._client
         found = dict.fromkeys(tasks, False)

@@ -109,10 +109,11 @@ def _rates() -> Iterator[Run]:
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """The best screened settings for each traffic, on a larger model.
+    """Runs with a larger model than in the screening: one lane alone, and for each amount of traffic the lanes
+    with the best screened settings.
 
-    With seed 1 also runs that take as long as four lanes at 1/8: one lane alone (links of 10 Mbit/s) and
-    all-reduce (100 Mbit/s).
+    With seed 1 also all-reduce, and two runs that take about as long as four lanes that send 1/8 of the
+    parameters: a short all-reduce (over links of 100 Mbit/s), and a long run of one lane alone (10 Mbit/s).
     """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone

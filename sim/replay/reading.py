@@ -24,7 +24,7 @@ class Reader:
         """
 
     def balances(self) -> dict[Place, int]:
-        """Token units by place. A stranger's lock is listed under its address."""
+        """Token units by place. A lock whose owner has no name is listed under the owner's address."""
         client = self._client
         held: dict[Place, int] = {}
         for address, name in self._names.items():

@@ -129,7 +129,7 @@ class Seen:
         return words[0] + others, claims
 
     def figure(self, grid: Collection[str], attack: str, x: str) -> Figure:
-        """Factors over an amount: theory's lines, the engine's dots."""
+        """A plot of griefing factors against an amount: lines are what theory expects, dots are measured."""
         from sim.figures import Line, lines
 
         name, seen, theory = axis(grid), _shown(self.factors(attack)), _shown(self.theory(attack))

@@ -1,5 +1,5 @@
-"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, and then other
-sources are asked.
+"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, and after a fault
+other sources are asked.
 
 The client is the verifier's: `verifier.solver_client`, and on top of it `verifier.replaying` with
 `verifier.states`. `tests/unit/verifier/test_solver_client.py` covers what else a solver may send.

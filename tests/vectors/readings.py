@@ -401,7 +401,9 @@ def digests() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _openings(salt: bytes, table: list[Row]) -> Iterator[Case]:
-    """Chunks with their paths through the trees of chunks, tensors, steps (not for the result) and segments."""
+    """Cases of chunks with their paths through the trees of chunks, tensors, steps and segments. A chunk of the
+    result has no path through a tree of steps, because the result is in none.
+    """
     steps, segments = 5, 3
     for k, row in enumerate(table):
         segment, step, tensor, chunk = (row[name] for name in ("segment", "step", "tensor", "chunk"))

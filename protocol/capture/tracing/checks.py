@@ -98,8 +98,8 @@ def require_traced(operands: Any, source: str) -> None:
 
 
 def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss and the named metrics that an objective returned. Refuses anything but single f32 numbers, a
-    metric called loss, and a loss that depends on no trainable parameter.
+    """The loss and the named metrics that an objective returned. Each must be a single f32 number, the loss must
+    depend on a trainable parameter, and no metric may be called loss.
     """
     loss, metrics = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
     if not isinstance(loss, Tensor) or not isinstance(metrics, Mapping):

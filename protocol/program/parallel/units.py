@@ -15,10 +15,11 @@ SHARE = 0.5
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """Numbers of the calls of the most expensive callee that is called several times.
+    """The instruction numbers of all calls of one callee. Of the callees that are called several times, it is
+    the one whose calls together cost most.
 
-    Empty if there is no such callee, if these calls depend on each other, or if their share of the work is
-    below `SHARE`. The result depends only on the program, so all processes find the same units.
+    Empty if no callee is called several times, if these calls depend on each other, or if their share of the
+    work is below `SHARE`. The result depends only on the program, so all processes find the same units.
     """
     calls: dict[bytes, list[int]] = defaultdict(list)
     for number in program.calls():

@@ -278,7 +278,9 @@ def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None
 
 
 def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Stand) -> None:
-    """Three accounts are enough, but they may all be the submitter's."""
+    """Three eligible accounts are enough by number. But the submitter may own all of them, so the share of the
+    registered stake that they hold counts too.
+    """
     stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8, unmet={"seat_fee": 4, "period": 1})
     stand.market.post(1)
     stand.tick(2)

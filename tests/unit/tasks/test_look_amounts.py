@@ -63,7 +63,7 @@ def test_skipping_never_pays_with_derived_looks(case: tuple[Setting, Parameters]
 
 
 def fits(made: Setting, amounts: Amounts, parameters: Parameters) -> bool:
-    """Whether the amounts that looks change are within their bounds."""
+    """Whether `seat_lock` and `game_cost` are within their bounds."""
     posted = terms(made, amounts)
     found = {bound.field: bound for bound in bounds(posted, replace(parameters, stake_unit=10**9 * TOKEN))}
     return all(
