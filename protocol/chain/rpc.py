@@ -166,8 +166,9 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions, asked in one request to the first node that answers. The answer
-        to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions, asked together of the first node that answers. If there are several
+        nodes, a question that it refuses is then asked alone, of each in turn. The answer to a failed question
+        is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):

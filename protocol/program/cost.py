@@ -133,7 +133,7 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """Bytes that a `dot` uses to fill up panels of rows, for one product of its batch.
+    """Bytes of the padding that completes the last panel of each operand of a `dot`, for one product of its batch.
 
     For other primitives, 0.
     """

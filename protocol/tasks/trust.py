@@ -52,7 +52,7 @@ class Gas:
     task: int
     """Gas of submitter and solver, from the post to the settlement."""
     reveal: int
-    """Gas of a seat that opens its digest for a look."""
+    """Additional gas of a seat that opens its digest for a look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ class Checker:
         return self.random.looks.of(self._round)
 
     def in_ledger(self, accounts: Indices) -> Indices:
-        """Ledger numbers of verifiers; arbitrary for NOBODY, which has done nothing."""
+        """Ledger numbers of verifiers. The number of NOBODY is arbitrary; nothing is booked for it."""
         return np.asarray(self._first_verifier + np.maximum(accounts, 0))
 
     def bystanders(self, members: slice) -> Indices:

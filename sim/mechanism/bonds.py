@@ -23,7 +23,7 @@ def bond_of(bond: int, held: int) -> int:
 
 
 def bonds_of(bond: int, held: Amounts) -> Amounts:
-    """`bond_of` by row, as int64. It cannot overflow, because the engine's deposits cover the doublings."""
+    """`bond_of` by row, as int64. No bond that is locked overflows: deposits cover it and are below 2^62."""
     doublings: Amounts = np.maximum(held + 1 - GAMES_AT_ONCE, 0)
     return np.left_shift(np.int64(bond), doublings)
 

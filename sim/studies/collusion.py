@@ -179,7 +179,10 @@ class Forms:
         self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
     def coin(self, tasks: int) -> Floats:
-        """Least standard error of a mean profit: each task is convicted or not."""
+        """Lower bound on the standard error of a mean profit over `tasks` tasks: what convictions alone cause.
+
+        A conviction costs a task the price, the gain and `lost`. The bound is at least one task's part of the mean.
+        """
         chance = np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
         swing = float(self.lost + self.money["price"] + self.money["gain"])
         return np.asarray(chance * swing)

@@ -39,8 +39,8 @@ EPOCHS: Final = 48
 _STEP: Final = 0.1
 """Best response: share of a population that changes to the better strategy in an epoch."""
 _MOST_TURN: Final = 2.0
-"""Replicator: largest change of the log odds in an epoch. They change by one for a payoff equal to a false
-result's value (solvers) or to the reward (verifiers).
+"""Replicator: largest change of a strategy's log odds in an epoch. Below it, the change is the strategy's gain
+over the other one, in units of a false result's value (solvers) or of the reward (verifiers).
 """
 
 

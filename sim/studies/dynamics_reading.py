@@ -1,7 +1,7 @@
 """Findings of the dynamics study (`sim.studies.dynamics`): trajectories over time, and in the plane of
 shares.
 
-Shares are (points, runs, epochs), by name.
+`Shares` maps `cheating` and `checking` to arrays of these shares, (points, runs, epochs).
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class Recommended(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Either all solvers cheat or none, with the same bids. There is at least one verifier of both kinds,
-        because they are compared.
+        """Either all solvers cheat or none does; they bid the same in both cases. At least one verifier is honest
+        and at least one is trusting, because the two kinds are compared.
         """
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]

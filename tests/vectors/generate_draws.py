@@ -67,7 +67,7 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
 
 
 def picks(stream: Iterator[int], candidates: int, chance: int, room: int) -> int:
-    """The candidates that a draw picks, at most `room`. Here and in the result, bit i is candidate i."""
+    """The candidates that a draw picks, at most `room`. In `candidates` and in the result, bit i is candidate i."""
     picked = 0
     for bit in range(32):
         if candidates >> bit & 1 and picked.bit_count() < room:

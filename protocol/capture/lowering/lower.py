@@ -57,7 +57,10 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
 
 
 def without_rule(graph: torch.fx.Graph) -> list[Problem]:
-    """The operations of a graph that have no rule. In an unfinished graph, only those whose results are used."""
+    """A problem for each operation that has no rule and is not to be expanded, if its result is used.
+
+    Removes dead code from a finished graph first.
+    """
     if any(node.op == "output" for node in graph.nodes):
         graph.eliminate_dead_code()
     found: list[Problem] = []

@@ -31,7 +31,7 @@ class Kind(IntEnum):
 
 Form = tuple[Kind, float]
 Forms = tuple[Form, ...]
-"""Changes of scores without their tables: the kind and the value of each."""
+"""The kind and the value of each change of the scores, or of their gradients; masks and tables are left out."""
 
 
 class Plan(NamedTuple):

@@ -126,8 +126,8 @@ def _layout(shape: Sequence[int], stride: Sequence[int]) -> Layout:
 def shape_classes_of(call: ProductCall, tiling: Tiling, px: int, py: int) -> tuple[ShapeClass, ...]:
     """The shape classes of a call for a kernel with this tiling.
 
-    One class has all kinds of tiles but few terms. The others have few rows, and enough terms to leave a fast
-    path.
+    One class has all kinds of tiles but few terms. Each other class has at most two rows and two columns, but
+    so many terms, up to `MOST_TERMS`, that their sums no longer take a fast path (`Tiling.long`).
     """
     # Either each thread takes whole batch elements or all share one; larger batches only repeat this.
     share = 2 * call.threads

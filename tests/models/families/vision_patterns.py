@@ -35,7 +35,7 @@ def convolutions(outputs: int = CLASSES) -> nn.Sequential:
 
 
 def transformer(**options: Any) -> nn.Module:
-    """A timm ViT for the same images."""
+    """A small timm ViT for images of 16 pixels."""
     sizes = {"img_size": 16, "patch_size": 4, "embed_dim": 16, "depth": 2, "num_heads": 2}
     return timm.models.VisionTransformer(num_classes=CLASSES, **sizes | options)
 

@@ -35,7 +35,7 @@ TOTAL = TensorType(DType.I64, (1, 1))
 
 
 def halves() -> Program:
-    """The products of the rows of x, and x times a factor, once and twice."""
+    """Outputs the product of each row of x with each row, x times `factor`, and that times `factor` again."""
     b = Builder("halves")
     factor, x = b.input(TensorType(DType.F32, ())), b.input(ROW)
     half = b.mul(x, factor)

@@ -166,7 +166,7 @@ def _reduced(lowering: Lowering, node: torch.fx.Node, each: Value, reduction: in
 
 
 def _graded(lowering: Lowering, node: torch.fx.Node, g: View, slope: Value, reduction: int) -> View:
-    """g slope; for the mean, divided by the number of elements."""
+    """`g` times `slope`, divided by the number of elements if `reduction` is the mean."""
     b = lowering.builder
     shape = tuple(node.meta["val"].shape)
     above = g.broadcast(b)
