@@ -310,9 +310,13 @@ class Connection:
         )
 
     def has_nonce(self, number: int, address: str, nonce: int) -> bool:
-        """Whether block `number` contains the account's transaction with this nonce."""
+        """Whether block `number` contains the account's transaction with this nonce. Raises RpcUnavailable,
+        RpcRefused.
+        """
         block = self.request("eth_getBlockByNumber", hex(number), True)
         found = [] if block is None else block["transactions"]
+        if any(isinstance(sent, str) for sent in found):
+            raise RpcRefused(f"the transactions of block {number}", "hashes", "use another node")
         return any(
             sent["from"].lower() == address.lower() and number_of(sent["nonce"]) == nonce for sent in found
         )

@@ -16,6 +16,8 @@ from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRefused
 from protocol.chain.rpc import Query
 
+MOST: Final = 5
+"""A transaction that is not mined is offered again with a higher fee, up to this many times the present one."""
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
 """Fields of a signed transaction without a type, in order, before its signature (yellow paper, section 4.2).
 """
@@ -84,12 +86,20 @@ class Offers:
         self._pay(fields)
         return fields
 
+    def is_dear(self, raw: bytes) -> bool:
+        """Whether a signed transaction may pay at least `MOST` times what a new one would offer for its gas."""
+        return _price(unsigned(raw, self._chain_id)) >= MOST * _price(self._fees)
+
     def _pay(self, fields: dict[str, Any]) -> None:
-        price = fields.get("maxFeePerGas", fields.get("gasPrice"))
-        needed = fields["gas"] * price + fields["value"]
+        needed = fields["gas"] * _price(fields) + fields["value"]
         if self._left < needed:
             raise InsufficientFunds(self._sender, needed, self._left)
         self._left -= needed
+
+
+def _price(fields: dict[str, Any]) -> int:
+    """The most that a transaction pays for one gas."""
+    return int(fields["maxFeePerGas"] if "maxFeePerGas" in fields else fields["gasPrice"])
 
 
 def _question(sender: str, call: Call, price: int) -> dict[str, Any]:

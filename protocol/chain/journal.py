@@ -107,14 +107,16 @@ class Journal:
                 raise sqlite3.DatabaseError(damage)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Add signed transactions, all or none. They are on disk on return."""
+        """Add signed transactions, all or none. They are on disk on return. One that was dropped and is signed
+        again with the same fields has the same hash: it replaces the dropped one.
+        """
         now = time.time()
         rows = [
             (one.hash, one.intent, one.label, one.nonce, one.raw, one.status.value, one.block, now)
             for one in entries
         ]
         with self._open() as database:
-            database.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def mark(self, transaction: str, status: Status, block: int | None = None) -> None:
         """Note the outcome of a transaction."""

@@ -181,8 +181,10 @@ class Nodes:
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
         """Send signed transactions to every node, once. Returns as soon as each transaction is accepted by
-        some node, or all nodes have answered: for each its hash, or the reason why no node accepted it
-        (RpcUnavailable, RpcRefused or WrongChain).
+        some node, or all nodes have answered: for each its hash, or the reason why no node accepted it.
+
+        It is RpcUnavailable if some node did not answer, because this node may have accepted it; otherwise
+        RpcRefused, or WrongChain.
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 
@@ -282,7 +284,9 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """Rank of a node's answer to a broadcast: 0 accepted, 1 refused, 2 no answer."""
+    """Rank of a node's answer to a broadcast: accepted, no answer, refused, on another chain."""
     if isinstance(answer, str):
         return 0
-    return 2 if isinstance(answer, RpcUnavailable | WrongChain) else 1
+    if isinstance(answer, WrongChain):
+        return 3
+    return 1 if isinstance(answer, RpcUnavailable) else 2

@@ -124,7 +124,7 @@ class Unmined:
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
         """Journal signed transactions and send them to the node. Returns each one's refusal, or None. Refused
-        ones are marked as dropped.
+        ones are marked as dropped, unless the node has them all the same: its error may be about something else.
         """
         self._mined_at = None
         self.journal.write(entries)
@@ -133,6 +133,9 @@ class Unmined:
         for entry in entries:
             self.inclusion.begin(entry.nonce)
         refusals = self._offer(entries)
+        doubtful = [entry.hash for entry, refused in zip(entries, refusals, strict=True) if refused]
+        known = self.connection.known(doubtful)
+        refusals = [None if one.hash in known else why for one, why in zip(entries, refusals, strict=True)]
         for entry, refused in zip(entries, refusals, strict=True):
             if refused is not None:
                 self.journal.mark(entry.hash, Status.DROPPED)
@@ -151,7 +154,7 @@ class Unmined:
         if refused is None:
             return None
         try:
-            refused = self._replace(entry)
+            refused = self._replace(entry, self._offers())
         except InsufficientFunds as error:
             return error
         if refused is not None:
@@ -263,17 +266,23 @@ class Unmined:
         return True
 
     def _raise(self, entry: Entry) -> None:
-        """Raise the fee, if the account can pay it."""
+        """Raise the fee, if the account can pay it and the fee is not far above the usual one already: a chain
+        that stands still, or a node that withholds transactions, must not make the account offer all that it has.
+        """
         try:
-            self._replace(entry)
+            offers = self._offers()
+            if offers.is_dear(entry.raw):
+                self._offered[entry.nonce] = time.monotonic()
+            else:
+                self._replace(entry, offers)
         except InsufficientFunds:
             self._offered[entry.nonce] = time.monotonic()
 
-    def _replace(self, entry: Entry) -> ChainError | None:
+    def _replace(self, entry: Entry, offers: Offers) -> ChainError | None:
         """Send the same call with the same nonce and a fee that nodes accept as a replacement. Returns the
         refusal, if any. The caller holds the lock.
         """
-        fields = self._offers().higher(entry.raw)
+        fields = offers.higher(entry.raw)
         return self._write([self._signed(fields, entry.intent, entry.label)])[0]
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from protocol.chain.connection import Connection
-from protocol.chain.errors import ChainError
+from protocol.chain.errors import ChainError, RpcRefused
 from protocol.chain.fees import Call
 from protocol.chain.transactions import Sender
 
@@ -36,6 +36,20 @@ def broken(connection: Connection, *, arrive: int) -> Connection:
 
     frail.broadcast = broadcast  # type: ignore[method-assign]
     return frail
+
+
+def refusing(connection: Connection, times: int) -> Connection:
+    """A connection to the same node. In each of the first broadcasts, the first transaction is refused."""
+    full = Connection(connection.url)
+    real, left = full.broadcast, iter(range(times))
+
+    def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
+        if next(left, None) is None:
+            return real(raws)
+        return [RpcRefused("broadcast", "txpool is full"), *(real(raws[1:]) if raws[1:] else [])]
+
+    full.broadcast = broadcast  # type: ignore[method-assign]
+    return full
 
 
 def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:

@@ -129,6 +129,20 @@ def test_what_is_sent_through_a_node_that_garbles_answers_arrives_once(
     assert young.connection.balance(NOWHERE) - before == 7
 
 
+def test_a_node_that_gives_hashes_where_transactions_are_asked_for_is_refused(young: Devnet) -> None:
+    young.connection.request("eth_sendTransaction", {"from": development_account(4, young.chain_id).address})
+    alone = Connection(young.url)
+    head = alone.block().number
+
+    def hashes(_method: str, number: str, _whole: bool) -> Any:
+        return young.connection.request("eth_getBlockByNumber", number, False)
+
+    alone.request = hashes  # type: ignore[method-assign, assignment]
+    with pytest.raises(RpcRefused, match="got hashes"):
+        alone.has_nonce(head, NOWHERE, 0)
+    alone.close()
+
+
 WRONG: list[Any] = [
     None,
     "soon",

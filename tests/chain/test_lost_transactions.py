@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,12 @@ from protocol.chain.errors import (
     NotMined,
     RpcRefused,
 )
+from protocol.chain.fees import MOST, unsigned
 from protocol.chain.journal import Entry, Status
 from protocol.chain.transactions import Sender, Sending, Sent
 from tests.chain.conftest import QUICK
-from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.sending import NOWHERE, Interrupted, after, broken, is_replaced, transfer
+from tests.chain.rpc_proxy import Faults, RpcProxy
+from tests.chain.sending import NOWHERE, Interrupted, after, broken, is_replaced, refusing, transfer
 
 pytestmark = pytest.mark.chain
 
@@ -39,6 +41,78 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
     assert receipt.transaction != attempts[0].hash, "the cheapest attempt was replaced"
     assert chain.connection.balance(NOWHERE) - before == 4
     assert sender.send(transfer(4), "slow").transaction == receipt.transaction
+
+
+def test_the_fee_is_not_raised_far_above_the_usual_one(chain: Devnet, sender: Sender) -> None:
+    """The chain stands still."""
+    sender.sending = Sending(timeout=20, replace_after=0.0)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        sender.hand_over([(transfer(4), "slow")])
+        for _ in range(40):
+            sender.recover()
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    first, *_, last = (unsigned(one.raw, chain.chain_id) for one in sender.journal.of_intent("slow"))
+    assert MOST <= last["maxFeePerGas"] / first["maxFeePerGas"] < 1.2 * MOST
+
+
+def test_a_transaction_that_was_refused_is_signed_again(chain: Devnet) -> None:
+    """It has the same nonce and fees as before, so it is the same."""
+    account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
+    with Sender(refusing(chain.connection, 1), account, QUICK) as sender:
+        (refused,) = sender.hand_over([(transfer(5), "pay")])
+        assert isinstance(refused.refused, RpcRefused)
+        (dropped,) = sender.journal.signed(0)
+        assert dropped.status is Status.DROPPED
+        assert sender.send(transfer(5), "pay").transaction == dropped.hash
+        sender.connection.close()
+    assert chain.connection.balance(NOWHERE) - before == 5
+
+
+def test_a_gap_that_the_node_refused_to_fill_is_filled_later(chain: Devnet) -> None:
+    account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
+    with Sender(refusing(chain.connection, 2), account, QUICK) as sender:
+        sent = sender.hand_over([(transfer(5), "first"), (transfer(6), "second")])
+        assert [one.refused is None for one in sent] == [False, True]
+        for _ in range(2):  # the first is refused
+            sender.recover()
+        sender.send(transfer(6), "second")
+        sender.send(transfer(5), "first")
+        sender.connection.close()
+    assert chain.connection.balance(NOWHERE) - before == 11
+
+
+def test_a_transaction_that_the_node_took_in_spite_of_its_error_is_not_sent_again(chain: Devnet) -> None:
+    account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
+    with RpcProxy(chain.url) as proxy, Sender(Connection(proxy.url), account, QUICK) as sender:
+        proxy.faults.fail_broadcasts = "context deadline exceeded"
+        first = sender.send(transfer(5), "pay")
+        proxy.faults.fail_broadcasts = None
+        assert sender.send(transfer(5), "pay") == first
+        sender.connection.close()
+    assert chain.connection.balance(NOWHERE) - before == 5
+
+
+def test_a_refusal_does_not_count_while_another_node_has_not_answered(chain: Devnet) -> None:
+    """The other node takes the transaction, and the one that refuses it does not hear of it."""
+    account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
+    with RpcProxy(chain.url) as near, RpcProxy(chain.url) as far:
+        both, answer = Connection((near.url, far.url)), near.answer
+
+        def unaware(query: dict[str, Any]) -> Any:
+            return {"result": None} if query["method"] == "eth_getTransactionByHash" else answer(query)
+
+        with Sender(both, account, QUICK) as sender:
+            near.faults = Faults(refuse_broadcasts="txpool is full")
+            far.faults = Faults(garbage="cut short", garbage_method="eth_sendRawTransaction")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(near, "answer", unaware)
+                (sent,) = sender.hand_over([(transfer(5), "pay")])
+            assert sent.refused is None
+            sender.send(transfer(5), "pay")
+        both.close()
+    assert chain.connection.balance(NOWHERE) - before == 5
 
 
 def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:

@@ -32,6 +32,8 @@ class Faults:
     """Transactions are acknowledged but dropped."""
     refuse_broadcasts: str | None = None
     """Transactions are refused with this error."""
+    fail_broadcasts: str | None = None
+    """Transactions are passed on, but answered with this error."""
     chain_id: int | None = None
     """The chain id with which `eth_chainId` is answered; None for the node's."""
     batches: bool = True

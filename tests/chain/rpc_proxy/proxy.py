@@ -109,7 +109,10 @@ class RpcProxy:
                 return {"error": {"code": -32000, "message": faults.refuse_broadcasts}}
             if faults.lose_broadcasts:
                 return {"result": "0x" + keccak(bytes.fromhex(arguments[0][2:])).hex()}
-            return self._ask(method, arguments)
+            answer = self._ask(method, arguments)
+            if faults.fail_broadcasts is None:
+                return answer
+            return {"error": {"code": -32000, "message": faults.fail_broadcasts}}
         if faults.error is not None:
             return {"error": {"code": -32005, "message": faults.error}}
         if method == "eth_chainId" and faults.chain_id is not None:
