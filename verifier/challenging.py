@@ -26,8 +26,9 @@ from verifier.strategy import Challenger
 
 
 class Trees:
-    """The data from which moves are made: our own run of the task, and what the solver has revealed. They
-    take most of a game's memory.
+    """The data from which moves are made: our own run of the task, and what the solver has served and
+    revealed. They take most of a game's memory. Opened again, they are the same: the run is computed again,
+    served traces are in the task's folder, and reveals are read from the chain.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Trees:
         assert challenge.game is not None, "trees are opened for a game"
         self._material = material
         self._run = material.run(challenge)
-        self._revealed = Revealed()
+        self._revealed = Revealed(material.traces)
         from protocol.chain.game_view import GameReader
 
         self._reader = GameReader(client.game, challenge.game, material.work.program.program, first)
@@ -46,7 +47,7 @@ class Trees:
 
     def move(self) -> GameView | None:
         """Make this side's move, if it is its turn. If no move can be made, which loses the game, returns
-        the view; otherwise None.
+        the view; otherwise None. Raises OSError if a served trace cannot be kept.
         """
         view = self._reader.view()
         self._reader.reveal_to(self._revealed)
@@ -114,7 +115,7 @@ class ChallengeDriver:
 
     def advance(self) -> None:
         """Do the next thing that is due: at most one move or other call, before a commitment also a
-        deposit. Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens.
+        deposit. Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens, OSError.
         """
         challenge = self._challenge()
         if challenge.game is not None:
@@ -136,7 +137,7 @@ class ChallengeDriver:
         self._move()
 
     def let_go(self) -> None:
-        """Release the trees' memory. They are opened again for the next move."""
+        """Release the trees' memory. They are opened again for the next move, which loses nothing."""
         self._trees = None
 
     def _challenge(self) -> Challenge:

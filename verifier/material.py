@@ -36,6 +36,7 @@ from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Challenge, Database
 from verifier.errors import DiskFull, StateLost
+from verifier.served_traces import ServedTraces
 from verifier.solver_client import CheckpointProvider
 from verifier.strategy import Strategy
 
@@ -71,6 +72,7 @@ class Material:
     states: States
     provider: CheckpointProvider
     replayer: Replayer
+    traces: ServedTraces
 
     def run(self, challenge: Challenge) -> Replay:
         """Our own run, from which a challenge's moves are made. It starts at the solver's state before the
@@ -304,4 +306,5 @@ class Materials:
             provider,
             lambda: map(provided, self._sources(task)),
         )
-        return Material(terms, work, executor, states, provider, replayer)
+        traces = ServedTraces(folder / "traces")
+        return Material(terms, work, executor, states, provider, replayer, traces)

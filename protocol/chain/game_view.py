@@ -1,8 +1,9 @@
 """One game as `protocol.dispute` sees it, built only from the task's program and the contract's state and
 events.
 
-A restart loses nothing. The events of a game are read once and followed from then on; state and events are
-taken at the same block, and a re-organisation makes the reader start over.
+A restart loses nothing of this: view and reveals are read from the chain again. What the solver has served is not
+on the chain; `protocol.dispute.revealed` keeps it. The events of a game are read once and followed from then on;
+state and events are taken at the same block, and a re-organisation makes the reader start over.
 """
 
 from __future__ import annotations

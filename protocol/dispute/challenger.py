@@ -7,7 +7,7 @@ known or that the solver serves. Nodes that the solver does not serve are demand
 
 from __future__ import annotations
 
-from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree
+from protocol.commitments import CHUNK, ProofError, segment_tree, state_tree, step_tree
 from protocol.dispute.demands import demand
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.evidence import compare_value, edge_input, edge_output
@@ -52,13 +52,16 @@ class _Challenger:
         return frame_at(self.run, self.game.segment, self.game.step, path)
 
     def trace(self, path: tuple[int, ...]) -> PartialTree:
-        """The solver's trace of the frame at `path`."""
+        """The solver's trace of the frame at `path`.
+
+        It is kept, because it cannot be demanded any more when an element or a call of it is selected. Moves in
+        phase BLOCK and at the edges of a callee still need paths in it. No other tree is needed after the
+        phase in which it can be demanded.
+        """
         root = self.game.frame_roots[len(path)]
         assert root is not None
-        segment, step = self.game.segment, self.game.step
-        return self.revealed.tree(
-            root, self.frame(path).tree, lambda: self.provider.trace_roots(segment, step, path)
-        )
+        segment, step, ask = self.game.segment, self.game.step, self.provider.trace_roots
+        return self.revealed.tree(root, self.frame(path).tree, lambda: ask(segment, step, path), keep=True)
 
     def select_segment(self) -> Move:
         """Select the segment that ends in the first checkpoint that differs from our own, or demand a node
@@ -139,7 +142,13 @@ class _Challenger:
             caller = self.trace(game.path[:-1])
             call = self.frame(game.path[:-1]).program.instructions[game.path[-1]]
             node, claimed = _first_difference(caller, "the caller's trace")
-            assert claimed is not None, "the game came down through this leaf"
+            if claimed is None:
+                raise ProofError(
+                    "the caller's trace",
+                    expected="leaves that were kept or revealed",
+                    got="neither",
+                    remedy="restore the task's folder from a backup",
+                )
             leaf = node[0]
             target = Leaf(claimed, caller.path(leaf))
             return edge_output(game, frame, trace, leaf - call.first, target, call.encode())

@@ -8,7 +8,7 @@ revealed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, node_hash
@@ -34,13 +34,20 @@ class PartialTree:
         self._data: dict[int, bytes] = {}
         self._served: Tree | None = None
 
-    def learn_leaves(self, leaves: Sequence[bytes]) -> bool:
-        """Take a served list of all leaves' data. Returns False and ignores the list if it does not give the root."""
+    def learn_leaves(
+        self, leaves: Sequence[bytes], keep: Callable[[bytes, Sequence[bytes]], None] | None = None
+    ) -> bool:
+        """Take a served list of all leaves' data. Returns False and ignores the list if it does not give the root.
+
+        `keep` is called with the root and the list before the list is used; if it raises, nothing is learned.
+        """
         if len(leaves) != self.size:
             return False
         tree = Tree.from_leaves(leaves)
         if tree.root != self.root:
             return False
+        if keep is not None:
+            keep(self.root, leaves)
         self._served = tree
         self._data = dict(enumerate(leaves))
         return True

@@ -1,12 +1,27 @@
-"""The parts of the solver's trees that a challenger knows, served or revealed on-chain (dispute.md section 6)."""
+"""The parts of the solver's trees that a challenger knows, served or revealed on-chain (dispute.md section 6).
+
+What was revealed can be read from the chain at any time. What was served may not be served again: a trace is
+needed when nobody can demand it any more, so it is kept in a `LeafStore` before a move is made with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from protocol.commitments import Tree
 from protocol.dispute.partial_tree import PartialTree
 from protocol.dispute.view import DemandedNode
+
+
+class LeafStore(Protocol):
+    """Lists of all leaves of a tree, each of 32 bytes, that outlive the process. They are stored by the tree's root."""
+
+    def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:
+        """The stored list for a tree of `size` leaves; None if there is none. The caller checks it against the root."""
+
+    def put(self, root: bytes, leaves: Sequence[bytes], /) -> None:
+        """Store the leaves of the tree with this root. On return they are on the disk. Raises OSError."""
 
 
 class Revealed:
@@ -16,7 +31,9 @@ class Revealed:
     key of a `PartialTree` includes the root of our own tree, with which it is compared.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: LeafStore | None = None) -> None:
+        """`kept` holds served traces. Without it, a trace that was served is lost with this object."""
+        self._kept = kept
         self._nodes: dict[tuple[bytes, int], list[tuple[DemandedNode, Sequence[bytes] | bytes]]] = {}
         self._trees: dict[tuple[bytes, int, bytes], PartialTree] = {}
         self._replayed: dict[tuple[bytes, int, bytes], int] = {}
@@ -27,12 +44,18 @@ class Revealed:
         self._nodes.setdefault((root, size), []).append((node, answer))
 
     def tree(
-        self, root: bytes, own: Tree, ask: Callable[[], Sequence[bytes] | None] | None = None
+        self,
+        root: bytes,
+        own: Tree,
+        ask: Callable[[], Sequence[bytes] | None] | None = None,
+        keep: bool = False,
     ) -> PartialTree:
         """The solver's tree with this root, compared with our own.
 
         `ask` requests all leaves from the solver. It is called only once for a tree, and not if the roots
-        are equal or a reveal has already arrived. Leaves that do not give the root are ignored.
+        are equal, the leaves were kept, or a reveal has already arrived. Leaves that do not give the root are
+        ignored. With `keep`, leaves of 32 bytes are kept before they are used. Raises OSError if that fails;
+        the next call asks again.
         """
         name = (root, own.size, own.root)
         known = self._trees.get(name)
@@ -46,9 +69,12 @@ class Revealed:
             else:
                 known.learn_descendants((node.lo, node.size), answer)
         self._replayed[name] = len(answers)
-        if ask is not None and not answers and name not in self._asked and root != own.root:
+        if ask is not None and name not in self._asked and root != own.root:
+            kept = self._kept if keep else None
+            stored = None if kept is None else kept.get(root, own.size)
+            if (stored is None or not known.learn_leaves(stored)) and not answers:
+                leaves = ask()
+                if leaves is not None:
+                    known.learn_leaves(leaves, None if kept is None else kept.put)
             self._asked.add(name)
-            leaves = ask()
-            if leaves is not None:
-                known.learn_leaves(leaves)
         return known

@@ -103,6 +103,10 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
                 sender = chain.solver
             else:
                 move = challenger.next_move(view, honest, revealed, Silent())
+                restarted, again = fresh(), Revealed()
+                restarted.view()
+                restarted.reveal_to(again)
+                assert challenger.next_move(view, honest, again, Silent()) == move
                 sender = client
             assert move is not None
             receipt = sender.game.send_move(move, view.head)

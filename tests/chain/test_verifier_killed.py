@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from examples.demo.preloaded import Forked
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
-from protocol.dispute.view import Verdict
+from protocol.dispute import defender
+from protocol.dispute.moves import Move
+from protocol.dispute.provider import Run
+from protocol.dispute.view import GameView, Verdict
 from protocol.errors import ExitCode
+from protocol.execution.replay import Executor, Work
+from solver.catalog import Catalog
+from solver.limits import App, Message, Receive, Send
+from solver.server import application
 from solver.strategy import Strategy
-from tests.adversaries.tiny import moves_a_weight_far
+from tests.adversaries.executors import perturbed
+from tests.adversaries.solvers import says_nothing
+from tests.adversaries.tiny import WEIGHT, WRONG_STEP, moves_a_weight_far
 from tests.attacks import blinding
 from tests.chain.solver_stage import Solver, Stage, over
 from tests.chain.test_verifier_watch import until_registered, wait
@@ -101,6 +112,60 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
             solver.close()
     assert game.verdict is Verdict.SOLVER_FALSE
     assert (happened["Committed"], happened["Challenged"], happened["StepSelected"]) == (1, 1, 1)
+
+
+class StopsServing:
+    """A solver that serves everything until a call is selected and nothing afterwards. It answers that move only when
+    it `may_go_on`. Its claim of the call's result is false, which is proved by an opening in the caller's trace.
+    """
+
+    def __init__(self) -> None:
+        self.is_called, self.may_go_on = Event(), Event()
+
+    @property
+    def strategy(self) -> Strategy:
+        return Strategy(executor=self._executor, app=self._app, defence=self._defence)
+
+    def _executor(self, work: Work) -> Executor:
+        (call,) = work.program.program.calls()
+        return perturbed(work, (), call, WEIGHT, lambda bits: bits ^ 0x0040_0000, WRONG_STEP, WRONG_STEP)
+
+    def _app(self, catalog: Catalog) -> App:
+        serving, silent = application(catalog), says_nothing(catalog)
+
+        async def app(scope: Message, receive: Receive, send: Send) -> None:
+            await (silent if self.is_called.is_set() else serving)(scope, receive, send)
+
+        return app
+
+    def _defence(self, game: GameView, run: Run) -> Sequence[Move]:
+        if game.path:
+            self.is_called.set()
+            if not self.may_go_on.is_set():
+                return ()
+        return defender.moves(game, run)
+
+
+def test_what_a_solver_has_served_survives_a_kill(scene: Stage, tmp_path: Path) -> None:
+    """The caller's trace cannot be demanded in the callee's frame."""
+    verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
+    cheat, solver = StopsServing(), None
+    try:
+        until_registered(scene)
+        solver = Solver(scene, cheat.strategy)
+        task = scene.sold()
+        wait(cheat.is_called.is_set, 90)
+        verifier.kill()
+        cheat.may_go_on.set()
+        assert scene.until(task, over, 120).status is TaskStatus.SLASHED
+        assert verifier.join() == ExitCode.FRAUD
+        happened = events(scene)
+    finally:
+        print((tmp_path / "verifier.log").read_text())
+        verifier.close()
+        if solver is not None:
+            solver.close()
+    assert (happened["CallSelected"], happened["EdgeJudged"], happened["Demanded"]) == (1, 1, 0)
 
 
 def test_a_commitment_on_its_way_survives_a_kill(tmp_path: Path) -> None:

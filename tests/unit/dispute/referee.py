@@ -28,7 +28,7 @@ from protocol.dispute.keys import callee_key, trace_key
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import ChunkOpening, InstructionOpening, Leaf, Node
 from protocol.dispute.provider import Provider, Run
-from protocol.dispute.revealed import Revealed
+from protocol.dispute.revealed import LeafStore, Revealed
 from protocol.dispute.splitting import parts
 from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, Selection, TreeKind, Verdict
 from protocol.program.attributes import decode_index
@@ -49,11 +49,16 @@ class Referee:
         self.constants = list(own.constant_roots())
         self.tensors = len(program.outputs)
         self.revealed = Revealed()
+        self.kept: LeafStore | None = None
+        """What the challenger keeps on its disk. If it is set, the challenger restarts before each of its moves:
+        it knows what is kept there, and what was revealed on-chain.
+        """
         self.judged: tuple[int, int | None] = (-1, None)
         """Instruction and element that were judged; no element at the edge of a frame."""
         self.demanded: list[TreeKind] = []
         self.notes: list[str] = []
         self._ends = b"", b""
+        self._answers: list[tuple[Demand, DemandedNode, Sequence[bytes] | bytes]] = []
 
     def play(self, root: bytes, size: int, provider: Provider, defend: Defence) -> GameView:
         """Play about a segment tree until the challenger has won; returns the last view."""
@@ -65,11 +70,18 @@ class Referee:
             if view.solver_to_move:
                 move = defend(view, self.solver)
             else:
+                self._restart()
                 move = challenger.next_move(view, self.own, self.revealed, provider)
             assert move is not None
             self._play(move)
             self.notes.append(move.note)
         raise AssertionError(f"no end after {MAX_MOVES} moves")
+
+    def _restart(self) -> None:
+        if self.kept is not None:
+            self.revealed = Revealed(self.kept)
+            for demand, node, answer in self._answers:
+                self.revealed.reveal(demand.root, demand.tree_size, node, answer)
 
     def _play(self, move: Move) -> None:
         rules: dict[str, Callable[..., None]] = {
@@ -209,6 +221,7 @@ class Referee:
         return demand, demand.nodes[index]
 
     def _answered(self, demand: Demand, node: DemandedNode, answer: Sequence[bytes] | bytes) -> None:
+        self._answers.append((demand, node, answer))
         self.revealed.reveal(demand.root, demand.tree_size, node, answer)
         left = tuple(k for k in demand.unanswered if demand.nodes[k] != node)
         self._become(demand=demand._replace(unanswered=left) if left else None)

@@ -5,7 +5,7 @@ A referee in Python takes the contracts' place. tests/chain plays such games on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,7 +17,8 @@ from torch import Tensor
 from protocol.commitments import segment_tree
 from protocol.dispute.evidence import loader
 from protocol.dispute.in_process import Serving, Silent
-from protocol.dispute.provider import Frame
+from protocol.dispute.provider import Frame, Run
+from protocol.dispute.revealed import LeafStore
 from protocol.dispute.view import TreeKind
 from protocol.execution.replay import HonestExecutor, Replay, first_step
 from protocol.numerics.types import DType
@@ -175,16 +176,69 @@ EDGES = {
 SERVED = pytest.mark.parametrize("served", [True, False], ids=["served", "withheld"])
 
 
-def played(fault: Fault, served: bool) -> Referee:
-    """The game about a run with this fault, at its end. It is about the step of the fault."""
+def played(
+    fault: Fault, served: bool, silent_from: int | None = None, kept: LeafStore | None = None
+) -> Referee:
+    """The game about a run with this fault, at its end. It is about the step of the fault.
+
+    A solver that serves stops doing so after `silent_from` moves. With `kept`, the challenger restarts before each
+    of its moves.
+    """
     run = replay(Executor(fault))
     roots = run.segment_roots()
     assert roots is not None
     referee = Referee(step().program, STEPS, run, honest())
-    provider = Serving(run) if served else Silent()
-    ended = referee.play(segment_tree(roots).root, len(roots), provider, cover_up)
+    referee.kept = kept
+    serving = Stopping(run, lambda: silent_from is not None and len(referee.notes) >= silent_from)
+    ended = referee.play(segment_tree(roots).root, len(roots), serving if served else Silent(), cover_up)
     assert first_step(ended.segment, STEPS) + ended.step - 1 == fault.number
     return referee
+
+
+class Stopping:
+    """A solver that answers each request once, and none after it `has_stopped`."""
+
+    def __init__(self, run: Run, has_stopped: Callable[[], bool]) -> None:
+        self._serving = Serving(run)
+        self._has_stopped = has_stopped
+        self._answered: set[tuple[object, ...]] = set()
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        return self._serving.segment_roots() if self._answers() else None
+
+    def step_roots(self, *at: int) -> Sequence[bytes] | None:
+        return self._serving.step_roots(*at) if self._answers(*at) else None
+
+    def tensor_roots(self, *at: int) -> Sequence[bytes] | None:
+        return self._serving.tensor_roots(*at) if self._answers(*at) else None
+
+    def trace_roots(self, segment: int, step: int, path: tuple[int, ...]) -> Sequence[bytes] | None:
+        answers = self._answers(segment, step, path)
+        return self._serving.trace_roots(segment, step, path) if answers else None
+
+    def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes | None:
+        answers = self._answers(segment, step, path, leaf)
+        return self._serving.value(segment, step, path, leaf) if answers else None
+
+    def _answers(self, *question: object) -> bool:
+        """Whether this question is answered. The number of arguments tells the kinds of questions apart."""
+        if self._has_stopped() or question in self._answered:
+            return False
+        self._answered.add(question)
+        return True
+
+
+class Disk:
+    """Lists of leaves that outlive a process."""
+
+    def __init__(self) -> None:
+        self.lists: dict[tuple[bytes, int], Sequence[bytes]] = {}
+
+    def get(self, root: bytes, size: int) -> Sequence[bytes] | None:
+        return self.lists.get((root, size))
+
+    def put(self, root: bytes, leaves: Sequence[bytes]) -> None:
+        self.lists[root, len(leaves)] = leaves
 
 
 @SERVED
@@ -240,3 +294,33 @@ def test_what_enters_or_leaves_a_frame_wrongly_is_judged(fault: Fault, judged: i
     assert referee.judged == (judged, None)
     assert (TreeKind.STATE in referee.demanded) == (fault.instruction in OUTPUTS and not served)
     assert bool(referee.demanded) != served
+
+
+FAULTS = ELEMENTS | {name: fault for name, (fault, _) in EDGES.items()}
+
+
+@SERVED
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_restart_before_every_move_changes_no_move(fault: Fault, served: bool) -> None:
+    """What was served once is not served again. Nothing is demanded that was served."""
+    assert played(fault, served, kept=Disk()).notes == played(fault, served).notes
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_solver_that_stops_serving_after_any_move_is_convicted(fault: Fault) -> None:
+    """Also if the challenger restarts before every move."""
+    judged, moves = played(fault, served=True).judged, 0
+    while True:
+        referee = played(fault, True, moves, Disk())
+        assert referee.judged == judged
+        if not referee.demanded:
+            break
+        moves += 1
+    assert moves > 1
+
+
+def test_only_traces_are_kept() -> None:
+    """Values may take more than the disk has, and the other trees are not needed after their phase."""
+    disk = Disk()
+    referee = played(ELEMENTS["from a row of two blocks"], True, kept=disk)
+    assert {root for root, _ in disk.lists} == set(referee.view.frame_roots)

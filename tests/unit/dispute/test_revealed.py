@@ -1,6 +1,10 @@
-"""What a challenger knows of the solver's trees: when it asks for leaves, and which reveals a tree gets."""
+"""What a challenger knows of the solver's trees: when it asks for leaves, which it keeps, and which reveals a tree
+gets.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -52,3 +56,57 @@ def test_reveals_are_taken_in_order_and_replace_a_request() -> None:
     revealed.reveal(theirs.root, 5, last, THEIRS[4])
     assert revealed.tree(theirs.root, own, ask).data(4) == THEIRS[4]
     assert ask.times == 0
+
+
+class Disk:
+    """Lists of leaves by root. A full one takes none."""
+
+    def __init__(self, full: bool = False) -> None:
+        self.full = full
+        self.lists: dict[bytes, Sequence[bytes]] = {}
+
+    def get(self, root: bytes, _size: int) -> Sequence[bytes] | None:
+        return self.lists.get(root)
+
+    def put(self, root: bytes, leaves: Sequence[bytes]) -> None:
+        if self.full:
+            raise OSError("full")
+        self.lists[root] = leaves
+
+
+def test_kept_leaves_are_not_asked_for_again() -> None:
+    (own, theirs), disk, ask = trees(), Disk(), Asked(THEIRS)
+    assert Revealed(disk).tree(theirs.root, own, ask, keep=True).data(4) == THEIRS[4]
+    assert disk.lists == {theirs.root: THEIRS}
+    silent, after = Asked(None), Revealed(disk)
+    after.reveal(theirs.root, 5, DemandedNode(0, 5, theirs.root), theirs.descendants(0, 5))
+    assert after.tree(theirs.root, own, silent, keep=True).data(4) == THEIRS[4]
+    assert (ask.times, silent.times) == (1, 0)
+
+
+def test_leaves_are_kept_only_where_they_are_asked_to_be_and_give_the_root() -> None:
+    (own, theirs), disk = trees(), Disk()
+    Revealed(disk).tree(theirs.root, own, Asked(THEIRS))
+    Revealed(disk).tree(theirs.root, own, Asked(OWN), keep=True)
+    assert disk.lists == {}
+
+
+def test_damaged_leaves_are_asked_for_and_replaced() -> None:
+    (own, theirs), disk = trees(), Disk()
+    disk.lists[theirs.root] = OWN
+    assert Revealed(disk).tree(theirs.root, own, Asked(None), keep=True).data(4) is None
+    assert Revealed(disk).tree(theirs.root, own, Asked(THEIRS), keep=True).data(4) == THEIRS[4]
+    assert disk.lists == {theirs.root: THEIRS}
+
+
+def test_leaves_that_cannot_be_kept_are_not_used() -> None:
+    """Otherwise a move could be made that needs them later."""
+    (own, theirs), disk, ask = trees(), Disk(full=True), Asked(THEIRS)
+    revealed = Revealed(disk)
+    for _ in range(2):
+        with pytest.raises(OSError, match="full"):
+            revealed.tree(theirs.root, own, ask, keep=True)
+    assert ask.times == 2
+    assert revealed.tree(theirs.root, own).data(4) is None
+    disk.full = False
+    assert revealed.tree(theirs.root, own, ask, keep=True).data(4) == THEIRS[4]

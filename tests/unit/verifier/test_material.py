@@ -98,6 +98,14 @@ def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, poste
     assert materials.find(ONE) is None
 
 
+def test_served_traces_go_with_their_task(materials: Materials, posted: Terms, tmp_path: Path) -> None:
+    materials.fetch(ONE, posted, None)
+    for task in (ONE, TWO):
+        materials.load(task, posted, None).traces.put(bytes(32), [bytes(32)])
+    materials.drop(ONE)
+    assert [path.parent.parent.name for path in (tmp_path / "node").rglob("traces/*")] == [str(TWO)]
+
+
 def test_a_bundle_goes_with_the_last_task_that_needs_it(
     materials: Materials, posted: Terms, tmp_path: Path
 ) -> None:
