@@ -2,20 +2,26 @@
 block results (dispute.md section 6).
 
 Pure: `Run` replays the run. An honest run has an answer to every demand; without one, `NothingToReveal` is
-raised.
+raised. The tree of the value that was demanded last is kept for the next demand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
 
-from protocol.commitments import CHUNK, Tree, segment_tree, state_tree, step_tree, tensor_tree
+from protocol.commitments import Tree, chunk, segment_tree, state_tree, step_tree, tensor_tree
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_leaf
-from protocol.dispute.provider import Run, frame_at
+from protocol.dispute.provider import Frame, Run, frame_at
 from protocol.dispute.splitting import state_words
 from protocol.dispute.view import Demand, GameView, Phase, TreeKind
+
+KEPT_TREE = 256 << 20
+"""The most bytes of a kept tree. A tree has 64 bytes for each KiB of its value: this is one of 4 GiB."""
+TREE_BYTES_PER_LEAF = 64
 
 
 def moves(game: GameView, run: Run) -> Sequence[Move]:
@@ -68,17 +74,17 @@ def expand_trace(game: GameView, run: Run) -> Move:
 
 def reveals(game: GameView, demand: Demand, run: Run) -> list[Move]:
     """Answer every unanswered node of a demand: an inner node with its descendants, a leaf with its bytes."""
-    tree, leaves = _demanded_tree(game, demand, run)
-    return [_reveal(game, demand, index, tree, leaves) for index in demand.unanswered]
+    tree, leaf = _demanded_tree(game, demand, run)
+    return [_reveal(game, demand, index, tree, leaf) for index in demand.unanswered]
 
 
-def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaves: Sequence[bytes]) -> Move:
+def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaf: Callable[[int], bytes]) -> Move:
     node = demand.nodes[index]
     nodes = list(demand.nodes)
     if node.size == 1:
         return Move(
             "revealLeaf",
-            (game.game, index, demand.bytes_total, nodes, leaves[node.lo]),
+            (game.game, index, demand.bytes_total, nodes, leaf(node.lo)),
             f"{demand.tree.name.lower()} leaf {node.lo}",
         )
     return Move(
@@ -88,31 +94,51 @@ def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaves: Sequ
     )
 
 
-def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, list[bytes]]:
-    """The tree that a demand is about, and its leaves' data. Raises NothingToReveal if our own run has
-    another tree.
+def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, Callable[[int], bytes]]:
+    """The tree that a demand is about, and a function that returns the data of one leaf. A value is never copied
+    whole, because it may be larger than memory. Raises NothingToReveal if our own run has another tree.
     """
     kind = demand.tree
+    data: Callable[[int], bytes]
     if kind is TreeKind.SEGMENT:
-        leaves = list(run.segment_roots() or [])[: demand.tree_size]
-        tree = segment_tree(leaves)
+        roots = list(run.segment_roots() or [])[: demand.tree_size]
+        tree, data = segment_tree(roots), roots.__getitem__
     elif kind is TreeKind.STEP:
-        leaves = list(run.step_roots(game.segment))
-        tree = step_tree(leaves)
+        roots = list(run.step_roots(game.segment))
+        tree, data = step_tree(roots), roots.__getitem__
     elif kind is TreeKind.STATE:
-        leaves = list(run.tensor_roots(game.segment, game.step))
-        tree = state_tree(leaves)
+        roots = list(run.tensor_roots(game.segment, game.step))
+        tree, data = state_tree(roots), roots.__getitem__
     else:
         frame = frame_at(run, game.segment, game.step, game.path)
-        leaves = [frame.root(leaf) for leaf in range(frame.tree.size)]
-        tree = frame.tree
-        if kind is TreeKind.VALUE and demand.root in leaves:
-            value = frame.value(leaves.index(demand.root))
-            leaves = [bytes(value[at : at + CHUNK]) for at in range(0, len(value), CHUNK)]
-            tree = tensor_tree(value)
+        roots = [frame.root(leaf) for leaf in range(frame.tree.size)]
+        tree, data = frame.tree, roots.__getitem__
+        if kind is TreeKind.VALUE and demand.root in roots:
+            value = roots.index(demand.root)
+            tree, data = _value_tree(frame, value), partial(_value_chunk, frame, value)
     if tree.root != demand.root or tree.size != demand.tree_size:
         raise NothingToReveal(
             f"{kind.name.lower()} tree: expected the own root {tree.root.hex()} of {tree.size} leaves, "
             f"got {demand.root.hex()} of {demand.tree_size}"
         )
-    return tree, leaves
+    return tree, data
+
+
+def _value_chunk(frame: Frame, leaf: int, index: int) -> bytes:
+    return chunk(frame.value(leaf), index)
+
+
+_last: WeakKeyDictionary[Frame, tuple[int, Tree]] = WeakKeyDictionary()
+"""At most one entry: the frame and leaf of the value that was demanded last, and its tree. It goes with the frame."""
+
+
+def _value_tree(frame: Frame, leaf: int) -> Tree:
+    """The tree of a value: the kept one, or else built from the value and kept, unless it is too large."""
+    kept = _last.get(frame)
+    if kept is not None and kept[0] == leaf:
+        return kept[1]
+    _last.clear()  # freed first, so that two are never in memory
+    tree = tensor_tree(frame.value(leaf))
+    if tree.size * TREE_BYTES_PER_LEAF <= KEPT_TREE:
+        _last[frame] = leaf, tree
+    return tree

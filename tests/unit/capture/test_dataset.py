@@ -182,7 +182,9 @@ import numpy as np, torch
 from torch import nn
 from protocol.capture import capture
 from protocol.commitments import tensor_tree
+from protocol.dispute import defender
 from protocol.dispute.openings import open_chunk
+from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, TreeKind
 from protocol.program.execute import Interpreter
 from protocol.program.opcodes import Op
 from protocol.commitments import BlobStore
@@ -216,6 +218,15 @@ draw = next(one for one in trace.program.instructions if one.op is Op.GATHER)
 leaf = draw.operands[0].leaf
 assert tensor_tree(trace.value(leaf)).root == trace.root(leaf) == bundle.dataset[0].root
 assert open_chunk(0, 5, trace.value(leaf)).data == bytes(1024)
+nodes = (DemandedNode(0, rows, trace.root(leaf)), DemandedNode(5, 1, tensor_tree(trace.value(leaf)).node(5, 1)))
+demand = Demand(TreeKind.VALUE, trace.root(leaf), rows, 1024 * rows, nodes, (0, 1))
+roots = (trace.tree.root,)
+game = GameView(1, 1, "", Phase.FRAME, b"", b"", 2, segment=1, step=1, frame_roots=roots, demand=demand)
+class Ours:
+    def frame(self, segment, step):
+        return trace
+inner, outer = defender.moves(game, Ours())
+assert (len(inner.arguments[-1]), outer.arguments[-1]) == (16, bytes(1024))
 try:
     bytearray(2 * int(sys.argv[3]))
 except MemoryError:

@@ -1,13 +1,16 @@
-"""Whose turn it is in a game, by its phase and its demand."""
+"""Whose turn it is in a game, by its phase and its demand, and how demands are answered."""
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pytest
 
-from protocol.commitments import step_tree
+from protocol.commitments import step_tree, tensor_root, tensor_tree, trace_tree
 from protocol.dispute import challenger, defender
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.provider import Provider, Run
@@ -84,3 +87,72 @@ def test_the_step_tree_is_posted_with_its_first_and_last_leaf() -> None:
 def test_a_demand_about_a_tree_that_the_run_does_not_have_is_refused(demand: Demand) -> None:
     with pytest.raises(NothingToReveal, match="step tree: expected the own root"):
         defender.moves(replace(GAME, demand=demand), RUN)
+
+
+VALUE_BYTES = (1 << 22) + 100
+
+
+class OneValue:
+    """A frame of one value, and the run that has it. Counts how often the value is read."""
+
+    def __init__(self) -> None:
+        self.bytes = np.resize(np.arange(251, dtype=np.uint8), VALUE_BYTES)
+        self.tree = trace_tree([tensor_root(self.bytes.data)])
+        self.times = 0
+
+    def frame(self, _segment: int, _step: int) -> OneValue:
+        return self
+
+    def root(self, _leaf: int) -> bytes:
+        return tensor_root(self.bytes.data)
+
+    def value(self, _leaf: int) -> memoryview:
+        self.times += 1
+        return self.bytes.data
+
+    def demands(self, *nodes: tuple[int, int]) -> list[object]:
+        """What is revealed of these nodes of the value's tree."""
+        tree = tensor_tree(self.bytes.data)
+        named = tuple(DemandedNode(lo, size, tree.node(lo, size)) for lo, size in nodes)
+        due = tuple(range(len(named)))
+        demand = Demand(TreeKind.VALUE, tree.root, tree.size, VALUE_BYTES, named, due)
+        game = replace(GAME, phase=Phase.FRAME, frame_roots=(self.tree.root,), demand=demand)
+        return [move.arguments[-1] for move in defender.moves(game, cast(Run, self))]
+
+
+def test_demanded_chunks_are_those_of_the_value() -> None:
+    run, tree = OneValue(), tensor_tree(OneValue().bytes.data)
+    last = tree.size - 1
+    shown = run.demands((0, tree.size), (7, 1), (last, 1))
+    data = run.bytes.tobytes()
+    assert shown == [tree.descendants(0, tree.size), data[7 * 1024 : 8 * 1024], data[last * 1024 :]]
+    assert len(data[last * 1024 :]) == 100
+
+
+def test_a_demanded_value_is_not_copied() -> None:
+    """Its tree takes a sixteenth of it."""
+    run = OneValue()
+    tracemalloc.start()
+    try:
+        run.demands((3, 1))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < VALUE_BYTES / 3
+
+
+def test_the_tree_of_the_value_that_was_demanded_last_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = OneValue(), OneValue()
+    first.demands((0, 4097))
+    first.demands((0, 16), (16, 16))
+    assert first.times == 1, "an inner node needs no value once the tree is there"
+    second.demands((0, 4097))
+    assert len(defender._last) == 1
+    first.demands((0, 4097))
+    assert (first.times, second.times) == (2, 1)
+    del first
+    gc.collect()
+    assert not defender._last, "it goes with its frame"
+    monkeypatch.setattr(defender, "KEPT_TREE", 64 * 4096)
+    second.demands((0, 4097))
+    assert not defender._last
