@@ -202,7 +202,8 @@ class Turns:
             yield
         finally:
             with self._changed:
-                del self._running[get_ident()]
+                # A turn that `_make_way` gave up is not held again if its waiting raised Stopped.
+                self._running.pop(get_ident(), None)
                 self._changed.notify_all()
 
     def _wait(self, held: _Held) -> None:

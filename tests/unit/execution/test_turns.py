@@ -252,6 +252,39 @@ def test_closed_nobody_begins_who_waits_or_asks() -> None:
         ended.append("computed")
 
 
+def test_a_defence_that_has_made_way_stops_when_turns_close() -> None:
+    turns = Turns()
+    begun, waits, computes, closed = Event(), Event(), Event(), Event()
+    ended: list[BaseException | None] = []
+
+    def late() -> None:
+        with pytest.raises(Stopped) as caught, turns.urgent(by=200.0):
+            begun.set()
+            waits.wait(SECONDS)
+            with turns.ordinary():
+                raise AssertionError("computed")
+        ended.append(caught.value.__context__)
+
+    def soon() -> None:
+        with turns.urgent(by=100.0):
+            computes.set()
+            closed.wait(SECONDS)
+
+    threads = [Thread(target=late), Thread(target=soon)]
+    threads[0].start()
+    assert begun.wait(SECONDS)
+    threads[1].start()
+    until(lambda: bool(turns._waiting))
+    waits.set()
+    assert computes.wait(SECONDS)
+    turns.close()
+    threads[0].join(SECONDS)
+    assert ended == [None]
+    closed.set()
+    threads[1].join(SECONDS)
+    assert not turns._running
+
+
 class Trainings:
     """Trainings on threads. `done` lists the training's name for each step, in the order that they ran."""
 
