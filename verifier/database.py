@@ -388,12 +388,29 @@ class Database(NodeDatabase):
         )
         return int(count)
 
+    def own_run(self, task: int) -> list[StateRow]:
+        """Our own run: checkpoints 0, 1, … as far as none is missing. An earlier release could leave a gap."""
+        rows = self.states(task, own=True)
+        return [row for position, row in enumerate(rows) if row.number == position]
+
     def put_state(self, task: int, row: StateRow) -> None:
         """Note a state whose blobs are on disk."""
         self._execute(
             "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
             (task, row.number, row.own, row.root, row.manifest),
         )
+
+    def put_next(self, task: int, before: StateRow, row: StateRow) -> bool:
+        """Note the state `row` of our own run, which was computed from the state before it. Returns whether
+        it was noted: not if the state before it was dropped or replaced meanwhile, because our own run may
+        have no gaps.
+        """
+        found = self._execute(
+            "INSERT OR REPLACE INTO states SELECT ?1, ?2, TRUE, ?3, ?4 WHERE EXISTS "
+            "(SELECT 1 FROM states WHERE task = ?1 AND number = ?5 AND own AND root = ?6) RETURNING number",
+            (task, row.number, row.root, row.manifest, before.number, before.root),
+        )
+        return bool(found)
 
     def drop_state(self, task: int, row: StateRow) -> None:
         """Forget a kept state. Our own run may have no gaps, so forgetting one of its states also forgets

@@ -84,9 +84,10 @@ class Material:
 
     def _own_roots(self) -> Sequence[bytes]:
         """The roots of our own run, which is first completed. Its lost states are computed again."""
-        while not self.states.extend(self.terms.segments):
-            pass
-        return self.states.own_roots()
+        run = self.states.extend(self.terms.segments)
+        while len(run) <= self.terms.segments:
+            run = self.states.extend(self.terms.segments)
+        return run
 
     def _replay(self, challenge: Challenge, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
         from protocol.execution.replay import Replay

@@ -117,12 +117,12 @@ class Replayer:
             return self._audit_unserved(committed, segment, digesters)
         before = self._states.kept(segment - 1, roots[segment - 1])
         if before is None:
-            arrived = self._states.extend(segment - 1)
-            pairs = zip(self._states.own_roots()[:segment], roots, strict=False)
+            run = self._states.extend(segment - 1)
+            pairs = zip(run[:segment], roots, strict=False)
             false = next((number for number, (own, told) in enumerate(pairs) if own != told), None)
             if false is not None:
                 return Different(false, tuple(roots))
-            if not arrived:
+            if len(run) < segment:
                 return None
             before = self._states.own(segment - 1)
         if segment == committed.size:
@@ -139,12 +139,13 @@ class Replayer:
         Returns None if that run has not reached the result yet; call again. Raises TwoReplays if the
         segment, replayed for its digests, ends in another state than in that run.
         """
-        if not self._states.extend(committed.size - 1):
+        run = self._states.extend(committed.size - 1)
+        if len(run) < committed.size:
             return None
         before = self._states.own(segment - 1)
         if segment == committed.size:
             return self._digest_result(before, digesters)
-        due = self._states.own_roots()[segment]
+        due = run[segment]
         root, digests = self._replay(before, segment, digesters)
         if root != due:
             raise TwoReplays(
@@ -162,9 +163,10 @@ class Replayer:
         served = self._segment_roots(committed)
         if served is not None:
             return served
-        while not self._states.extend(committed.size - 1):
-            pass
-        return self._states.own_roots()[: committed.size]
+        run = self._states.extend(committed.size - 1)
+        while len(run) < committed.size:
+            run = self._states.extend(committed.size - 1)
+        return run[: committed.size]
 
     def open_chunk(
         self, committed: Committed, segment: int, digester: Digester, place: Place
@@ -268,9 +270,10 @@ class Replayer:
     def _audit_unserved(
         self, committed: Committed, segment: int, digesters: Sequence[Digester]
     ) -> Finding | None:
-        if not self._states.extend(committed.size - 1):
+        run = self._states.extend(committed.size - 1)
+        if len(run) < committed.size:
             return None
-        if segment_tree(self._states.own_roots()[: committed.size]).root != committed.root:
+        if segment_tree(run[: committed.size]).root != committed.root:
             return Different(None, ())
         digests = self.digest_own(committed, segment, digesters) if digesters else ()
         return None if digests is None else Equal(digests)

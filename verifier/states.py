@@ -45,28 +45,21 @@ class States:
         self._database = database
         self._store = store
 
-    def own_roots(self) -> list[bytes]:
-        """State roots r_0, r_1, … of our own run so far."""
-        return [row.root for row in self._database.states(self._task, own=True)]
+    def extend(self, last: int) -> list[bytes]:
+        """Advance our own run towards checkpoint `last`, by one segment at most. Returns its state roots
+        r_0, r_1, … so far; it has reached the checkpoint if there are more than `last`.
 
-    def extend(self, last: int) -> bool:
-        """Advance our own run towards checkpoint `last`, by one segment at most. Returns whether it has
-        reached the checkpoint.
+        The roots stay right if another thread finds a state damaged meanwhile; only the state is computed
+        again.
         """
-        rows = self._database.states(self._task, own=True)
-        if not rows:
-            rows = [self._keep(0, True, self._initial())]
-        if len(rows) <= last:
-            first = first_step(rows[-1].number + 1, self._segment_steps)
-            state = run_steps(self._executor, self._load(rows[-1]), first, self._segment_steps)
-            rows.append(self._keep(len(rows), True, state))
-        return len(rows) > last
+        return [row.root for row in self._extended(last)]
 
     def own(self, number: int) -> State:
         """Checkpoint `number` of our own run, which is extended if needed."""
-        while not self.extend(number):
-            pass
-        return self._load(self._database.states(self._task, own=True)[number])
+        rows = self._extended(number)
+        while len(rows) <= number:
+            rows = self._extended(number)
+        return self._load(rows[number])
 
     def commitment(self, root: bytes) -> Sequence[bytes]:
         """The kept checkpoint roots r_0, r_1, … of the solver whose segment tree has the root `root`. Empty if
@@ -130,14 +123,27 @@ class States:
         # Hash the tensors, not the received bytes: non-canonical bytes (another NaN) must be refused.
         if self._program.state_root(state) != root:
             return None
-        self._keep(number, False, state)
+        self._database.put_state(self._task, self._saved(number, False, state))
         return state
 
-    def _keep(self, number: int, own: bool, state: State) -> StateRow:
+    def _extended(self, last: int) -> list[StateRow]:
+        """The rows of our own run, advanced towards checkpoint `last` by one segment at most."""
+        rows = self._database.own_run(self._task)
+        if not rows:
+            rows = [self._saved(0, True, self._initial())]
+            self._database.put_state(self._task, rows[0])
+        if len(rows) <= last:
+            before = rows[-1]
+            first = first_step(before.number + 1, self._segment_steps)
+            state = run_steps(self._executor, self._load(before), first, self._segment_steps)
+            after = self._saved(before.number + 1, True, state)
+            if self._database.put_next(self._task, before, after):
+                rows.append(after)
+        return rows
+
+    def _saved(self, number: int, own: bool, state: State) -> StateRow:
         checkpoint = self._program.checkpoint(state)
-        row = StateRow(number, own, checkpoint.state_root, save_checkpoint(self._store, checkpoint))
-        self._database.put_state(self._task, row)
-        return row
+        return StateRow(number, own, checkpoint.state_root, save_checkpoint(self._store, checkpoint))
 
     def _load(self, row: StateRow) -> State:
         return self._program.state_of([tensor.data for tensor in self._checkpoint(row).tensors])

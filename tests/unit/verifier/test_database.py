@@ -122,6 +122,23 @@ def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tm
     assert database.states(5, own=False) + database.states(5, own=True) == rows
 
 
+def test_a_state_of_our_own_run_is_noted_only_after_the_one_it_was_computed_from(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    first, second, third = (StateRow(number, True, A, "ab" * 32) for number in (0, 1, 2))
+    database.put_state(4, first)
+    assert not database.put_next(4, second, third), "a gap"
+    assert not database.put_next(4, StateRow(0, True, B, "ab" * 32), second), "of another state"
+    assert not database.put_next(5, first, second), "of another task"
+    assert database.own_run(4) == [first]
+    assert database.put_next(4, first, second)
+    assert database.put_next(4, first, second), "two threads have computed it"
+    assert database.put_next(4, second, third)
+    assert database.own_run(4) == [first, second, third]
+    database.drop_state(4, second)
+    database.put_state(4, third)
+    assert database.own_run(4) == [first]
+
+
 def test_a_challenge_that_is_over_is_not_open(tmp_path: Path) -> None:
     database = opened(tmp_path)
     database.put_challenge(Challenge(4, SEAT, ACCOUNT, 2, A, b""))

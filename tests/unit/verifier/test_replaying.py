@@ -5,10 +5,11 @@ A finding is equal or different. It may have a digest of the replayed states for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import torch
@@ -25,7 +26,7 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
 from tests.unit.solver import tiny
-from verifier.database import Database
+from verifier.database import Database, StateRow
 from verifier.errors import TwoReplays, Unserved
 from verifier.findings import Committed, Different, Equal, Finding
 from verifier.replaying import Replayer
@@ -398,6 +399,96 @@ def restarted(folder: Path, told: Told) -> tuple[Replayer, Database, Counting]:
         tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
     )
     return Replayer(PROGRAM, executor, tiny.STEPS, states, told), database, executor
+
+
+class Meanwhile(HonestExecutor):
+    """Calls `then` on another thread, once, before step `at`."""
+
+    def __init__(self, at: int, then: Callable[[], None]) -> None:
+        super().__init__(PROGRAM, tiny.fixed(), Interpreter())
+        self._at = at
+        self._then = then
+
+    def step(self, state: State, number: int, /) -> State:
+        if number == self._at:
+            self._at = 0
+            other = Thread(target=self._then)
+            other.start()
+            other.join()
+        return super().step(state, number)
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        return EXECUTOR.trace(state, number)
+
+
+def interrupted(folder: Path, then: Callable[[States, Database], None]) -> tuple[Replayer, Database]:
+    """A replayer that audits from its own run, and its database. `then` is called on another thread, once,
+    while that run computes the last segment.
+    """
+    database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
+    executor = Meanwhile((tiny.SEGMENTS - 1) * tiny.STEPS + 1, lambda: then(states, database))
+    states = States(
+        tiny.TASK, PROGRAM, executor, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
+    )
+    silent = Told(HONEST, checkpoint_roots(HONEST), dict.fromkeys(range(tiny.SEGMENTS + 1)))
+    made = Replayer(PROGRAM, executor, tiny.STEPS, states, silent)
+    with pytest.raises(Unserved):
+        made.ask(committed(HONEST), [RESULT])
+    return made, database
+
+
+def test_our_own_run_has_no_gap_if_another_thread_drops_a_state_meanwhile(tmp_path: Path) -> None:
+    def drop(states: States, database: Database) -> None:
+        damaged = database.states(tiny.TASK, own=True)[1]
+        (tmp_path / "blobs" / damaged.manifest[:2] / damaged.manifest).write_bytes(b"damaged")
+        with pytest.raises(CommitmentError):
+            states.own(1)
+
+    made, database = interrupted(tmp_path, drop)
+    finding = None
+    while finding is None:
+        finding = made.audit(committed(HONEST), RESULT, DIGESTERS)
+        numbers = [row.number for row in database.states(tiny.TASK, own=True)]
+        assert numbers == list(range(len(numbers)))
+    assert finding == Equal(digests(HONEST, RESULT))
+    assert [row.root for row in database.states(tiny.TASK, own=True)] == checkpoint_roots(HONEST)
+
+
+def test_a_gap_that_an_earlier_release_left_is_filled(tmp_path: Path) -> None:
+    """Without the solver's roots, the whole of our own run is compared with the commitment."""
+    told = Told(HONEST)
+    assert replayer(tmp_path, told).audit(committed(HONEST), RESULT) == Equal(digests(HONEST, RESULT))
+    database = Database(tmp_path / "verifier.sqlite", Identity("a", "b", "c"))
+    rows = database.states(tiny.TASK, own=True)
+    database.drop_state(tiny.TASK, rows[1])
+    database.put_state(tiny.TASK, rows[3])
+    assert replayer(tmp_path, told).audit(committed(HONEST), RESULT) == Equal(digests(HONEST, RESULT))
+    assert database.states(tiny.TASK, own=True) == rows
+
+
+def test_a_state_that_is_dropped_while_it_is_compared_makes_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, database = (
+        replayer(tmp_path, Told(HONEST)),
+        Database(tmp_path / "verifier.sqlite", Identity("a", "b", "c")),
+    )
+    extend, dropped = States.extend, list[StateRow]()
+
+    def dropping(self: States, last: int) -> list[bytes]:
+        found = extend(self, last)
+        rows = database.states(tiny.TASK, own=True)
+        if len(rows) > tiny.SEGMENTS and not dropped:
+            dropped.append(rows[1])
+            database.drop_state(tiny.TASK, rows[1])
+        return found
+
+    monkeypatch.setattr(States, "extend", dropping)
+    finding = None
+    while finding is None:
+        finding = Replayer.audit(made, committed(HONEST), 1, DIGESTERS)
+    assert finding == Equal(digests(HONEST, 1))
+    assert dropped
 
 
 @pytest.mark.parametrize("step", [0, 2, tiny.STEPS])
