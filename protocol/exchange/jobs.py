@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from protocol.capture.result import CapturedStep
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
 from protocol.exchange.errors import JobError
 from protocol.lanes import Lanes, lanes, seeds
-from protocol.lanes.splitting import MOST_EXPONENT
+from protocol.lanes.splitting import LARGEST_CUT, LEAST_CUT, MOST_EXPONENT
 from protocol.program.execute import Interpreter
 from protocol.program.library import Hint
 from protocol.tasks.bundles.bundle import Bundle
@@ -33,6 +33,9 @@ FILE: Final = "job.json"
 BUNDLE: Final = "bundle"
 MOST_BYTES: Final = 1 << 20
 """Size limit of `job.json`, which consists mostly of parameter names."""
+
+MOST_ROUNDS: Final = 1 << 20
+"""The most rounds of a job. A table of who counts, in which all rounds are the same, then takes 8 MiB."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -48,11 +51,11 @@ class Numbers(BaseModel):
     width: Annotated[int, Field(ge=1)]
     density: Annotated[str, Field(pattern=r"^1(/(8|16|32|64))?$")]
     inner_steps: Annotated[int, Field(ge=1, lt=1 << 31)]
-    rounds: Annotated[int, Field(ge=1, lt=1 << 31)]
+    rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)]
     seed: Annotated[int, Field(ge=0, lt=1 << 64)]
-    rate: float = 1.0
-    decay: float = 1.0
-    most_exponent: int = MOST_EXPONENT
+    rate: FiniteFloat = 1.0
+    decay: FiniteFloat = 1.0
+    most_exponent: Annotated[int, Field(ge=LEAST_CUT, le=LARGEST_CUT)] = MOST_EXPONENT
     parameters: Annotated[tuple[_Name, ...], Field(min_length=1)]
 
 
@@ -97,7 +100,7 @@ def write_job(
 ) -> bytes:
     """Write a job's folder and return the job's id. Raises `LanesError`, `BundleError`, `JobError`.
 
-    If it raises `LanesError`, nothing was written.
+    If it raises `LanesError`, or `JobError` because of a number, nothing was written.
     """
     split = lanes(
         captured,
@@ -112,19 +115,23 @@ def write_job(
         raise JobError(
             str(folder), expected="a folder without a job", got=FILE, remedy="name another, or delete it"
         )
+    try:
+        numbers = Numbers(
+            bundle="0" * 64,
+            width=width,
+            density=str(density),
+            inner_steps=inner_steps,
+            rounds=rounds,
+            seed=seed,
+            rate=rate,
+            decay=decay,
+            most_exponent=most_exponent,
+            parameters=split.parameters,
+        )
+    except ValidationError as error:
+        raise JobError(str(folder / FILE), expected="numbers of a job", got=first_of(error)) from error
     bundle = write_bundle(Bundle.of(name, captured, captured.initial_state(seed)), folder / BUNDLE)
-    numbers = Numbers(
-        bundle=bundle.hex(),
-        width=width,
-        density=str(density),
-        inner_steps=inner_steps,
-        rounds=rounds,
-        seed=seed,
-        rate=rate,
-        decay=decay,
-        most_exponent=most_exponent,
-        parameters=split.parameters,
-    )
+    numbers = numbers.model_copy(update={"bundle": bundle.hex()})
     data = json.dumps(numbers.model_dump(), indent=1, allow_nan=False).encode() + b"\n"
     write_atomically(folder / FILE, data)
     return sha256(data).digest()

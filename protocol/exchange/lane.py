@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from torch import Tensor
 
 from protocol.commitments.atomic import write_atomically
 from protocol.errors import InternalError
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import JobError, MessageError
-from protocol.exchange.jobs import LaneJob, read_file
+from protocol.exchange.jobs import LaneJob, first_of, read_file
 from protocol.exchange.members import MOST_BYTES, Members
 from protocol.exchange.messages import tensor_of
 from protocol.exchange.peers import Peers
@@ -42,6 +43,8 @@ TABLE: Final = "table.json"
 """File that records which lanes counted in past rounds; a changed members file must not contradict it."""
 STOP_SECONDS: Final = 0.2
 """Seconds between two checks of a waiting lane whether it should stop."""
+
+_PAST: Final = TypeAdapter(list[list[str]], config=ConfigDict(strict=True))
 
 Found = TypeVar("Found")
 
@@ -251,7 +254,21 @@ class Lane:
         path = self.shelf.folder / TABLE
         if not path.exists():
             return
-        past = json.loads(read_file(path, MOST_BYTES, "the rounds that are trained"))
+        width, remedy = self.job.lanes.width, "restore it, or train the job again in another home folder"
+        try:
+            past = _PAST.validate_json(read_file(path, MOST_BYTES, "the rounds that are trained"))
+        except ValidationError as error:
+            raise JobError(
+                str(path), expected="who counted in past rounds", got=first_of(error), remedy=remedy
+            ) from error
+        if len(past) > self.job.rounds:
+            expected = f"at most {self.job.rounds} rounds"
+            raise JobError(str(path), expected=expected, got=str(len(past)), remedy=remedy)
+        wrong = [len(row) for row in past if len(row) != width]
+        if wrong:
+            raise JobError(
+                str(path), expected=f"{width} lanes in each round", got=str(wrong[0]), remedy=remedy
+            )
         now = [[part.value for part in row] for row in self.members.table.rows[: len(past)]]
         if past != now:
             number = next(k for k, (a, b) in enumerate(zip(past, now, strict=False)) if a != b)

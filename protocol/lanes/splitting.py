@@ -29,6 +29,7 @@ from protocol.capture.lowering.concatenation import concatenated
 from protocol.capture.result import CapturedStep
 from protocol.lanes.errors import LanesError
 from protocol.numerics.kernels.fused import MOST_LANES, SHARED
+from protocol.numerics.rows import MIN_EXPONENT
 from protocol.numerics.types import DType
 from protocol.program.attributes import decode_index, encode_index
 from protocol.program.builder import Builder, Value
@@ -49,6 +50,9 @@ MOST_EXPONENT = 0
 """Default of the largest exponent of sent values: a change of magnitude 2^0 or more is spread over several
 rounds.
 """
+
+LEAST_CUT, LARGEST_CUT = MIN_EXPONENT, 127
+"""Bounds of that exponent. `emit` makes none below the first. Above the second, 2^e is not an f32."""
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
 CPU = torch.device("cpu")
@@ -184,6 +188,11 @@ def lanes(
         raise LanesError("width", expected=f"1 to {MOST_LANES} lanes", got=str(width))
     if inner_steps < 1:
         raise LanesError("inner_steps", expected="at least one step a round", got=str(inner_steps))
+    if not LEAST_CUT <= most_exponent <= LARGEST_CUT:
+        raise LanesError("most_exponent", expected=f"{LEAST_CUT} to {LARGEST_CUT}", got=str(most_exponent))
+    for name, number in (("rate", rate), ("decay", decay)):
+        if not abs(number) <= torch.finfo(torch.float32).max:  # also refuses NaN
+            raise LanesError(name, expected="a number of f32", got=str(number))
     names = _trained(captured, parameters)
     step = captured.step_program
     if block is None:

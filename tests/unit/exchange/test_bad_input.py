@@ -18,7 +18,7 @@ from protocol.commitments.chunks import tensor_root
 from protocol.exchange.announcements import Announcement
 from protocol.exchange.errors import Equivocation, JobError, MessageError
 from protocol.exchange.jobs import FILE, LaneJob, load_job, write_job
-from protocol.exchange.lane import Lane
+from protocol.exchange.lane import TABLE, Lane
 from protocol.exchange.members import Members
 from protocol.exchange.messages import require_message, tensor_of
 from protocol.exchange.shelf import Shelf, tensor_name
@@ -265,6 +265,15 @@ def test_a_file_that_is_not_there(job: LaneJob, tmp_path: Path) -> None:
         ({"bundle": "00" * 32}, BundleError, "bundle hash"),
         ({"parameters": ["step"]}, LanesError, "names of f32 tensors"),
         ({"parameters": []}, JobError, "parameters"),
+        ({"most_exponent": 128}, JobError, "most_exponent: .* less than or equal to 127"),
+        ({"most_exponent": 2_000}, JobError, "most_exponent: .* less than or equal to 127"),
+        ({"most_exponent": -96}, JobError, "most_exponent: .* greater than or equal to -95"),
+        ({"rate": float("nan")}, JobError, "rate: .* finite"),
+        ({"rate": float("inf")}, JobError, "rate: .* finite"),
+        ({"rate": 1e39}, LanesError, "rate: expected a number of f32"),
+        ({"decay": float("-inf")}, JobError, "decay: .* finite"),
+        ({"decay": -1e39}, LanesError, "decay: expected a number of f32"),
+        ({"rounds": (1 << 20) + 1}, JobError, "rounds: .* less than or equal to 1048576"),
     ],
 )
 @pytest.mark.usefixtures("job")
@@ -298,6 +307,45 @@ def test_a_job_is_not_written_over(folder: Path) -> None:
         written_job(folder / "job", ROUNDS)
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"most_exponent": 128}, LanesError, "most_exponent: expected -95 to 127, got 128"),
+        ({"most_exponent": -96}, LanesError, "most_exponent: expected -95 to 127, got -96"),
+        ({"rate": float("nan")}, LanesError, "rate: expected a number of f32, got nan"),
+        ({"decay": float("inf")}, LanesError, "decay: expected a number of f32, got inf"),
+        ({"rounds": (1 << 20) + 1}, JobError, "rounds: .* less than or equal to 1048576"),
+        ({"seed": -1}, JobError, "seed: .* greater than or equal to 0"),
+    ],
+)
+def test_nothing_is_written_for_numbers_that_no_job_has(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    given: dict[str, Any] = {"width": 2, "density": Fraction(1), "inner_steps": 1, "rounds": 1, "seed": SEED}
+    with pytest.raises(error, match=said):
+        write_job(captured_step(), tmp_path / "job", name="small", **given | change)
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize("most_exponent", [-95, 127])
+def test_a_message_under_the_least_and_the_largest_cut_is_accepted(
+    tmp_path: Path, most_exponent: int
+) -> None:
+    numbers: dict[str, Any] = {
+        "width": 2,
+        "density": Fraction(1),
+        "inner_steps": 1,
+        "rounds": 1,
+        "seed": SEED,
+    }
+    write_job(captured_step(), tmp_path, name="small", most_exponent=most_exponent, **numbers)
+    job = load_job(tmp_path)
+    initial, nothing = job.lanes.initial_state(SEED, 0), job.lanes.nothing()
+    trained = job.lanes.train(initial, [nothing] * 2, job.interpreter())
+    assert trained[VALUE].any()
+    require_message(job.lanes, job.lanes.message(trained), "message")
+
+
 # lanes
 
 
@@ -310,3 +358,34 @@ def test_a_lane_of_another_account_does_not_begin(job: LaneJob, members: Members
         lane(job, members, Shelf(tmp_path / "shelf"), signer=2)
     with pytest.raises(JobError, match="from 0 to 2, got 3"):
         lane(job, members, Shelf(tmp_path / "shelf"), number=3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b'[["counts"',
+        b"\xff",
+        b"{}",
+        b'["counts"]',
+        b"[[1]]",
+        b'[["counts"]]',
+        b'[["counts","counts","counts"]]' * 2,
+    ],
+)
+def test_a_damaged_record_of_past_rounds_is_named(
+    job: LaneJob, members: Members, tmp_path: Path, data: bytes
+) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    (shelf.folder / TABLE).write_bytes(data)
+    with pytest.raises(JobError, match=r"table\.json"):
+        lane(job, members, shelf)
+
+
+def test_a_record_of_more_rounds_than_the_job_has_is_refused(
+    job: LaneJob, members: Members, tmp_path: Path
+) -> None:
+    shelf = Shelf(tmp_path / "shelf")
+    (shelf.folder / TABLE).write_text(json.dumps([["counts"] * 3] * (ROUNDS + 1)))
+    with pytest.raises(JobError, match=r"table\.json: expected at most 2 rounds, got 3"):
+        lane(job, members, shelf)
