@@ -93,6 +93,10 @@ class Lane:
         try:
             state: State | None
             state, begin = self._kept()
+            if state is not None and self._is_joined(begin):
+                # When this state was kept, the table may not have said yet that a lane joins with it.
+                step = self.job.lanes.inner
+                self.shelf.put_state(step, state, range(len(step.state)))
             for number in range(begin, self.job.rounds):
                 if self.stop.asked:
                     return None

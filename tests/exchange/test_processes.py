@@ -220,6 +220,30 @@ def test_lanes_that_nobody_reaches_meet_in_a_bucket(tmp_path: Path, bucket: tupl
         lanes.require_oracles_bits()
 
 
+def test_a_lane_that_is_put_out_of_a_round_joins_again_over_a_bucket(
+    tmp_path: Path, bucket: tuple[Path, str]
+) -> None:
+    """Lane 0 has trained the round before it learns that another lane will join from its state."""
+    rows = [["counts", "away"], ["counts", "counts"], ["counts", "counts"]]
+    job = written_job(tmp_path / "job", 3, width=2)
+    folder, url = bucket
+    publishes = ("--publish", f"file://{folder}")
+    with Lanes(tmp_path, job, rows) as lanes:
+        below = [f"{url}/{job.id.hex()[:16]}"]
+        before = members_file(tmp_path / "members.json", [[], []], mirrors=below)
+        for lane, arguments in ((1, ()), (0, publishes)):
+            process = lanes.start(lane, before, *arguments)
+            until(f"lane {lane} has trained a round", partial(lanes.has_announced, 0, lane))
+            process.kill()
+            process.wait(30)
+        changed = members_file(tmp_path / "changed.json", [[], []], rows, below)
+        for lane in (0, 1):
+            lanes.start(lane, changed, *publishes)
+        lanes.until_finished([0, 1])
+        (lanes.kept(1) / announcement_name(0, 1)).unlink()
+        lanes.require_oracles_bits()
+
+
 def test_a_lane_runs_once_in_a_home_folder(tmp_path: Path) -> None:
     job = written_job(tmp_path / "job", 1, width=2)
     with Lanes(tmp_path, job, [["counts"] * 2]) as lanes:
