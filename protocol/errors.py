@@ -75,6 +75,7 @@ AssayError
 ├── ExchangeError                protocol.exchange: what lanes say to each other, or are given, does not fit
 │   ├── JobError                 a job's folder or a file of its members without its form
 │   └── MessageError             an announcement or a message that is refused
+│       ├── Divergence           a lane has announced other shared parameters than another
 │       └── Equivocation         a lane has signed two different states of one round
 ├── MeasuredError                protocol.execution: the file of measured speeds is not one
 ├── DeviceError                  protocol.execution: the device asked for cannot be used

@@ -70,14 +70,23 @@ Announcements and tensors are plain files over HTTP. A lane serves its own and a
 fetched, so a message that its lane withholds from some reaches them through the others; `--publish
 s3://…` writes them to a bucket too, for lanes that cannot be reached. Every file is checked, no
 matter who served it: an announcement by its signature, job, round and lane; a tensor by its root; a
-message by lengths, types, indices and exponents. Lanes compare the roots of the parameters that
-they share, so a lane that was given something else is found in the same round. A lane that was
-killed goes on after its last announcement, and never signs two states of a round.
+message by lengths, types, indices and exponents. A lane that was killed goes on after its last
+announcement, and never signs two states of a round.
+
+A lane that signs two messages of a round, for different lanes, is found. Every announcement has the
+roots of the parameters that all lanes share, after the messages of the round before. If they
+differ, the lanes ask each other which messages they have absorbed. After the last round each lane
+announces its result in the same way, and writes it only when all lanes that count have announced
+the same. While no place has an announced message, all are asked for its announcement. A lane that
+joins asks for the announcement of the state that it joins with before it trains, and again a round
+later, when the other lanes have absorbed that state's message. A lane that sees two announcements
+stops, names their lane and keeps both, in the folder `equivocations` beside its messages.
 
 `members.json` says which lane counts in which round: accounts, addresses, mirrors and, where not
 all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains, and
 its message flows back into its feedback) or `away`. A lane that was away joins with the state of
-the first lane that trained the round before. Rounds to come may be changed, trained ones may not.
+the first lane that trained the round before. One more row may say whose result the others wait for,
+where a lane has gone since the last round. Rounds to come may be changed, trained ones may not.
 On a chain the round record is to take this file's place; no contract knows of lanes yet, nothing is
 staked and nobody is paid.
 """

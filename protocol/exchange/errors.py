@@ -19,5 +19,9 @@ class MessageError(ExchangeError):
     """An announcement or message is refused: wrong form, job, round, lane, signer or content."""
 
 
+class Divergence(MessageError):
+    """A lane has announced other shared parameters than another lane."""
+
+
 class Equivocation(MessageError):
     """A lane has signed two different states of one round."""

@@ -1,5 +1,6 @@
 """Runs the rounds of one lane. In each it waits for the others' messages, absorbs them, trains, emits its
-own message and announces it.
+own message and announces it. After the last round it absorbs once more and announces the result, which all
+lanes must share.
 
 A lane that was stopped resumes after its last announced round.
 """
@@ -20,7 +21,7 @@ from torch import Tensor
 from protocol.commitments.atomic import write_atomically
 from protocol.errors import InternalError
 from protocol.exchange.announcements import Announcement
-from protocol.exchange.errors import JobError, MessageError
+from protocol.exchange.errors import Divergence, JobError
 from protocol.exchange.jobs import LaneJob, first_of, read_file
 from protocol.exchange.members import MOST_BYTES, Members
 from protocol.exchange.messages import tensor_of
@@ -86,7 +87,9 @@ class Lane:
     def run(self) -> dict[str, Tensor] | None:
         """Train the remaining rounds and return the job's result, a state of the captured step.
 
-        Returns None if the lane was asked to stop or was away in the last round.
+        Returns None if the lane was asked to stop or was away in the last round. Raises `MessageError` if a lane has
+        announced something that the job's programs cannot have made, another result than this lane has, or two
+        states of one round (`Equivocation`).
         """
         interpreter = self.job.interpreter()
         peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
@@ -105,6 +108,7 @@ class Lane:
                 return None
             inbox = self._inbox(self.job.rounds, peers)
             absorbed = self.job.lanes.absorbed(state, inbox, interpreter)
+            self._confirm(absorbed, peers)
             return {name: absorbed[name].clone() for name in self.job.lanes.captured.step_program.state}
         except Stopped:
             return None
@@ -138,17 +142,47 @@ class Lane:
         nothing = tuple(x.to(self.job.device) for x in self.job.lanes.nothing())
         if number == 0:
             return [nothing] * self.job.lanes.width
-        row = self.members.table.rows[number - 1]
-        counting = [lane for lane, part in enumerate(row) if part is Part.COUNTS]
+        counting = self._counting(number - 1)
         _log.debug("waits for messages", round=number, lanes=counting)
-        found = self._wait(peers.messages(number - 1, counting, self._require_shared))
+        found = self._agreed(number - 1, peers, peers.messages(number - 1, counting, self._require_shared))
+        # The state that a lane joins with is compared before it trains; and again a round later, when every lane
+        # that counts has absorbed that member's message, so it has the member's announcement.
+        joined = [self._joined_from(later) for later in (number, number - 1)]
+        if any(joined):
+            self._wait(peers.compare(filter(None, joined)))
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
-    def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `MessageError` if a lane announced other shared parameters than this lane did in the same
-        round.
+    def _confirm(self, absorbed: State, peers: Peers) -> None:
+        """Announce the result, and wait until all lanes that count have announced the same."""
+        number, counting = self.job.rounds, self._counting(self.job.rounds)
+        roots = self.job.lanes.inner.tensor_roots(absorbed)
+        self._write_table(number)
+        self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
+        _log.info("waits for results", lanes=counting)
+        self._agreed(number, peers, peers.results(number, counting, self._require_shared))
+
+    def _counting(self, number: int) -> list[int]:
+        row = self.members.table.rows[number]
+        return [lane for lane, part in enumerate(row) if part is Part.COUNTS]
+
+    def _agreed(self, number: int, peers: Peers, question: Awaitable[Found]) -> Found:
+        """Wait for the answer of a question about a round. If another lane shares other parameters, look for a
+        lane that has signed two messages: then its `Equivocation` is raised, instead of the `Divergence`.
         """
-        own = self.shelf.announced(announcement.number, self.number)
+        try:
+            return self._wait(question)
+        except Divergence:
+            others = [lane for lane in range(self.job.lanes.width) if lane != self.number]
+            kept = [self.shelf.announced(one, lane) for one in (number - 1, number) for lane in others]
+            self._wait(peers.compare(filter(None, kept)))
+            raise
+
+    def _require_shared(self, announcement: Announcement) -> None:
+        """Raise `Divergence` if a lane announced other shared parameters than this lane did in the same round, or
+        if this lane joins after it, than the state that it joins with has.
+        """
+        number = announcement.number
+        own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
         if own is None:
             return
         names = self.job.lanes.inner.state
@@ -158,16 +192,25 @@ class Lane:
             if name in self.job.lanes.parameters and mine != other
         ]
         if differ:
-            raise MessageError(
-                f"announcement of lane {announcement.lane} in round {announcement.number}",
-                expected="the parameters that all lanes share",
+            raise Divergence(
+                f"announcement of lane {announcement.lane} in round {number}",
+                expected=f"the parameters that all lanes share, as lane {own.lane} has announced them",
                 got=f"others, in {differ[0]}",
                 remedy="one of the two lanes has absorbed something else, or a lane has signed two messages",
             )
 
+    def _joined_from(self, number: int) -> Announcement | None:
+        """The announcement of the state with which this lane joins in a round; None if it does not join, or has
+        not fetched it yet.
+        """
+        table = self.members.table
+        if not 0 < number < self.job.rounds or not table.joins(number, self.number):
+            return None
+        return self.shelf.announced(number - 1, table.member(number - 1))
+
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
         """The state to continue from after missed rounds; it is fetched from the first lane that trained in
-        the round before.
+        the round before. Its announcement is kept, so that its message comes from the same state.
         """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
@@ -235,7 +278,7 @@ class Lane:
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
             announced = self.shelf.announced(number, self.number)
-            if announced is None:
+            if announced is None or number == self.job.rounds:  # the result is made again
                 continue
             if self.members.table.rows[number][self.number] is Part.AWAY:
                 return None, number + 1

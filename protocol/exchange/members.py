@@ -48,7 +48,8 @@ class _Members(BaseModel):
 @dataclass(frozen=True)
 class Members:
     """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may serve any
-    lane's files."""
+    lane's files. `table` has a row for each round and one for the result, which a lane has when it has absorbed the
+    last round: lanes that count there must announce the same result. By default these are those of the last round."""
 
     accounts: tuple[str, ...]
     urls: tuple[tuple[Address, ...], ...]
@@ -57,7 +58,8 @@ class Members:
 
     @classmethod
     def read(cls, path: Path, job: LaneJob) -> Members:
-        """Read the members of a job from a file. If it has no `rounds`, every lane counts in every round.
+        """Read the members of a job from a file. If it has no `rounds`, every lane counts in every round; if
+        these have no row for the result, it is that of the last round.
 
         Raises `JobError` for a malformed file, `MembershipError` for a table that contradicts itself or the
         job.
@@ -73,13 +75,23 @@ class Members:
             raise JobError(str(path), expected="an account for each lane", got="one twice")
         width = job.lanes.width
         table = Membership.full(job.rounds, width) if found.rounds is None else Membership.of(found.rounds)
+        of_result = len(table.rows) == job.rounds + 1
         for what, expected, got in (
             ("lanes", width, len(found.lanes)),
             ("lanes in each round", width, table.width),
-            ("rounds", job.rounds, len(table.rows)),
+            ("rounds", job.rounds, len(table.rows) - of_result),
         ):
             if expected != got:
                 raise MembershipError(str(path), expected=f"{expected} {what}, as the job has", got=str(got))
+        if not of_result:
+            table = Membership((*table.rows, table.rows[-1]))
+        joining = [lane for lane in range(width) if table.joins(job.rounds, lane)]
+        if joining:
+            raise MembershipError(
+                str(path),
+                expected="only lanes that train in the last round, in the row of the result",
+                got=f"lane {joining[0]}",
+            )
         urls = tuple(tuple(_address(path, url) for url in lane.urls) for lane in found.lanes)
         mirrors = tuple(_address(path, url) for url in found.mirrors)
         return cls(tuple(lane.account for lane in found.lanes), urls, mirrors, table)

@@ -4,16 +4,19 @@ Everything is checked: an announcement must be signed by its lane, a tensor must
 sends anything else, or does not answer in time, is asked after the others until it gives a good answer.
 Otherwise the lane's own addresses are asked first, then the other places, fast ones before slow ones. A
 place that does not have a file yet keeps its rank and is asked again.
+
+A lane may sign two states of one round, for different lanes. This is found when places are asked for an
+announcement that is here already: while its tensors are missing, or when `compare` is called.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from torch import Tensor
 
@@ -41,10 +44,13 @@ PAUSED: Final = 0.1
 """The pause as a share of the time waited so far. It bounds the relative delay and spares requests."""
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
+LONG_SECONDS: Final = 10.0
+"""Seconds after which a wait for an announced tensor is logged as a warning, once."""
 ANNOUNCEMENT_BYTES: Final = 1_000
 """Maximum bytes of an announcement, apart from the roots of its tensors."""
 
 Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
 
 
 @dataclass
@@ -59,6 +65,17 @@ class _Standing:
     def slowness(self) -> float:
         """Seconds per byte; 0 for a place that has sent nothing yet."""
         return self.seconds / self.bytes if self.bytes else 0.0
+
+
+@dataclass(frozen=True)
+class _File(Generic[Found_co]):
+    """A file's name, its maximum bytes, and a function that makes of its bytes what is wanted, or raises
+    `MessageError`.
+    """
+
+    name: str
+    most: int
+    checked: Callable[[bytes], Found_co]
 
 
 class _Clients(AsyncExitStack):
@@ -96,46 +113,80 @@ class Peers:
         """The messages that `lanes` announced after a round; waits until it has all of them.
 
         Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have produced a
-        signed message.
+        signed message; `Equivocation` if a message is missing and its lane has signed another state too.
         """
         found = await asyncio.gather(*(self._message(number, lane, require) for lane in lanes))
         return dict(zip(lanes, found, strict=True))
 
-    async def state(self, number: int, lane: int, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """Tensors, by name, of the state that a lane announced after a round; waits until it has them."""
+    async def state(self, number: int, lane: int, names: Sequence[str]) -> dict[str, Tensor]:
+        """Tensors, by name, of the state that a lane announced after a round; waits until it has them. Keeps the
+        announcement and its message, so that `messages` has those of the same state.
+
+        Raises `MessageError` and `Equivocation` as `messages` does.
+        """
+        return await self._found(number, lane, names, lambda _: None)
+
+    async def results(
+        self, number: int, lanes: Sequence[int], require: Callable[[Announcement], None]
+    ) -> None:
+        """Wait for the announcements of `lanes` of a round whose tensors nobody needs, and keep them. Raises
+        `MessageError` if `require` refuses one.
+        """
+        await asyncio.gather(*(self._result(number, lane, require) for lane in lanes))
+
+    async def compare(self, announcements: Iterable[Announcement]) -> None:
+        """Ask every place once for each of these announcements. Raises `Equivocation` if one has another that
+        the lane has signed too.
+        """
         async with _Clients(self.reach) as clients:
-            announcement = await self._announcement(clients, number, lane)
-            step = self.job.lanes.inner
-            types = dict(zip(step.state, step.state_types, strict=True))
-            roots = dict(zip(step.state, announcement.roots, strict=True))
-            return {
-                name: await self._tensor(clients, lane, types[name], roots[name], f"{name} of lane {lane}")
-                for name in names
-            }
+            for announcement in announcements:
+                await self._compare(clients, announcement)
 
     async def _message(
         self, number: int, lane: int, require: Callable[[Announcement], None]
     ) -> tuple[Tensor, ...]:
+        found = await self._found(number, lane, (), require)
+        return tuple(found[name] for name in self.job.lanes.message_types)
+
+    async def _found(
+        self, number: int, lane: int, names: Sequence[str], require: Callable[[Announcement], None]
+    ) -> dict[str, Tensor]:
+        """The tensors `names` of an announced state, and its message."""
+        step, of_message = self.job.lanes.inner, [*self.job.lanes.message_types]
+        types = dict(zip(step.state, step.state_types, strict=True))
+        what = f"message of lane {lane} in round {number}"
         async with _Clients(self.reach) as clients:
             announcement = await self._announcement(clients, number, lane)
             require(announcement)
-            types = self.job.lanes.message_types
-            roots = announcement.roots[-len(types) :]
-            what = f"message of lane {lane} in round {number}"
-            message = tuple(
-                [
-                    await self._tensor(clients, lane, type_, root, f"{name} of the {what}")
-                    for (name, type_), root in zip(types.items(), roots, strict=True)
-                ]
-            )
-        require_message(self.job.lanes, message, what)
+            roots = dict(zip(step.state, announcement.roots, strict=True))
+            found = {
+                name: await self._tensor(clients, announcement, types[name], roots[name], name)
+                for name in (*names, *of_message)
+            }
+        require_message(self.job.lanes, [found[name] for name in of_message], what)
         self.shelf.announce(announcement)
-        return message
+        return found
+
+    async def _result(self, number: int, lane: int, require: Callable[[Announcement], None]) -> None:
+        async with _Clients(self.reach) as clients:
+            announcement = await self._announcement(clients, number, lane)
+        require(announcement)
+        self.shelf.announce(announcement)
+
+    async def _compare(self, clients: _Clients, announcement: Announcement) -> None:
+        number, lane = announcement.number, announcement.lane
+        file = self._file_of(number, lane)
+        asked = [self._asked(clients, place, file) for place in self._places(lane)]
+        for other in await asyncio.gather(*asked):
+            if other is not None and other.state_root != announcement.state_root:
+                raise self.shelf.equivocation(announcement, other)
 
     async def _announcement(self, clients: _Clients, number: int, lane: int) -> Announcement:
         kept = self.shelf.announced(number, lane)
-        if kept is not None:
-            return kept
+        return await self._fetched(clients, lane, self._file_of(number, lane)) if kept is None else kept
+
+    def _file_of(self, number: int, lane: int) -> _File[Announcement]:
+        """The file of a lane's announcement of a round."""
 
         def checked(data: bytes) -> Announcement:
             announcement = Announcement.parse(data)
@@ -143,11 +194,13 @@ class Peers:
             return announcement
 
         most = ANNOUNCEMENT_BYTES + 80 * len(self.job.lanes.inner.state)
-        return await self._fetched(clients, lane, announcement_name(number, lane), most, checked)
+        return _File(announcement_name(number, lane), most, checked)
 
     async def _tensor(
-        self, clients: _Clients, lane: int, type_: TensorType, root: bytes, what: str
+        self, clients: _Clients, announcement: Announcement, type_: TensorType, root: bytes, name: str
     ) -> Tensor:
+        lane, number = announcement.lane, announcement.number
+        what = f"{name} of lane {lane} in round {number}"
         kept = self.shelf.tensor(root)
         if kept is None:
 
@@ -155,22 +208,34 @@ class Peers:
                 tensor_of(data, type_, root, what)
                 return data
 
-            kept = await self._fetched(clients, lane, tensor_name(root), type_.nbytes, checked)
+            file = _File(tensor_name(root), type_.nbytes, checked)
+            kept = await self._fetched(clients, lane, file, announcement)
             self.shelf.put(root, kept)
         return tensor_of(kept, type_, root, what).to(self.job.device)
 
     async def _fetched(
-        self, clients: _Clients, lane: int, name: str, most: int, checked: Callable[[bytes], Found]
+        self, clients: _Clients, lane: int, file: _File[Found], announced: Announcement | None = None
     ) -> Found:
-        """Fetch a file from the first place that has it, and return `checked` of its bytes."""
-        began, turn = time.monotonic(), 0
+        """Fetch a file from the first place that has it.
+
+        For a tensor, `announced` is the announcement that has its root. While no place has the tensor, the places are
+        asked for that announcement too: a lane may have signed another state for others.
+        """
+        began, turn, said = time.monotonic(), 0, False
         while True:
-            places = self._places(lane)
-            for place in places if turn % ALL_TURNS == 0 else places[:1]:
-                found = await self._asked(clients, place, name, most, checked)
+            places, asks_all = self._places(lane), turn % ALL_TURNS == 0
+            for place in places if asks_all else places[:1]:
+                found = await self._asked(clients, place, file)
                 if found is not None:
                     return found
             waited = time.monotonic() - began
+            if announced is not None and asks_all:
+                await self._compare(clients, announced)
+                if waited > LONG_SECONDS and not said:
+                    said = True
+                    _log.warning(
+                        "no place has an announced tensor", lane=lane, round=announced.number, file=file.name
+                    )
             await asyncio.sleep(min(max(FIRST_PAUSE, PAUSED * waited), LONGEST_PAUSE))
             turn += 1
 
@@ -191,22 +256,20 @@ class Peers:
     def _of(self, place: Address) -> _Standing:
         return self._standing.setdefault(place, _Standing())
 
-    async def _asked(
-        self, clients: _Clients, place: Address, name: str, most: int, checked: Callable[[bytes], Found]
-    ) -> Found | None:
+    async def _asked(self, clients: _Clients, place: Address, file: _File[Found]) -> Found | None:
         data = bytearray()
         standing, began = self._of(place), time.monotonic()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS + most / LEAST_RATE):
+            async with asyncio.timeout(ANSWER_SECONDS + file.most / LEAST_RATE):
                 client = await clients.of(place)
-                await client.get(place / name, most, data)
-            found = checked(bytes(data))
+                await client.get(place / file.name, file.most, data)
+            found = file.checked(bytes(data))
         except NotServed as error:
             if error.status != 404:
-                self._failed(place, name, error)
+                self._failed(place, file.name, error)
             return None
         except (BadAnswer, OutOfReach, MessageError, TimeoutError) as error:
-            self._failed(place, name, error)
+            self._failed(place, file.name, error)
             return None
         standing.failures = 0
         standing.bytes += len(data)

@@ -2,10 +2,12 @@
 
     rounds/<round>/<lane>.json      announcements, this lane's and others'
     tensors/<2 digits>/<root>       canonical bytes
+    equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
 An announcement is written after its tensors: the whole state for this lane, only the message for another
 lane. So when an announcement is here, its message is here too, until it is removed. This lane's last
-announcement shows how far it has come.
+announcement of a trained round shows how far it has come. The announcement of the result has the number of
+rounds as its round; its tensors are not kept.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from protocol.program.step import State, StepProgram
 
 ROUNDS: Final = "rounds"
 TENSORS: Final = "tensors"
+EQUIVOCATIONS: Final = "equivocations"
 
 
 class Place(Protocol):
@@ -105,6 +108,21 @@ class Shelf:
             return Announcement.parse((self.folder / announcement_name(number, lane)).read_bytes())
         except (FileNotFoundError, MessageError):
             return None
+
+    def equivocation(self, first: Announcement, second: Announcement) -> Equivocation:
+        """Keep a lane's announcements of two states of one round as evidence, and return the error that names
+        the lane.
+        """
+        folder = self.folder / EQUIVOCATIONS / str(first.number) / str(first.lane)
+        for one in (first, second):
+            write_atomically(folder / f"{one.state_root.hex()}.json", one.encode())
+        return Equivocation(
+            f"lane {first.lane} in round {first.number}",
+            expected="one signed state",
+            got=f"two, {first.state_root.hex()} and {second.state_root.hex()}",
+            remedy=f"{folder} has both announcements as evidence; agree with the other operators whether the "
+            "lane still counts in this round, and change the file of members",
+        )
 
     def rounds(self) -> list[int]:
         """The rounds with announcements on this shelf, in order."""

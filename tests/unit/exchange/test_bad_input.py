@@ -237,6 +237,14 @@ def _members(change: Callable[[dict[str, Any]], Any], tmp_path: Path) -> Path:
         (lambda d: d["lanes"][0].update(urls=["ftp://here"]), JobError, "http or https"),
         (lambda d: d["lanes"].pop(), MembershipError, "expected 3 lanes"),
         (lambda d: d["rounds"].pop(), MembershipError, "expected 2 rounds"),
+        (lambda d: d["rounds"].extend([["counts"] * 3] * 2), MembershipError, "expected 2 rounds, .* got 4"),
+        (
+            lambda d: (
+                d["rounds"].__setitem__(1, ["counts", "away", "counts"]) or d["rounds"].append(["counts"] * 3)
+            ),
+            MembershipError,
+            "in the row of the result, got lane 1",
+        ),
         (lambda d: d["rounds"][1].pop(), MembershipError, "expected 3 lanes in round 1"),
         (lambda d: d["rounds"][0].__setitem__(0, "here"), MembershipError, "'here'"),
         (lambda d: d["rounds"].__setitem__(0, ["away"] * 3), MembershipError, "trains in round 0"),
