@@ -13,10 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 from protocol.errors import AssayError
 from protocol.node.addresses import Address, parsed
 from protocol.node.lookups import IP, Permit
+
+_UNICAST = IPv6Network("2000::/3")
+"""All IPv6 addresses of the internet so far (RFC 4291 section 2.4). The rest is local, multicast or reserved."""
+_NAT64 = IPv6Network("64:ff9b::/96")
+"""Addresses whose last 32 bits are the IPv4 address to which a gateway sends the packets (RFC 6052)."""
 
 
 class OutOfReach(AssayError):
@@ -44,7 +50,7 @@ class Reach:
 
         def permit(found: Sequence[IP]) -> None:
             for ip in found:
-                if not ip.is_global:
+                if not _is_public(ip):
                     raise _refused(address, "an address on the internet, or https", str(ip))
 
         if address.ip is not None:
@@ -58,6 +64,21 @@ class Reach:
             if same and f"{address.path}/".startswith(f"{base.path}/"):
                 return True
         return False
+
+
+def _is_public(ip: IP) -> bool:
+    """Whether a host on the internet may have this address. An IPv6 address that leads to an IPv4 address is as
+    public as that one.
+    """
+    if isinstance(ip, IPv4Address):
+        return ip.is_global and not ip.is_multicast
+    inner = _inner(ip)
+    return ip in _UNICAST and ip.is_global if inner is None else _is_public(inner)
+
+
+def _inner(ip: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that a mapped, a 6to4 (RFC 3056) or a NAT64 address contains; None for others."""
+    return IPv4Address(ip.packed[-4:]) if ip in _NAT64 else ip.ipv4_mapped or ip.sixtofour
 
 
 def _is_loopback(address: Address) -> bool:

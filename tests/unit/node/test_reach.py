@@ -21,6 +21,23 @@ PRIVATE = [
     "http://[fe80::1]",
     "http://[::ffff:10.0.0.1]",
     "http://[::ffff:127.0.0.1]",
+    "http://[64:ff9b::a00:1]",  # NAT64 of 10.0.0.1
+    "http://[64:ff9b:1::808:808]",  # a network's own NAT64
+    "http://[2002:a00:1::1]",  # 6to4 of 10.0.0.1
+    "http://[::10.0.0.1]",
+    "http://[::8.8.8.8]",
+    "http://[fec0::1]",
+    "http://[ff02::1]",
+    "http://[ff0e::1]",
+    "http://[::ffff:224.0.0.1]",
+    "http://224.0.0.1",
+]
+PUBLIC = [
+    "http://8.8.8.8",
+    "http://[2606:4700::1111]",
+    "http://[::ffff:8.8.8.8]",
+    "http://[64:ff9b::808:808]",
+    "http://[2002:808:808::1]",
 ]
 HERE = ["http://127.0.0.1:8701", "http://127.8.8.8", "http://[::1]:8701"]
 
@@ -29,6 +46,11 @@ HERE = ["http://127.0.0.1:8701", "http://127.8.8.8", "http://[::1]:8701"]
 def test_a_private_address_is_refused(url: str) -> None:
     with pytest.raises(OutOfReach):
         AT_HOME.permit(Address.parse(url))
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_an_address_on_the_internet_is_allowed(url: str) -> None:
+    assert ELSEWHERE.permit(Address.parse(url)) is not None
 
 
 @pytest.mark.parametrize("url", HERE)
