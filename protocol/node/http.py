@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 MAX_HEADERS = 16_384
 """Maximum bytes of an unfinished request."""
-OTHER_FILES = 512
-"""Number of files that a process may open in addition to its server's connections."""
+FILES = 1 << 16
+"""Number of files that a process with a server may open, if the system permits as many: its connections, those to
+other parties, and files. No more than that, because some programs that it may start close every number up to the
+limit.
+"""
 
 
 class PortTaken(Retryable):
@@ -111,7 +114,7 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
 
     from protocol.node.http_shares import MAX_CONNECTIONS, SharedProtocol
 
-    _allow_files(MAX_CONNECTIONS + OTHER_FILES)
+    _allow_files()
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -130,9 +133,9 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
     )
 
 
-def _allow_files(count: int) -> None:
-    """Let this process open `count` files, or as many as the system permits; the usual limit is 1,024."""
+def _allow_files() -> None:
+    """Let this process open `FILES` files, or as many as the system permits; the usual limit is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -14,6 +14,8 @@ import pytest
 
 from protocol.commitments import BlobError, BlobStore, BlobTooLarge, CorruptBlob, MissingBlob
 from protocol.commitments.atomic import write_atomically, write_new
+from protocol.commitments.mapping import Maps
+from protocol.commitments.store import SMALL
 
 DATA = bytes(range(256)) * 100
 ID = sha256(DATA).hexdigest()
@@ -72,6 +74,52 @@ def test_a_damaged_blob_is_refused_by_name_and_healed_by_storing_again(tmp_path:
         store.get(ID)
     store.put(DATA)
     assert store.get(ID) == DATA
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, SMALL - 1, SMALL, 3 * SMALL + 1])
+def test_a_mapped_blob_is_checked_read_only_and_keeps_no_file_open(tmp_path: Path, nbytes: int) -> None:
+    store, data = BlobStore(tmp_path), os.urandom(nbytes)
+    blob = store.put(data)
+    before = len(os.listdir("/proc/self/fd"))
+    mapped = store.map(blob)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert (bytes(mapped), mapped.readonly, mapped.format) == (data, True, "B")
+    [path] = files(tmp_path)
+    path.write_bytes(data + b"\0")
+    with pytest.raises(CorruptBlob, match="delete this file"):
+        store.map(blob)
+    path.unlink()
+    with pytest.raises(MissingBlob):
+        store.map(blob)
+    assert bytes(mapped) == data
+
+
+def test_a_map_ends_with_the_last_object_that_shares_it(tmp_path: Path) -> None:
+    maps, path = Maps(most=2), tmp_path / "file"
+    path.write_bytes(DATA)
+
+    def count() -> int:
+        return Path("/proc/self/maps").read_text().count(str(path))
+
+    mapped, other = maps.map(path), maps.map(path)
+    assert mapped is not None
+    assert maps.map(path) is None
+    array = np.frombuffer(mapped, np.uint8)
+    del mapped, other
+    assert count() == 1
+    assert array.tobytes() == DATA
+    assert not array.flags.writeable
+    del array
+    assert count() == 0
+    assert maps.map(path) is not None
+
+
+def test_a_blob_is_read_where_there_are_too_many_maps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocol.commitments.store._MAPS", Maps(most=0))
+    store = BlobStore(tmp_path)
+    assert bytes(store.map(store.put(DATA))) == DATA
 
 
 @pytest.mark.parametrize("name", ["", "../" * 3 + "etc/passwd", ID.upper(), ID[:-1], ID + "0", "a/" + ID])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from contextlib import ExitStack
 from http.client import HTTPConnection
@@ -13,7 +14,7 @@ import pytest
 
 from protocol.errors import ExitCode
 from protocol.node import http_shares, http_timeouts
-from protocol.node.http import NotPublic, bind, require_public, url_of
+from protocol.node.http import FILES, NotPublic, bind, require_public, server, url_of
 from protocol.node.http_shares import CONNECTIONS_EACH, client_of, share_of
 from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers, served
 
@@ -36,6 +37,19 @@ def test_an_answer_does_not_wait_for_an_acknowledgement() -> None:
             return int(await found)
 
     assert asyncio.run(nodelay()) == 1
+
+
+@pytest.mark.parametrize(
+    ("hard", "soft"), [(4_096, 4_096), (1 << 20, FILES), (resource.RLIM_INFINITY, FILES)]
+)
+def test_a_process_with_a_server_may_open_as_many_files_as_the_system_permits(
+    hard: int, soft: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (1_024, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: found.append((kind, limits)))
+    server(None)
+    assert found == [(resource.RLIMIT_NOFILE, (soft, hard))]
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -103,6 +104,26 @@ def rewrite(folder: Path, change: Callable[[Manifest], None]) -> bytes:
 
 def put(folder: Path, data: bytes) -> str:
     return BlobStore(folder / "blobs").put(data)
+
+
+@pytest.mark.parametrize("elements", [1, 4_096])
+def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Path) -> None:
+    """Otherwise a stranger's bundle takes all files that a node may open."""
+    type_, count = TensorType(DType.I32, (elements,)), 400
+    b = Builder("step")
+    for x in [b.input(type_) for _ in range(count)]:
+        b.output(b.add(x, b.i32(1)))
+    names = [f"state.{i}" for i in range(count)]
+    state = tuple(
+        Tensor(name, int(DType.I32), type_.shape, i.to_bytes(4, "little") * elements)
+        for i, name in enumerate(names)
+    )
+    many = Bundle("many", StepProgram(b.build(), tuple(names), datasets=0, constants=0), state, (), ())
+    bundle_hash = write_bundle(many, tmp_path / "bundle")
+    before = len(os.listdir("/proc/self/fd"))
+    back = fetched(tmp_path / "bundle", bundle_hash)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert back.state == many.state
 
 
 def test_a_bundle_comes_back_whole(folder: Path, bundle_hash: bytes) -> None:

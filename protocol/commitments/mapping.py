@@ -1,0 +1,62 @@
+"""Read-only memory maps of files that keep no descriptor, unlike those of Python's `mmap`.
+
+A bundle may have tens of thousands of tensors, each a file of its own, and a process may usually open 1,024 files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+from pathlib import Path
+
+MOST_MAPS = 1 << 15
+"""Limit on the maps of this process: half of the system's (`vm.max_map_count`, usually 65,530). Every library and
+every large piece of memory takes a map too.
+"""
+
+_FAILED = ctypes.c_void_p(-1).value
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+
+
+class Maps:
+    """The maps of a process: about `most`, and at most one more for each thread. Callable from any thread."""
+
+    def __init__(self, most: int = MOST_MAPS) -> None:
+        self._most = most
+        # No lock: a map may end while the garbage collector interrupts this thread anywhere.
+        self._live: set[int] = set()
+
+    def map(self, path: Path) -> memoryview | None:
+        """The bytes of a file that is not empty, read-only; None if there are too many maps. The map ends with the last
+        object that shares its bytes. A write by address, which torch allows, ends the process, as with `mmap`. Raises
+        OSError.
+        """
+        if len(self._live) >= self._most:
+            return None
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
+            if address == _FAILED:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number), str(path))
+        array = (ctypes.c_char * size).from_address(address)
+        self._live.add(address)
+        # Not at exit: other threads may still read.
+        weakref.finalize(array, self._end, address, size).atexit = False
+        return memoryview(array).cast("B").toreadonly()
+
+    def _end(self, address: int, size: int) -> None:
+        self._live.discard(address)  # first: once it is unmapped, another map may get the address
+        _LIBC.munmap(address, size)
