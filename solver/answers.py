@@ -7,10 +7,12 @@ The parameters' types validate requests, so malformed ones never reach a run sto
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+import os
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from fastapi import HTTPException, Path, Query
+from anyio import to_thread
+from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 
 from protocol.commitments import CHUNK
@@ -22,7 +24,10 @@ from solver.limits import Message, Receive, Send
 if TYPE_CHECKING:
     from solver.run_store import RunStore
 
-PIECE = 1 << 20  # bytes sent at a time
+PIECE = 1 << 20
+"""Bytes of an answer in memory that are sent at a time."""
+FILE_PIECE = 1 << 18
+"""Bytes of a file that are read and sent at a time."""
 START_SECONDS = 60.0
 """Seconds for an answer to be sent, in addition to what LEAST_RATE allows for its bytes."""
 
@@ -40,40 +45,89 @@ def missing(what: str) -> HTTPException:
     return HTTPException(404, f"{what}: not here")
 
 
-class BudgetedResponse(Response):
-    """An answer whose bytes count against a budget until they are sent, or until the client has disconnected
-    or is too slow. Raises Busy.
-    """
+async def share_of_client(request: Request) -> Hashable:
+    """The client's share of the server (`http_shares`), or None."""
+    return getattr(request.state, "share", None)
 
-    def __init__(self, data: bytes, budget: Budget) -> None:
-        size = len(data)
-        budget.take(size)
-        self._size, self._budget = size, budget
-        super().__init__(data, media_type="application/octet-stream")
+
+Share = Annotated[Any, Depends(share_of_client)]
+
+
+class _InPieces(Response):
+    """An answer of `size` bytes that is sent piece by piece, within a time limit."""
+
+    def __init__(self, size: int, piece: int) -> None:
+        self._size, self._piece = size, piece
+        super().__init__(headers={"content-length": str(size)}, media_type="application/octet-stream")
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes. They are all in memory, so no thread is needed to produce the next piece, unlike in
-        StreamingResponse.
-        """
+        """Send the bytes, then release what holds them, also if the client has disconnected or is too slow."""
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
             async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
                 await send(start)
-                for end in range(PIECE, max(1, self._size) + PIECE, PIECE):
-                    piece = self.body[end - PIECE : end]
-                    await send({"type": "http.response.body", "body": piece, "more_body": end < self._size})
+                for at in range(0, max(1, self._size), self._piece):
+                    more = at + self._piece < self._size
+                    await send(
+                        {"type": "http.response.body", "body": await self._read(at), "more_body": more}
+                    )
         finally:
-            self._budget.give_back(self._size)
+            self._release()
+
+    async def _read(self, at: int) -> bytes:
+        """The piece that begins at byte `at`. Pieces are read in order."""
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        raise NotImplementedError
 
 
-def binary(data: BytesLike, budget: Budget, chunks: str = "") -> Response:
+class BytesResponse(_InPieces):
+    """An answer in memory. It counts against a budget until it is sent, if it is longer than a piece; of shorter
+    ones there are only as many as connections. Raises Busy.
+    """
+
+    def __init__(self, data: bytes, budget: Budget, share: Hashable = None) -> None:
+        super().__init__(len(data), PIECE)
+        self._data, self._budget, self._share = data, budget, share
+        self._counted = len(data) if len(data) > PIECE else 0
+        if self._counted:
+            budget.take(self._counted, share)
+
+    async def _read(self, at: int) -> bytes:
+        # No thread is needed to produce the next piece, unlike in StreamingResponse.
+        return self._data[at : at + PIECE]
+
+    def _release(self) -> None:
+        if self._counted:
+            self._budget.give_back(self._counted, self._share)
+
+
+class FileOnDisk(_InPieces):
+    """An answer that is read from an open file while it is sent, and closes the file. It needs no budget: of each
+    connection about two pieces are in memory, 0.5 GiB with `http_shares.MAX_CONNECTIONS`.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file.seek(0, os.SEEK_END), FILE_PIECE)
+        file.seek(0)
+        self._file = file
+
+    async def _read(self, _at: int) -> bytes:
+        return await to_thread.run_sync(self._file.read, FILE_PIECE)
+
+    def _release(self) -> None:
+        self._file.close()
+
+
+def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str = "") -> Response:
     """Canonical bytes as an answer; with `lo:hi`, only chunks lo … hi - 1. Answers 416 as `chunk_range`
-    does.
+    does. Raises Busy.
     """
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
         data = data[lo * CHUNK : hi * CHUNK]
-    return BudgetedResponse(bytes(data), budget)
+    return BytesResponse(bytes(data), budget, share)
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
@@ -85,9 +139,9 @@ def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
     return lo, hi
 
 
-def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
-    """Concatenated 32-byte roots as an answer."""
-    return BudgetedResponse(b"".join(roots), budget)
+def hashes(roots: Sequence[bytes], budget: Budget, share: Hashable = None) -> Response:
+    """Concatenated 32-byte roots as an answer. Raises Busy."""
+    return BytesResponse(b"".join(roots), budget, share)
 
 
 def manifest(run_store: RunStore, number: int) -> dict[str, Any]:

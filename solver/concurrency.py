@@ -2,17 +2,21 @@
 
 A question about the inside of a segment costs a replay, and one about a checkpoint costs a state in memory.
 Without limits, any client could keep the solver busy or exhaust its memory. `OneAtATime` answers one question
-of a kind at a time, for all tasks; a budget bounds the bytes on their way to slow clients. The defence of a
-game on-chain is subject to neither (`defence` replays for itself).
+of a kind at a time, for all tasks; a budget bounds the bytes in memory on their way to slow clients, in all
+and for each share of the server. The defence of a game on-chain is subject to neither (`defence` replays for itself).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 
 from protocol.errors import InternalError
+
+SHARES = 8
+"""How many shares of the server must be full of unread answers before others get none."""
 
 
 class Busy(InternalError):
@@ -59,20 +63,28 @@ class OneAtATime:
 
 
 class Budget:
-    """Limits the bytes of answers that are being sent: at most `most` together, or a single larger answer.
-    For one thread.
+    """Limits the bytes of answers that are held in memory while they are sent: at most `most` together, or a
+    single larger answer. A share of the server (`http_shares`) has at most 1/`SHARES` of that, or a single
+    larger answer; clients without a share have no limit of their own. For one thread.
     """
 
     def __init__(self, most: int = 1 << 30) -> None:
         self._most = most
         self._taken = 0
+        self._of: Counter[Hashable] = Counter()
 
-    def take(self, count: int) -> None:
+    def take(self, count: int, share: Hashable = None) -> None:
         """Count an answer. Raises Busy if it does not fit beside the others."""
-        if self._taken and self._taken + count > self._most:
-            raise Busy
+        own = 0 if share is None else self._of[share]
+        for taken, most in ((own, self._most // SHARES), (self._taken, self._most)):
+            if taken and taken + count > most:
+                raise Busy
         self._taken += count
+        self._of[share] += count
 
-    def give_back(self, count: int) -> None:
+    def give_back(self, count: int, share: Hashable = None) -> None:
         """Stop counting an answer, because it is sent or its client has disconnected."""
         self._taken -= count
+        self._of[share] -= count
+        if not self._of[share]:
+            del self._of[share]

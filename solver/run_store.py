@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
 
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from protocol.commitments.checkpoints import (
     Stored,
     load_checkpoint,
     load_tensor,
+    open_tensor,
     save_checkpoint,
     stored_tensors,
     write_state,
@@ -181,6 +183,14 @@ class RunStore:
             return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
             return bytes(self._mend(number, error).tensors[tensor].data)
+
+    def open_tensor(self, number: int, tensor: int) -> BinaryIO:
+        """One tensor of a checkpoint, like `tensor`, as an open file. The caller closes it."""
+        try:
+            return open_tensor(self._store, self._stored(number)[tensor])
+        except (CommitmentError, OSError) as error:
+            self._mend(number, error)
+            return open_tensor(self._store, self._stored(number)[tensor])
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
         """Chunks lo … hi - 1 of a checkpoint's tensor, which must exist. The whole tensor is read unless

@@ -23,8 +23,10 @@ from solver.answers import (
     ChunkRange,
     Digest,
     FileName,
+    FileOnDisk,
     Number,
     Positive,
+    Share,
     TaskId,
     binary,
     call_path,
@@ -46,7 +48,7 @@ Answer = TypeVar("Answer")
 
 def application(catalog: Catalog, questions: OneAtATime | None = None, budget: Budget | None = None) -> App:
     """The HTTP service for a catalog, as an ASGI app. `questions` limits the replays, and `budget` limits the
-    bytes of answers that are being sent; both default to the catalog's.
+    bytes of answers in memory that are being sent; both default to the catalog's.
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
     answering = catalog.answering
@@ -99,9 +101,9 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         }
 
     @api.get("/tasks/{task}/segments")
-    async def segments(task: TaskId) -> Response:
+    async def segments(task: TaskId, share: Share) -> Response:
         run_store = _run_store(catalog, task)
-        return hashes(run_store.roots(run_store.committed), budget)
+        return hashes(run_store.roots(run_store.committed), budget, share)
 
     @api.get("/tasks/{task}/checkpoints/{i}")
     async def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
@@ -109,14 +111,14 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         return await by_reading(lambda: manifest(run_store, i))
 
     @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
-    async def tensor(task: TaskId, i: Number, k: Number, chunk: ChunkRange = "") -> Response:
+    async def tensor(task: TaskId, i: Number, k: Number, share: Share, chunk: ChunkRange = "") -> Response:
         run_store = _with_checkpoint(catalog, task, i)
         if k >= len(run_store.program.state):
             raise missing(f"tensor {k}")
         if not chunk:
-            return binary(await by_reading(lambda: run_store.tensor(i, k)), budget)
+            return FileOnDisk(await by_reading(lambda: run_store.open_tensor(i, k)))
         lo, hi = chunk_range(chunk, run_store.program.state_types[k].nbytes)
-        return binary(await by_reading(lambda: run_store.chunks(i, k, lo, hi, known)), budget)
+        return binary(await by_reading(lambda: run_store.chunks(i, k, lo, hi, known)), budget, share)
 
     @api.get("/tasks/{task}/result")
     async def result(task: TaskId) -> dict[str, Any]:
@@ -150,30 +152,36 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
         return await by_replay(task, i, j, answer)
 
     @api.get("/tasks/{task}/segments/{i}/steps")
-    async def steps(task: TaskId, i: Positive) -> Response:
-        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)), budget)
+    async def steps(task: TaskId, i: Positive, share: Share) -> Response:
+        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/state")
-    async def state(task: TaskId, i: Positive, j: Number) -> Response:
-        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)), budget)
+    async def state(task: TaskId, i: Positive, j: Number, share: Share) -> Response:
+        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/trace")
-    async def trace(task: TaskId, i: Positive, j: Positive, path: CallPath = "") -> Response:
+    async def trace(task: TaskId, i: Positive, j: Positive, share: Share, path: CallPath = "") -> Response:
         def roots(frame: Frame) -> list[bytes]:
             return [frame.root(leaf) for leaf in range(frame.tree.size)]
 
-        return hashes(await in_frame(task, i, j, path, roots), budget)
+        return hashes(await in_frame(task, i, j, path, roots), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/values/{leaf}")
     async def value(
-        task: TaskId, i: Positive, j: Positive, leaf: Number, path: CallPath = "", chunk: ChunkRange = ""
+        task: TaskId,
+        i: Positive,
+        j: Positive,
+        leaf: Number,
+        share: Share,
+        path: CallPath = "",
+        chunk: ChunkRange = "",
     ) -> Response:
         def data(frame: Frame) -> BytesLike:
             if leaf >= frame.tree.size:
                 raise missing(f"trace leaf {leaf}")
             return frame.value(leaf)
 
-        return binary(await in_frame(task, i, j, path, data), budget, chunk)
+        return binary(await in_frame(task, i, j, path, data), budget, share, chunk)
 
 
 def _run_store(catalog: Catalog, task: int) -> RunStore:

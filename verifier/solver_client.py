@@ -4,7 +4,9 @@ also provides checkpoints.
 Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
 beyond it is read. Redirects, encodings and addresses outside `Reach` are refused. The whole exchange,
 headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for
-one value and for all tensors of a checkpoint together. A solver that stays silent or answers badly `TRIES`
+one value and for all tensors of a checkpoint together. Within that time, what a seat would claim (roots of
+checkpoints, and checkpoints) is requested again from a solver that is busy (503), and the tensors that have
+arrived are kept. A solver that stays silent or answers badly `TRIES`
 times in a row is not asked again for a while. Data that it withholds are demanded on-chain. The callers
 compare roots.
 """
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 TRIES = 2
 REST_SECONDS = 60.0
+BUSY = 503
+BUSY_SECONDS = 1.0
+"""Seconds after which a busy solver is asked again. By default it lets a reader wait for 30 seconds itself."""
 
 
 class CheckpointProvider(Provider, Protocol):
@@ -84,7 +89,7 @@ class SolverClient:
 
     def segment_roots(self) -> Sequence[bytes] | None:
         """State roots r_0, r_1, … of the latest commitment, at most K + 1."""
-        return self._roots("segments", self._shapes.segments + 1, shorter=True)
+        return self._roots("segments", self._shapes.segments + 1, shorter=True, again=True)
 
     def step_roots(self, segment: int) -> Sequence[bytes] | None:
         """State roots s_0 … s_C of a segment."""
@@ -108,19 +113,26 @@ class SolverClient:
         """Canonical bytes of a checkpoint's tensors, if they arrive within `longest` seconds."""
         types = enumerate(self._shapes.program.state_types)
         questions = [(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types]
-        return self._ask(questions, longest=self._longest)
+        return self._ask(questions, longest=self._longest, again=True)
 
     def _roots(
-        self, where: str, count: int, path: tuple[int, ...] = (), shorter: bool = False
+        self,
+        where: str,
+        count: int,
+        path: tuple[int, ...] = (),
+        shorter: bool = False,
+        again: bool = False,
     ) -> list[bytes] | None:
-        data = self._get(where, count * HASH_BYTES, path, shorter)
+        data = self._get(where, count * HASH_BYTES, path, shorter, again)
         if data is None or len(data) % HASH_BYTES:
             return None
         return [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
 
-    def _get(self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False) -> bytes | None:
+    def _get(
+        self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False, again: bool = False
+    ) -> bytes | None:
         """An answer of exactly `due` bytes (`shorter`: at most `due`); None if there is none."""
-        found = self._ask([(where, due)], path, shorter)
+        found = self._ask([(where, due)], path, shorter, again=again)
         return None if found is None else found[0]
 
     def _ask(
@@ -129,9 +141,10 @@ class SolverClient:
         path: tuple[int, ...] = (),
         shorter: bool = False,
         longest: float = math.inf,
+        again: bool = False,
     ) -> list[bytes] | None:
         """The answers, each of exactly its expected bytes (`shorter`: at most), all within one time limit;
-        otherwise None.
+        otherwise None. A busy solver is asked `again`.
         """
         if self._base is None or self._resting():
             return None
@@ -140,7 +153,7 @@ class SolverClient:
         started = time.monotonic()
         try:
             permit = self._reach.permit(self._base)
-            found = asyncio.run(_fetch(asked, parameters, self._patience, longest, shorter, permit))
+            found = asyncio.run(_fetch(asked, parameters, self._patience, longest, shorter, again, permit))
         except OutOfReach as error:
             self._log.warning("not asked", reason=str(error))
             with self._lock:
@@ -174,9 +187,11 @@ async def _fetch(
     patience: float,
     longest: float,
     shorter: bool,
+    again: bool,
     permit: Permit | None,
 ) -> list[bytes]:
-    """The bodies at some addresses, each of exactly its number of bytes (`shorter`: at most).
+    """The bodies at some addresses, each of exactly its number of bytes (`shorter`: at most). A busy server is
+    asked `again` until the time is over.
 
     All share one time limit, which covers connecting, headers and bodies. The bytes received may never
     fall behind `LEAST_RATE` by more than `patience` seconds, and everything must arrive within `longest`
@@ -190,9 +205,24 @@ async def _fetch(
         for address, due in questions:
             end += due / LEAST_RATE
             limit.reschedule(min(end, begun + longest))
-            data = bytearray()
-            await client.get(address, due, data, parameters)
+            data = await _body(client, address, due, parameters, again)
             if len(data) < due and not shorter:
                 raise BadAnswer(expected=f"{due} bytes", got=len(data))
             found.append(bytes(data))
     return found
+
+
+async def _body(
+    client: HttpClient, address: Address, due: int, parameters: dict[str, str], again: bool
+) -> bytearray:
+    """The body at an address, at most `due` bytes."""
+    while True:
+        data = bytearray()
+        try:
+            await client.get(address, due, data, parameters)
+        except NotServed as error:
+            if not again or error.status != BUSY:
+                raise
+            await asyncio.sleep(BUSY_SECONDS)
+        else:
+            return data

@@ -10,9 +10,11 @@ id. The commitment is the state root (docs/spec/encoding.md section 2), which do
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, BinaryIO, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -125,6 +127,18 @@ def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
     """
     data = store.get(stored.blob, max_bytes=tensor_bytes(stored.dtype, stored.shape))
     return Tensor(stored.name, stored.dtype, stored.shape, data)
+
+
+def open_tensor(store: BlobStore, stored: Stored) -> BinaryIO:
+    """One tensor's canonical bytes as an open file, checked like those of `load_tensor`. The caller closes it. Raises
+    as `load_tensor` does, and OSError.
+    """
+    with ExitStack() as unless_checked:
+        file = unless_checked.enter_context(store.open(stored.blob))
+        require_length(stored.name, stored.dtype, stored.shape, file.seek(0, os.SEEK_END))
+        file.seek(0)
+        unless_checked.pop_all()
+    return file
 
 
 def load_checkpoint(

@@ -87,6 +87,8 @@ class SharedProtocol(TimedProtocol):
     """A connection of a server with shares. If its share is full, it waits, and is refused with 503 if no
     place becomes free. Only one request of a share is started at a time. If the server is full, a
     connection is closed to make room for a new one.
+
+    The app finds the client's share in the request's state, as `share`; None for clients of a proxy.
     """
 
     _proxies: ClassVar[frozenset[IP]]
@@ -158,6 +160,7 @@ class SharedProtocol(TimedProtocol):
 
     async def _answer(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         self._answers += 1
+        scope.setdefault("state", {})["share"] = self._share
         try:
             await self.config.loaded_app(scope, receive, send)
         finally:

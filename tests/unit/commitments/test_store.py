@@ -94,6 +94,23 @@ def test_a_mapped_blob_is_checked_read_only_and_keeps_no_file_open(tmp_path: Pat
     assert bytes(mapped) == data
 
 
+def test_a_blob_is_opened_after_a_check(tmp_path: Path) -> None:
+    for store in (BlobStore(tmp_path), BlobStore(f"memory://{tmp_path.name}/opened")):
+        with store.open(store.put(DATA)) as file:
+            assert file.read() == DATA
+    [path] = files(tmp_path)
+    path.write_bytes(DATA[:-1])
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(CorruptBlob, match="delete this file"):
+        BlobStore(tmp_path).open(ID)
+    with pytest.raises(BlobTooLarge):
+        BlobStore(tmp_path, max_bytes=1).open(ID)
+    assert len(os.listdir("/proc/self/fd")) == before
+    path.unlink()
+    with pytest.raises(MissingBlob):
+        BlobStore(tmp_path).open(ID)
+
+
 def test_a_map_ends_with_the_last_object_that_shares_it(tmp_path: Path) -> None:
     maps, path = Maps(most=2), tmp_path / "file"
     path.write_bytes(DATA)

@@ -86,6 +86,8 @@ def test_damaged_and_deleted_checkpoints_are_computed_again(tmp_path: Path) -> N
         if path.read_bytes() not in untouched and b"assay-checkpoint" not in path.read_bytes():
             path.write_bytes(b"damaged")
     kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    with kept.open_tensor(1, 0) as file:
+        assert file.read() == kept.tensor(1, 0)
     assert kept.tensor(3, 0) == last
     for number in range(1, 4):
         assert kept.checkpoint(number).state_root == kept.roots()[number]

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 import weakref
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
+from fastapi import FastAPI, Response
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.replay import Replay
 from protocol.execution.turns import Turns
+from protocol.node import http_shares
+from protocol.node.http_shares import CONNECTIONS_EACH
 from protocol.program.opcodes import Op
-from solver.answers import PIECE, binary
+from solver.answers import FILE_PIECE, PIECE, FileOnDisk, Share, binary
 from solver.catalog import Catalog
-from solver.concurrency import Budget, OneAtATime
+from solver.concurrency import Budget, Busy, OneAtATime
 from solver.database import Stage
-from solver.limits import App, Message
+from solver.limits import App, Limits, Message
 from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
 from solver.training import Training
+from tests.unit.node.apps import served
 from tests.unit.solver import tiny
 
 T = tiny.TASK
@@ -255,10 +261,10 @@ class SlowRecord(RunStore):
         """A slow replay."""
         return SlowReplay(self)
 
-    def tensor(self, number: int, tensor: int) -> bytes:
+    def open_tensor(self, number: int, tensor: int) -> BinaryIO:
         """A tensor, after a wait."""
         self.pace.take()
-        return super().tensor(number, tensor)
+        return super().open_tensor(number, tensor)
 
 
 class SlowReplay(Replay):
@@ -355,16 +361,96 @@ def test_what_was_replayed_is_let_go_when_nobody_asks(catalog: Catalog, run_stor
         gc.enable()
 
 
-def test_answers_on_their_way_are_bounded(catalog: Catalog, run_store: RunStore) -> None:
-    budget, place = Budget(most=2_000), f"/tasks/{T}/checkpoints/1/tensors/0"
-    budget.take(1_000)  # a client that reads slowly
-    app = application(catalog, budget=budget)
-    (busy,) = get(app, place)
-    assert (busy.status_code, busy.headers["retry-after"]) == (503, "5")
-    budget.give_back(1_000)
-    budget = Budget(most=1)  # one answer is sent, however large
-    for answer in get(application(catalog, budget=budget), place, place):
-        assert answer.content == run_store.tensor(1, 0)
+def test_answers_on_their_way_are_bounded() -> None:
+    budget = Budget(most=16)
+    budget.take(10, "first")
+    with pytest.raises(Busy):
+        budget.take(1, "first")  # more than its eighth
+    budget.take(2, "second")
+    budget.take(4)
+    for share in (None, "third"):
+        with pytest.raises(Busy):
+            budget.take(1, share)
+    budget.give_back(10, "first")
+    budget.take(1, "first")
+    budget.take(1, "first")
+    budget.take(1)
+
+
+@pytest.mark.parametrize("share", [None, "an address"])
+def test_one_answer_is_sent_however_large(share: str | None) -> None:
+    budget = Budget(most=1)
+    budget.take(1_000, share)
+    with pytest.raises(Busy):
+        budget.take(1, share)
+    budget.give_back(1_000, share)
+    budget.take(1_000, share)
+
+
+def test_only_answers_of_several_pieces_are_counted(catalog: Catalog, run_store: RunStore) -> None:
+    budget = Budget(most=PIECE)
+    held = binary(bytes(PIECE + 1), budget)  # a client that reads slowly
+    with pytest.raises(Busy):
+        binary(bytes(PIECE + 1), budget)
+    tensor, segments = get(
+        application(catalog, budget=budget), f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments"
+    )
+    assert tensor.content == run_store.tensor(1, 0)
+    assert roots(segments) == run_store.roots()
+    del held
+
+
+def test_a_solver_that_is_busy_says_when_to_come_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise Busy
+
+    monkeypatch.setattr("solver.server.hashes", busy)
+    (answer,) = get(application(catalog), f"/tasks/{T}/segments")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+SIZE = 1 << 24
+"""Bytes of an answer that no socket takes as a whole."""
+
+
+def unread(port: int, source: str) -> socket.socket:
+    """A client at `source` that has read the status of the answer and reads no more."""
+    asking = socket.socket()
+    asking.settimeout(60)
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    asking.bind((source, 0))
+    asking.connect(("127.0.0.1", port))
+    asking.sendall(b"GET /answer HTTP/1.1\r\nhost: x\r\n\r\n")
+    return asking
+
+
+@pytest.mark.parametrize("kept", ["on disk", "in memory"])
+def test_unread_answers_of_one_address_keep_nobody_else_from_theirs(
+    kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    budget, api = Budget(most=6 * SIZE), FastAPI()
+    (tmp_path / "tensor").write_bytes(bytes(SIZE))
+
+    @api.get("/answer")
+    async def answer(share: Share) -> Response:
+        if kept == "on disk":
+            return FileOnDisk((tmp_path / "tensor").open("rb"))
+        try:
+            return binary(bytes(SIZE), budget, share)
+        except Busy:
+            return Response(status_code=503)
+
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(Limits(api, Metrics())))
+        held = [
+            stack.enter_context(closing(unread(port, "127.0.0.1"))).recv(12) for _ in range(CONNECTIONS_EACH)
+        ]
+        other = stack.enter_context(closing(unread(port, "127.0.0.2")))
+        assert other.recv(12) == b"HTTP/1.1 200"
+        assert held.count(b"HTTP/1.1 200") == (CONNECTIONS_EACH if kept == "on disk" else 1)
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
@@ -378,15 +464,19 @@ def test_an_answer_is_sent_in_pieces(size: int) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(binary(data, Budget())({"type": "http"}, receive, send))
-    start, *pieces = sent
-    assert (b"content-length", b"%d" % size) in start["headers"]
-    assert b"".join(piece["body"] for piece in pieces) == data
-    assert max(len(piece["body"]) for piece in pieces) <= PIECE
-    assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+    file = BytesIO(data)
+    for answer, most in ((binary(data, Budget()), PIECE), (FileOnDisk(file), FILE_PIECE)):
+        asyncio.run(answer({"type": "http"}, receive, send))
+        start, *pieces = sent
+        assert (b"content-length", b"%d" % size) in start["headers"]
+        assert b"".join(piece["body"] for piece in pieces) == data
+        assert max(len(piece["body"]) for piece in pieces) <= most
+        assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+        sent.clear()
+    assert file.closed
 
 
-def test_a_client_that_is_gone_gives_back_what_it_took(run_store: RunStore) -> None:
+def test_a_client_that_is_gone_gives_back_what_it_took() -> None:
     budget = Budget(most=1)
 
     async def receive() -> Message:
@@ -397,6 +487,7 @@ def test_a_client_that_is_gone_gives_back_what_it_took(run_store: RunStore) -> N
         raise OSError("gone")
 
     for _ in range(2):
-        answer = binary(run_store.tensor(1, 0), budget)
-        with pytest.raises(OSError, match="gone"):
-            asyncio.run(answer({"type": "http"}, receive, send))
+        for answer in (binary(bytes(2 * PIECE), budget), FileOnDisk(file := BytesIO(b"data"))):
+            with pytest.raises(OSError, match="gone"):
+                asyncio.run(answer({"type": "http"}, receive, send))
+    assert file.closed

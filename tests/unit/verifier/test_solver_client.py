@@ -60,6 +60,43 @@ def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
         assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
 
 
+def test_a_busy_solver_is_asked_again_for_the_tensor_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("verifier.solver_client.BUSY_SECONDS", 0.01)
+    busy = 3
+
+    def talk(connection: socket.socket, target: str) -> None:
+        nonlocal busy
+        if target.endswith("/0"):
+            answers(WEIGHTS)(connection, target)
+        elif busy:
+            busy -= 1
+            answers(b"", "503 Service Unavailable", "retry-after: 5")(connection, target)
+        else:
+            answers(bytes(4))(connection, target)
+
+    with serving(talk) as server:
+        assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+    base = f"/tasks/{tiny.TASK}/checkpoints/1/tensors"
+    assert server.targets == [f"{base}/0", *[f"{base}/1"] * 4]
+
+
+def test_a_solver_that_is_always_busy_takes_no_more_time_than_a_slow_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("verifier.solver_client.BUSY_SECONDS", 0.01)
+    with serving(answers(b"", "503 Service Unavailable")) as server:
+        asked = client(server.url, PATIENCE)
+        begun = time.monotonic()
+        assert asked.segment_roots() is None
+        assert time.monotonic() - begun < 4 * PATIENCE
+        assert len(server.targets) > 1
+        asked.step_roots(1)
+        assert server.targets[-1].endswith("/steps")
+        assert server.targets[-2].endswith("/segments"), "what can be demanded in a game is asked for once"
+
+
 def trickles(connection: socket.socket, _target: str) -> None:
     """Sends one byte of headers every tenth of a second, for ever."""
     while True:
