@@ -24,6 +24,7 @@ AssayError
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── Stopped                  protocol.exchange: a lane was asked to stop while it waited
 │   ├── _NotWorth                solver: no price suits both sides
+│   │   ├── _NotYet              bundles that are being fetched may take the disk
 │   │   └── _NotNow              other tasks leave too little time, memory, disk or stake
 │   ├── NotAnAnswer              protocol.chain: no response of a node to what was asked
 │   │   └── AnswerTooLong        more bytes than are kept
@@ -67,6 +68,7 @@ AssayError
 ├── BundleError                  protocol.tasks
 │   ├── BundleRefused            an address that the operator does not allow
 │   ├── BundleUnavailable        nothing, or not in time, at the address (exit code 1)
+│   │   ├── NoRoomYet            other bundles that are being fetched take the disk
 │   │   └── WrongFile            other bytes than the hash names, or more of them
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
 │   │   └── TensorsTooLarge      its tensors, as its hash says

@@ -25,7 +25,7 @@ from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.node.words import amount, tokens
 from protocol.tasks.admission import Rates
-from protocol.tasks.bundles import BundleError, BundleUnavailable, WrongFile
+from protocol.tasks.bundles import BundleError, BundleUnavailable, TensorsTooLarge, WrongFile
 from protocol.tasks.offers import Best, Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -168,6 +168,10 @@ class Auction:
         """Tasks that use stake, disk or time, or may do so."""
         return self._staged(Stage.SUBMITTED) + self._trained()
 
+    def _has_others(self, task: int) -> bool:
+        """Whether tasks other than `task` use stake, disk or time, or may do so."""
+        return any(one != task for one in self._taken())
+
     def _trained(self) -> list[int]:
         """Tasks in training, and those that may be once their bidding is over."""
         return self._staged(Stage.TRAINING) + self._standing()
@@ -196,6 +200,8 @@ class Auction:
                 self._began[task] -= max(LEAST_REST, lost)
             self._lost[task] = lost + self._fetching_since(task)
             raise
+        except _NotYet:
+            return True
         except _NotNow as error:
             self._waiting[task] = (self._taken(), view.bids_until)
             context.log.info("not now", task=task, reason=str(error))
@@ -207,7 +213,7 @@ class Auction:
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
         """Whether the bundle is here and matches the terms. Starts fetching it if needed. Raises
-        BundleError.
+        BundleError, and _NotNow if it is too large for the disk beside other tasks.
         """
         fetch = self._fetches.get(task)
         if fetch is None:
@@ -224,6 +230,10 @@ class Auction:
             fetch.result()
         except (OSError, MemoryError) as error:
             raise _NotWorth(f"no room for its bundle here: {type(error).__name__}: {error}") from error
+        except TensorsTooLarge as error:
+            if self._has_others(task):
+                raise _NotNow(str(error)) from error
+            raise
         except AssayError:
             raise
         except Exception as error:  # a stranger's bundle triggered a defect: only this task fails
@@ -238,16 +248,19 @@ class Auction:
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
         """The bid to make now, with this machine's rates or the given ones, and the device for the training.
-        Raises _NotWorth, and _NotNow if only the tasks already taken prevent a bid.
+        Raises _NotWorth, _NotNow if only the tasks already taken prevent a bid, and _NotYet if the bundles that
+        are being fetched may prevent it.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
         if self.paused:
             raise _NotWorth(self.paused)
         client, task = self._context.client, view.task
+        # A fetch has no room that is kept for a standing bid.
+        fetching = 0 if task in self._standing() else self._context.fetches.bytes
         figures = self._context.settings.figures(
             client.vault.free(client.address) - self.owed(task),
-            self._context.free_disk(),
+            max(0, self._context.free_disk(task) - fetching),
             self._context.clocks,
             rates or self._context.rates,
             client.deployment.parameters.draw_delay,
@@ -264,7 +277,9 @@ class Auction:
                 return decision, device
             refusal = refusal or decision
         assert refusal is not None
-        passing = refusal.rule in PASSING and any(one != task for one in self._taken())
+        if refusal.rule is Rule.DISK and fetching:
+            raise _NotYet(refusal.reason)
+        passing = refusal.rule in PASSING and self._has_others(task)
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
@@ -384,6 +399,10 @@ class Auction:
 
 class _NotWorth(InternalError):
     """The task is not worth a bid."""
+
+
+class _NotYet(_NotWorth):
+    """The disk that the task takes may be free once the bundles that are being fetched are here or deleted."""
 
 
 class _NotNow(_NotWorth):

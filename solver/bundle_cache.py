@@ -59,7 +59,9 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
         link_bundle(context.home.bundle_folders, context.candidates, terms.bundle_hash)
         room = min(limits.total_bytes, context.free_disk())
         try:
-            found = cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            with context.fetches.fetch(context.free_disk) as reserve:
+                granted = replace(limits, total_bytes=room, reserve=reserve)
+                found = cached_bundle(context.candidates, terms, granted)
             context.expect(Work.of(0, found))
             return
         except (BundleError, OSError):

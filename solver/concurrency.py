@@ -65,7 +65,7 @@ class OneAtATime:
 class Budget:
     """Limits the bytes of answers that are held in memory while they are sent: at most `most` together, or a
     single larger answer. A share of the server (`http_shares`) has at most 1/`SHARES` of that, or a single
-    larger answer; clients without a share have no limit of their own. For one thread.
+    larger answer; only the first limit applies to clients without a share. For one thread.
     """
 
     def __init__(self, most: int = 1 << 30) -> None:

@@ -20,10 +20,10 @@ from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
-from protocol.tasks.bundles import Limits
+from protocol.tasks.bundles import Fetches, Limits
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
-from solver.database import LIVE, Database
+from solver.database import LIVE, Database, Stage
 from solver.machine import ASSUMED, Machine
 from solver.metrics import Metrics
 from solver.places import Places
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor, Work
 
 DISK_SHARE = 0.8
-"""Share of the free disk that one task may take. The rest is for the journal, the logs, and other data."""
+"""Share of the free disk that tasks may take. The rest is for the journal, the logs, and other data."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ class Context:
     speeds: Speeds = field(default_factory=Speeds)
     machine: Machine = ASSUMED
     places: Places = field(default_factory=Places)
+    fetches: Fetches = field(default_factory=Fetches)
+    """The running fetches of candidates."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Returns the terms of tasks that were or may be taken under other contracts, by name: they use this
     machine too.
@@ -131,13 +133,26 @@ class Context:
         """The folder of the bundles of won tasks, by hash."""
         return self.folders.bundles
 
-    def free_disk(self) -> int:
+    def free_disk(self, but: int | None = None) -> int:
         """Bytes of disk that one more task may take: a share of the free disk, but no more than what is
-        left of the settings' limit.
+        left of the settings' limit, without the checkpoints that the tasks other than `but` may still write.
+        Running fetches are not deducted. Raises ChainError.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit
-        return free if limit is None else max(0, min(free, limit - self.folders.used()))
+        free = free if limit is None else min(free, limit - self.folders.used())
+        return max(0, free - self.unwritten(but))
+
+    def unwritten(self, but: int | None = None) -> int:
+        """Bytes of the checkpoints that are not written yet, of all tasks other than `but` that this solver
+        trains or has the best bid on. Raises ChainError.
+        """
+        due = 0
+        for task in self.database.live(Stage.BID, Stage.TRAINING):
+            if task != but:
+                terms = self.terms(task)
+                due += max(0, terms.segments + 1 - self.database.kept(task)) * terms.state_bytes
+        return due
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
         """Send a transaction of a task in the background (`sends`). It is not a failure if the contract

@@ -104,6 +104,7 @@ class Context:
             partial(room, folder, settings.spare_bytes // 10),
             lambda: home.bundle_folders,
             in_turns,
+            None if leading is None else leading.materials.fetches,
         )
         materials.tidy()
         return cls(

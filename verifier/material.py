@@ -25,7 +25,9 @@ from protocol.node.addresses import Address
 from protocol.node.disk import remove
 from protocol.tasks.bundles import (
     BundleError,
+    Fetches,
     Limits,
+    NoRoomYet,
     TensorsTooLarge,
     cached_bundle,
     link_bundle,
@@ -162,7 +164,10 @@ class Materials:
         room: Callable[[], int] = lambda: sys.maxsize,
         shared: Callable[[], Iterable[Path]] = tuple,
         in_turns: InTurnsOf = lambda executor, _terms: executor,
+        fetches: Fetches | None = None,
     ) -> None:
+        """`fetches` are those of all materials on the disk."""
+        self.fetches: Fetches = fetches or Fetches()
         self._in_turns = in_turns
         self._folder = folder
         self._bundles = bundles
@@ -215,8 +220,11 @@ class Materials:
         most = self._limits.total_bytes if self._lies_here(terms) else min(self._limits.total_bytes, room)
         limits = replace(self._limits, seconds=seconds, total_bytes=most)
         try:
-            cached_bundle(self._bundles, terms, limits, others)
+            with self.fetches.fetch(self._room) as reserve:
+                cached_bundle(self._bundles, terms, replace(limits, reserve=reserve), others)
         except BundleError as error:
+            if isinstance(error, NoRoomYet):
+                raise _disk_full(room - self.fetches.bytes) from error
             # Too large tensors mean that the disk is full; too long an answer does not: otherwise nobody could
             # claim against a server that floods its clients.
             if isinstance(error, TensorsTooLarge) and most < self._limits.total_bytes:

@@ -1,6 +1,6 @@
 """Read-only memory maps of files that keep no descriptor, unlike those of Python's `mmap`.
 
-A bundle may have tens of thousands of tensors, each a file of its own, and a process may usually open 1,024 files.
+A bundle may have tens of thousands of tensors, each in its own file, and a process may usually open 1,024 files.
 """
 
 from __future__ import annotations

@@ -20,10 +20,12 @@ from protocol.tasks.bundles.errors import (
     BundleRefused,
     BundleTooLarge,
     BundleUnavailable,
+    NoRoomYet,
     TensorsTooLarge,
     WrongFile,
 )
 from protocol.tasks.bundles.limits import Limits
+from protocol.tasks.bundles.room import Fetches
 from protocol.tasks.bundles.terms import committed_terms, require_terms
 from protocol.tasks.bundles.write import write_bundle
 
@@ -39,7 +41,9 @@ __all__ = [
     "BundleRefused",
     "BundleTooLarge",
     "BundleUnavailable",
+    "Fetches",
     "Limits",
+    "NoRoomYet",
     "TensorsTooLarge",
     "WrongFile",
     "cached_bundle",

@@ -28,6 +28,10 @@ class WrongFile(BundleUnavailable):
     """
 
 
+class NoRoomYet(BundleUnavailable):
+    """The disk has no room for the bundle's tensors beside those of other bundles that are being fetched."""
+
+
 class BundleTooLarge(BundleError):
     """A size is beyond the operator's limits."""
 

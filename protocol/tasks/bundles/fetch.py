@@ -89,6 +89,8 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     tensors_bytes = sum(entry.nbytes for entry in manifest.tensors)
     _within("tensors", tensors_bytes, limits.total_bytes, TensorsTooLarge)
     step = _step(source, store, manifest, limits)
+    if limits.reserve is not None:
+        limits.reserve(_missing_bytes(store, manifest))
     tensors = iter(_tensors(source, store, manifest))
     state, dataset, constants = (
         tuple(islice(tensors, len(entries)))
@@ -171,6 +173,14 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tenso
         _require(f"root of tensor {entry.name}", entry.root, same.root.hex())
         found.append(same.renamed(entry.name, tuple(entry.shape)))
     return found
+
+
+def _missing_bytes(store: BlobStore, manifest: Manifest) -> int:
+    """The most bytes of tensors that are still to be fetched into the store."""
+    sizes: dict[str, int] = {}
+    for entry in manifest.tensors:
+        sizes[entry.blob] = max(entry.nbytes, sizes.get(entry.blob, 0))
+    return sum(nbytes for blob, nbytes in sizes.items() if not store.has(blob))
 
 
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:

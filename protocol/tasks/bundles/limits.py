@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from protocol.node.reach import Reach
+from protocol.tasks.bundles.room import Reserve
 
 WORKSPACE = 5
 """Memory that primitives and kernels need, with their temporaries, as a multiple of a step's `peak_bytes`.
@@ -33,6 +34,8 @@ class Limits:
     """Operations of one step. The default is a day's work at 3 x 10^9 operations a second."""
     peak_bytes: int = field(default_factory=_affordable)
     """Canonical bytes alive at once in a step: by default a fifth of the machine's memory, at most 64 GiB."""
+    reserve: Reserve | None = None
+    """Reserves disk for the tensors that are not here yet, before any of them is fetched (`room`)."""
     seconds: float = 3600.0
     """Seconds for the whole bundle, so that fetching from a trickling server ends."""
     allowed: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.node.party.eligible import Eligible
 from protocol.tasks.admission import Clocks, Rates
+from protocol.tasks.bundles import Fetches
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver import auction
@@ -99,6 +100,7 @@ class Stand:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
         self.free = 10**24
+        self.disk, self.fetches = 10**15, Fetches()
         self.elsewhere: dict[str, Terms] = {}
         self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)
         self.candidates_folder = folder / "candidates"
@@ -131,7 +133,8 @@ class Stand:
                 database=self.database,
                 candidates=self.candidates_folder,
                 bundles=folder / "bundles",
-                free_disk=lambda: 10**15,
+                free_disk=self.free_disk,
+                fetches=self.fetches,
                 begin=lambda _task, _what, call, **_about: call(),
                 sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
@@ -141,6 +144,7 @@ class Stand:
                 hopes=Rates(2e9),
                 terms=self.market.terms,
                 engaged=self.engaged,
+                unwritten=self.unwritten,
                 elsewhere=lambda: self.elsewhere,
             ),
         )
@@ -149,6 +153,14 @@ class Stand:
         monkeypatch.setattr(auction, "eligible", lambda _client, _terms: self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
         self.auction = Auction(self.context, self.failures)
+
+    def free_disk(self, but: int | None = None) -> int:
+        """What the unwritten checkpoints of other tasks leave of `disk`."""
+        return max(0, self.disk - self.unwritten(but))
+
+    def unwritten(self, but: int | None = None) -> int:
+        """Call the real `Context.unwritten` on the stub context."""
+        return Context.unwritten(self.context, but)
 
     def engaged(self) -> dict[int, Terms]:
         """Call the real `Context.engaged` on the stub context."""

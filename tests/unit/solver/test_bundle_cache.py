@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from shutil import rmtree
 from types import SimpleNamespace
@@ -13,7 +15,14 @@ import pytest
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
-from protocol.tasks.bundles import Bundle, BundleTooLarge, cached_bundle, committed_terms, write_bundle
+from protocol.tasks.bundles import (
+    Bundle,
+    BundleTooLarge,
+    NoRoomYet,
+    cached_bundle,
+    committed_terms,
+    write_bundle,
+)
 from protocol.tasks.task import Terms
 from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
 from solver.context import Context
@@ -23,18 +32,20 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
 NEVER: Any = None
-"""A placeholder for the database, the executor and others that bundles do not use."""
+"""A placeholder for the executor and others that bundles do not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 Usage = namedtuple("Usage", "total used free")
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Context:
+def context(tmp_path: Path) -> Iterator[Context]:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
     candidates.mkdir()
-    folders = TaskFolders(tmp_path, NEVER)
-    return Context(CLIENT, NEVER, settings, NEVER, home, NEVER, folders, NEVER, NEVER, candidates)
+    database = tiny.database(tmp_path)
+    folders = TaskFolders(tmp_path, database)
+    yield Context(CLIENT, NEVER, settings, NEVER, home, database, folders, NEVER, NEVER, candidates)
+    database.close()
 
 
 @pytest.fixture
@@ -144,6 +155,25 @@ def test_a_bundle_larger_than_the_room_on_the_disk_is_not_fetched(
     assert not [path for path in candidate.rglob("*") if path.is_file()]
     monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size + 2) / 0.8)))
     fetch_candidate(context, posted, 60)
+
+
+def test_bundles_that_are_fetched_at_once_fit_together(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 2 * 300 * 4 + 4
+    _, candidate = places(context, posted)
+    monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((4 * size) / 0.8)))
+    with ExitStack() as others:
+        for _ in range(3):
+            others.enter_context(context.fetches.fetch(context.free_disk))(size + 1)
+        with pytest.raises(NoRoomYet, match=f"got {size - 3} bytes"):
+            fetch_candidate(context, posted, 60)
+        assert not [path for path in candidate.rglob("*") if path.is_file() and path.stat().st_size == 1_200]
+    fetch_candidate(context, posted, 60)
+    assert context.fetches.bytes == 0
+    with context.fetches.fetch(context.free_disk) as reserve:
+        reserve(4 * size)
+        fetch_candidate(context, posted, 60)  # it is here already
 
 
 def test_a_bundle_on_disk_is_used_however_little_disk_is_left(

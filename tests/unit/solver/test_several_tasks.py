@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.tasks.bundles import TensorsTooLarge
 from protocol.tasks.bundles.limits import WORKSPACE
 from solver.database import CheckpointRow, Stage
-from tests.unit.solver.auctions import ME, Stand
+from tests.unit.solver.auctions import ME, RIVAL, Stand
 
 PERIOD = 200
 """Seconds allowed for a training."""
@@ -163,6 +164,68 @@ def test_a_stake_that_a_submitted_task_has_locked_is_waited_for(stand: Stand) ->
     stand.free += 1
     over(stand, 1)
     assert stages(stand, 2) == [Stage.BID]
+
+
+def checkpoints(stand: Stand) -> int:
+    """Bytes of all checkpoints of one task."""
+    return (stand.market.offer.segments + 1) * stand.market.offer.state_bytes
+
+
+def test_the_disk_for_checkpoints_that_are_not_written_yet_is_kept_free(stand: Stand) -> None:
+    stand.disk = 2 * checkpoints(stand) - 1
+    post(stand, 1)
+    post(stand, 2)
+    assert stages(stand, 1, 2) == [Stage.BID, None]
+    stand.market.change(1, bidder=RIVAL, price=stand.market.views[1].price - 1)
+    stand.tick()
+    assert stages(stand, 1) == [Stage.BID], "its own checkpoints keep it from nothing"
+    won(stand, 1)
+    stand.tick()
+    assert stages(stand, 1, 2) == [Stage.TRAINING, None]
+    stand.disk = 2 * checkpoints(stand)
+    over(stand, 1)
+    assert stages(stand, 2) == [Stage.BID]
+
+
+def test_a_bundle_that_does_not_fit_beside_other_tasks_waits(stand: Stand) -> None:
+    post(stand, 1)
+    stand.failure = TensorsTooLarge("tensors", expected="at most 1", got=2, remedy="refuse this bundle")
+    post(stand, 2)
+    assert stages(stand, 1, 2) == [Stage.BID, None]
+    stand.failure = None
+    won(stand, 1)
+    over(stand, 1)
+    assert stages(stand, 2) == [Stage.BID]
+    stand.failure = TensorsTooLarge("tensors", expected="at most 1", got=2, remedy="refuse this bundle")
+    over(stand, 2)
+    post(stand, 3)
+    assert stages(stand, 3) == [Stage.REFUSED], "it would not fit alone"
+
+
+def test_checkpoints_that_are_written_take_no_more_of_the_free_disk(stand: Stand) -> None:
+    post(stand, 1)
+    won(stand, 1)
+    state = stand.market.offer.state_bytes
+    assert stand.context.unwritten() == checkpoints(stand)
+    stand.database.add_checkpoint(1, CheckpointRow(0, "manifest", bytes(32)))
+    assert stand.context.unwritten() == checkpoints(stand) - state
+    assert stand.context.unwritten(1) == 0
+    stand.database.put(1, Stage.SUBMITTED)
+    assert stand.context.unwritten() == 0
+
+
+def test_a_task_waits_for_the_disk_that_a_fetch_may_take_and_a_standing_bid_does_not(stand: Stand) -> None:
+    post(stand, 1)
+    stand.disk = 2 * checkpoints(stand)
+    with stand.fetches.fetch(lambda: stand.disk) as reserve:
+        reserve(1)
+        post(stand, 2)
+        stand.market.change(1, bidder=RIVAL, price=stand.market.views[1].price - 1)
+        stand.tick()
+        assert stages(stand, 1, 2) == [Stage.BID, None]
+        assert stand.market.views[1].bidder == ME
+    stand.tick(2)
+    assert stages(stand, 1, 2) == [Stage.BID, Stage.BID]
 
 
 def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:

@@ -165,6 +165,21 @@ def test_without_room_on_the_disk_no_bundle_is_fetched_and_nobody_is_blamed(
     assert made.has_bundle(posted)
 
 
+def test_a_bundle_beside_which_others_are_fetched_waits_for_room_and_nobody_is_blamed(
+    posted: Terms, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    made = Materials(tmp_path / "node", tmp_path / "held", database, HONEST, limits, room=lambda: 10**6)
+    with made.fetches.fetch(lambda: 10**6) as reserve:
+        reserve(10**6 - 1)
+        with pytest.raises(DiskFull, match="got 1 bytes"):
+            made.fetch(ONE, posted, None)
+        assert not made.was_refused(posted), "a claim would lose its bond"
+    made.fetch(ONE, posted, None)
+    assert made.has_bundle(posted)
+
+
 @pytest.mark.parametrize(
     ("attest_period", "lost", "seconds"),
     [(240, 0, 10), (240, 20, 20), (240, 60, 60), (240, 500, 80), (24, 0, 2), (3, 0, 1), (3, 9, 1)],

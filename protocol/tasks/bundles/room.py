@@ -1,0 +1,56 @@
+"""Room on the disk for bundles that are being fetched at the same time.
+
+Each fetch alone may take what is free. So together they could fill the disk, on which a node also keeps its
+journal and what it must defend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+
+from protocol.tasks.bundles.errors import NoRoomYet
+
+Reserve = Callable[[int], None]
+"""Reserves bytes of the disk, before any of them is fetched, in place of those reserved before. Raises NoRoomYet."""
+
+
+class Fetches:
+    """The bytes that running fetches may still write. Callable from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._reserved: dict[object, int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The bytes reserved by all running fetches. They count until the fetch ends, also if they are written."""
+        with self._lock:
+            return sum(self._reserved.values())
+
+    @contextmanager
+    def fetch(self, room: Callable[[], int]) -> Iterator[Reserve]:
+        """A fetch, whose reservation ends with it. `room` returns the bytes that all fetches together may take. A fetch
+        beside which no other runs may reserve anything: the caller's limits alone decide.
+        """
+        own = object()
+
+        def reserve(count: int) -> None:
+            with self._lock:
+                self._reserved.pop(own, None)
+                others = self.bytes
+                if others and count and count > (left := room() - others):
+                    raise NoRoomYet(
+                        "disk",
+                        expected=f"room for {count} bytes of a bundle beside those that are being fetched",
+                        got=f"{max(0, left)} bytes",
+                        remedy="none needed: it is fetched later; to fetch several at once, free some of the disk",
+                    )
+                self._reserved[own] = count
+
+        try:
+            yield reserve
+        finally:
+            with self._lock:
+                self._reserved.pop(own, None)
