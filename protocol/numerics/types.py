@@ -97,6 +97,15 @@ def require_storage(x: Tensor, dtype: DType) -> None:
         )
 
 
+def flattened(x: Tensor) -> Tensor:
+    """The elements of `x` in C order: a vector [x.numel()] of stride 1, without a copy if `x` is contiguous.
+
+    To torch, an axis of size 1 is contiguous with any stride, which `reshape` may keep; torch can then not
+    view the vector as a type of another width.
+    """
+    return x.contiguous().as_strided((x.numel(),), (1,))
+
+
 def to_bytes(x: Tensor, dtype: DType) -> bytes:
     """Canonical bytes: little-endian, C order, last axis contiguous, NaN 0x7fc00000, bool 0 or 1.
 

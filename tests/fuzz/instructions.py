@@ -23,6 +23,8 @@ MOST = 512
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 33)
 ROW_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768)
 """Row lengths for f32 and i32: parts of a chunk, one, two and three chunks. For i64 they are halved."""
+FAR = (-(2**63), -(2**63) + 1, 2**62, 2**63 - 1)
+"""Strides for axes of size 1."""
 
 Shape = tuple[int, ...]
 Make = Callable[..., Value]
@@ -98,11 +100,13 @@ def constant(r: Random) -> Sample:
 
 
 def strided(r: Random) -> Sample:
-    """An affine map somewhere inside the operand; its strides are positive, negative or zero."""
+    """An affine map somewhere inside the operand; its strides are positive, negative or zero. An axis of size 1
+    may have any stride.
+    """
     x = TensorType(r.choice(list(DType)), (r.randint(1, MOST),))
     sizes, strides, low, high = [], [], 0, 0
     for size in shape(r):
-        stride = r.randint(-9, 9)
+        stride = r.choice(FAR) if size == 1 and r.random() < 0.5 else r.randint(-9, 9)
         span = stride * (size - 1)
         if high + max(span, 0) - low - min(span, 0) >= x.elements:
             stride = span = 0

@@ -117,12 +117,13 @@ def batches() -> list[bool]:
 
 
 def roots() -> list[bool]:
-    """Whether tensor roots are right: of f32 with a partial last chunk and a non-canonical NaN, of bytes, and
-    of bools.
+    """Whether tensor roots are right: of f32 with a partial last chunk and a non-canonical NaN, of bytes, of
+    bools, and of an element with stride 0.
     """
     x = torch.arange(600, dtype=torch.float32)
     x[3] = torch.tensor(-1, dtype=torch.int32).view(torch.float32)
     few = [(x, DType.F32), (torch.arange(7).to(torch.uint8), DType.U8), (torch.arange(3) == 1, DType.BOOL)]
+    few.append((torch.tensor(-5).expand(1), DType.I64))
     found = []
     for value, dtype in few:
         words = hashing.root_words(value, dtype).numpy().astype(">i4").tobytes()

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.cuda import launch
-from protocol.numerics.types import DType, canonical
+from protocol.numerics.types import DType, canonical, flattened
 
 CHUNK, DIGEST = 1024, 32
 LEAF, NODE = 0, 1
@@ -90,7 +90,7 @@ def _by_hashlib(data: bytes) -> bytes:
 def _words(x: Tensor, dtype: DType) -> tuple[Tensor, int]:
     """Canonical bytes as big-endian i32 words, padded with zeros, and the number of bytes."""
     x = x.detach()
-    flat = (x != 0 if dtype is DType.BOOL else canonical(x)).contiguous().reshape(-1)
+    flat = flattened(x != 0 if dtype is DType.BOOL else canonical(x))
     nbytes = flat.numel() * dtype.itemsize
     if dtype.itemsize == 1:
         flat = torch.nn.functional.pad(flat.view(torch.uint8), (0, -nbytes % 4))

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from protocol.numerics.types import flattened
 from protocol.program.execute import CPU
 from protocol.program.parallel.errors import PartnerLost, RanksDisagree
 from protocol.program.types import TensorType
@@ -95,7 +96,7 @@ def _aligned_size(type_: TensorType) -> int:
 
 
 def _padded(x: Tensor, type_: TensorType) -> Tensor:
-    data = x.reshape(-1).view(torch.uint8)
+    data = flattened(x).view(torch.uint8)
     return (
         torch.nn.functional.pad(data, (0, _aligned_size(type_) - data.numel()))
         if type_.nbytes % ALIGNED

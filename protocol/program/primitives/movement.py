@@ -74,7 +74,10 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     shape = instruction.result.shape
-    offset, strides = attrs.decode_strided(instruction.attributes, len(shape))
+    offset, given = attrs.decode_strided(instruction.attributes, len(shape))
+    # An axis of size 1 may have any stride of 64 bits, also one that torch cannot represent or negate. It has no
+    # effect. With 1, torch can view the result as another type.
+    strides = [1 if size == 1 else stride for size, stride in zip(shape, given, strict=True)]
     # torch has no negative strides: read those axes from the other end and flip them.
     backward = [axis for axis, stride in enumerate(strides) if stride < 0]
     start = offset + sum(strides[axis] * (shape[axis] - 1) for axis in backward)

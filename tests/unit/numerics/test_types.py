@@ -12,6 +12,7 @@ from protocol.numerics.types import (
     NumericsError,
     canonical_buffer,
     canonical_rows,
+    flattened,
     from_bytes,
     to_bytes,
 )
@@ -54,6 +55,15 @@ def test_any_non_zero_byte_loads_as_true_and_is_stored_as_one() -> None:
 def test_order_is_c_order_whatever_the_strides() -> None:
     x = torch.arange(6, dtype=torch.int32).reshape(2, 3)
     assert to_bytes(x.T, DType.I32) == to_bytes(x.T.contiguous(), DType.I32)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (2, 1), (3, 2)])
+def test_a_flattened_tensor_can_be_viewed_as_bytes_whatever_the_strides(shape: tuple[int, ...]) -> None:
+    """torch keeps stride 0 on an axis of size 1."""
+    expanded = torch.zeros((), dtype=torch.int64).expand(shape)
+    turned = torch.arange(expanded.numel()).reshape(shape[::-1]).permute(tuple(reversed(range(len(shape)))))
+    for x in (expanded, turned):
+        assert flattened(x).view(torch.uint8).numpy().tobytes() == to_bytes(x, DType.I64)
 
 
 def test_loaded_tensor_does_not_share_the_bytes() -> None:

@@ -106,6 +106,8 @@ def _movement() -> list[Sample]:
         sample("expand", [t(U8, 3, 1)], lambda b, v: b.expand(v, (2, 3, 4))),
         sample("unfold", [t(I32, 9)], lambda b, v: b.strided(v, (5, 5), (1, 1))),
         sample("to scalar", [t(U32, 7)], lambda b, v: b.strided(v, (), (), 3)),
+        sample("least stride", [t(F32, 8)], lambda b, v: b.strided(v, (1, 4), (-(2**63), -2), 7)),
+        sample("largest stride", [t(I64, 8)], lambda b, v: b.strided(v, (4, 1), (2, 2**63 - 1))),
         sample("concat", [x, t(F32, 3, 1, 5), x], lambda b, *v: b.concat(v, 1)),
         sample("concat one", [t(U8, 4)], lambda b, *v: b.concat(v, 0)),
         sample("pad", [x], lambda b, v: b.pad(v, (4, 6, 5), (1, 2, 0), -0.0)),
