@@ -8,10 +8,9 @@ A split has at most 128 parts, and each part but the last covers a power of 128 
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import cast
 
-from protocol.dispute.evidence import loader, operand_openings
+from protocol.dispute.evidence import operand_openings
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_instruction
 from protocol.dispute.partial_tree import PartialTree
@@ -41,14 +40,8 @@ def parts(lo: int, hi: int) -> list[tuple[int, int]]:
 def block_words(frame: Frame, instruction: Instruction, element: int, lo: int, hi: int) -> list[int]:
     """The word of each part of blocks [lo, hi) of an element's row, from the frame's own operands."""
     primitive = cast(Reduction, PRIMITIVES[instruction.op])
-    load = loader(frame, instruction)
-    return [
-        reduce(
-            primitive.fold,
-            (primitive.block_result(instruction, element, block, load) for block in range(start, end)),
-        )
-        for start, end in parts(lo, hi)
-    ]
+    values = [frame.value(operand.leaf) for operand in instruction.operands]
+    return [primitive.part_result(instruction, element, start, end, values) for start, end in parts(lo, hi)]
 
 
 def state_words(game: GameView, frame: Frame) -> Move:

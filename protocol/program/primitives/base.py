@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from protocol.commitments.hashing import BytesLike
 from protocol.numerics.reference.integers import wrap
 from protocol.numerics.types import DType
 from protocol.program.errors import RuleError
@@ -26,7 +27,9 @@ Load = Callable[[int, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Elements `first … first + count - 1` (flat) of operand number `operand`; they lie in one chunk."""
+    """Elements `first … first + count - 1` (flat) of operand number `operand`. What one block reads of an operand
+    lies in one chunk.
+    """
 
     operand: int
     first: int
@@ -65,12 +68,15 @@ class Reduction(Primitive):
 
     - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot
       affect an element reads nothing.
-    - `block_result(instruction, flat index, block, load)` returns the word of one block.
+    - `block_result(instruction, flat index, block, load)` returns the word of one block. It is the definition.
+    - `part_result(instruction, flat index, lo, hi, values)` returns the same as folding the words of blocks
+      [lo, hi). It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
     - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 
     blocks: Callable[[Instruction], int]
     block_result: Callable[[Instruction, int, int, Load], int]
+    part_result: Callable[[Instruction, int, int, int, Sequence[BytesLike]], int]
     fold: Callable[[int, int], int]
     finish: Callable[[int], int]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from torch import Tensor
 
 from protocol.numerics import indexing, reductions
@@ -17,7 +18,6 @@ from protocol.program import attributes as attrs
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
 from protocol.program.primitives.base import (
-    Load,
     Read,
     Types,
     require,
@@ -25,7 +25,15 @@ from protocol.program.primitives.base import (
     require_dtype,
     to_bits,
 )
-from protocol.program.primitives.reductions import Block, block_length, fold_sum, reduction, require_rows
+from protocol.program.primitives.reductions import (
+    Block,
+    Piece,
+    block_length,
+    fold_sum,
+    reduction,
+    require_rows,
+    sum_of,
+)
 from protocol.program.types import TensorType
 
 
@@ -53,17 +61,23 @@ def _scatter(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     return indexing.scatter_sum_i64(index, x.movedim(-1, 0), rows).movedim(0, -1)
 
 
-def _scatter_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    count = block_length(instruction)
+def _scatter_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
+    start, count = lo * block_length(instruction), (hi - lo) * block_length(instruction)
     row = element // instruction.result.shape[-1]
-    yield Read(0, block * count, count)
-    yield Read(1, row * instruction.operands[1].type.shape[-1] + block * count, count)
+    yield Read(0, start, count)
+    yield Read(1, row * instruction.operands[1].type.shape[-1] + start, count)
 
 
 def _scatter_word(block: Block) -> int:
     index, x = block.values
     row = block.element % block.instruction.result.shape[-1]
     return to_bits(reference.scatter_sum_i64(index, x, row), DType.I64)
+
+
+def _scatter_piece(piece: Piece) -> int:
+    index, x = piece.values
+    row = piece.element % piece.instruction.result.shape[-1]
+    return sum_of(np.where(index == row, x, 0))
 
 
 # prefix_sum
@@ -81,17 +95,21 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
     return reductions.prefix_sum(operands[0])
 
 
-def _prefix_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """Read the block's elements up to the position of the result's element; nothing from later blocks."""
-    count = block_length(instruction)
+def _prefix_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
+    """Read the blocks' elements up to the position of the result's element; nothing from later blocks."""
+    start, count = lo * block_length(instruction), (hi - lo) * block_length(instruction)
     position = element % instruction.result.shape[-1]
-    taken = min(count, position + 1 - block * count)
+    taken = min(count, position + 1 - start)
     if taken > 0:
-        yield Read(0, element - position + block * count, taken)
+        yield Read(0, element - position + start, taken)
 
 
 def _prefix_word(block: Block) -> int:
     return to_bits(reference.sum_i64(block.values[0]), DType.I64) if block.values else 0
+
+
+def _prefix_piece(piece: Piece) -> int:
+    return sum_of(piece.values[0]) if piece.values else 0
 
 
 PARTIAL_SUMS = (
@@ -100,6 +118,7 @@ PARTIAL_SUMS = (
         _infer_scatter,
         _scatter,
         _scatter_word,
+        _scatter_piece,
         fold_sum,
         reads=_scatter_reads,
         operations=_one_a_term,
@@ -109,6 +128,7 @@ PARTIAL_SUMS = (
         _infer_prefix,
         _prefix,
         _prefix_word,
+        _prefix_piece,
         fold_sum,
         reads=_prefix_reads,
         operations=_one_a_term,

@@ -1,16 +1,23 @@
 """Reductions along the last axis: `exponent`, `dot`, `sum`, `max`, `argmax`, by blocks of one chunk.
 
-Names that `partial_sums` also needs are public. See encoding.md section 3 ("Rows", "Block results");
-arithmetic.md sections 3 to 5; dispute.md section 5 (split).
+A word is defined on Python integers, element by element, as the chain computes it. The solver computes the
+words of a long row with numpy, because a row may have 2^30 elements. Names that `partial_sums` also needs are
+public. See encoding.md section 3 ("Rows", "Block results"); arithmetic.md sections 3 to 5; dispute.md
+section 5 (split).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
+from protocol.commitments.hashing import BytesLike
 from protocol.numerics import contract, reductions, rows
 from protocol.numerics.reference import floats
 from protocol.numerics.reference import rows as reference
@@ -34,7 +41,16 @@ from protocol.program.types import CHUNK_BYTES, TensorType
 LOW_HALF = 0xFFFFFFFF
 WORD = (1 << 64) - 1
 
-Reads = Callable[[Instruction, int, int, Load], Iterator[Read]]
+PIECE: Final = 1 << 10
+"""Blocks that are computed at once: 1 MiB of each operand, so that a row takes little memory beside itself."""
+
+Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
+"""The reads of blocks [lo, hi) of an element: `reads(instruction, flat index, lo, hi)`."""
+
+Array = NDArray[Any]
+
+STORED: Final[Mapping[DType, str]] = {DType.F32: "<u4", DType.I32: "<i4", DType.I64: "<i8"}
+"""How numpy reads the canonical bytes of the types that are reduced; f32 as bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +63,20 @@ class Block:
     values: Sequence[Sequence[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some consecutive blocks, as `Block`. The values are read as `STORED` says."""
+
+    instruction: Instruction
+    element: int
+    start: int
+    values: Sequence[Array]
+
+
 Word = Callable[[Block], int]
 """Computes the 64-bit result of one block."""
+PieceWord = Callable[[Piece], int]
+"""Computes what the words of a piece's blocks fold to."""
 
 
 def require_rows(operand: TensorType) -> None:
@@ -75,12 +103,12 @@ def block_length(instruction: Instruction) -> int:
     return instruction.operands[-1].type.shape[-1] // block_count(instruction)
 
 
-def block_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
-    """Yield, for each operand, the read of block `block` of the row from which the element is computed."""
+def block_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
+    """Yield, for each operand, the read of blocks [lo, hi) of the row from which the element is computed."""
     length = instruction.operands[0].type.shape[-1]
     count = block_length(instruction)
     for k, row in enumerate(_rows(instruction, element)):
-        yield Read(k, row * length + block * count, count)
+        yield Read(k, row * length + lo * count, (hi - lo) * count)
 
 
 def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
@@ -110,19 +138,37 @@ def reduction(
     infer: Callable[[Types, bytes, TensorType | None], TensorType],
     evaluate: Callable[[Instruction, Sequence[Tensor]], Tensor],
     word: Word,
+    piece_word: PieceWord,
     fold: Callable[[int, int], int],
     *,
     reads: Reads = block_reads,
     operations: Callable[[Instruction], int] = term_operations,
 ) -> Reduction:
-    """Make a registry entry from the functions for the word of a block and the fold of two words."""
+    """Make a registry entry from the functions for the words of a block and of a piece, and the fold of two
+    words.
+    """
+
+    def reads_of_block(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
+        return reads(instruction, element, block, block + 1)
 
     def block_result(instruction: Instruction, element: int, block: int, load: Load) -> int:
         values = [
             [load_value(instruction, read.operand, read.first + i, load) for i in range(read.count)]
-            for read in reads(instruction, element, block, load)
+            for read in reads(instruction, element, block, block + 1)
         ]
         return word(Block(instruction, element, block * block_length(instruction), values))
+
+    def part_result(
+        instruction: Instruction, element: int, lo: int, hi: int, values: Sequence[BytesLike]
+    ) -> int:
+        def piece(at: int) -> Piece:
+            arrays = [
+                _array(instruction, read, values)
+                for read in reads(instruction, element, at, min(at + PIECE, hi))
+            ]
+            return Piece(instruction, element, at * block_length(instruction), arrays)
+
+        return reduce(fold, (piece_word(piece(at)) for at in range(lo, hi, PIECE)))
 
     def element_of(instruction: Instruction, element: int, load: Load) -> int:
         total = block_result(instruction, element, 0, load)
@@ -138,13 +184,21 @@ def reduction(
         infer,
         evaluate,
         element_of,
-        reads,
+        reads_of_block,
         operations,
         blocks=block_count,
         block_result=block_result,
+        part_result=part_result,
         fold=fold,
         finish=finish,
     )
+
+
+def _array(instruction: Instruction, read: Read, values: Sequence[BytesLike]) -> Array:
+    """The elements of a read, without a copy."""
+    dtype = instruction.operands[read.operand].type.dtype
+    start = read.first * dtype.itemsize
+    return np.frombuffer(values[read.operand], STORED[dtype], read.count, start)
 
 
 def _infer_row(source: DType, result: DType) -> Callable[[Types, bytes, TensorType | None], TensorType]:
@@ -176,6 +230,11 @@ def fold_sum(left: int, right: int) -> int:
     return left + right & WORD
 
 
+def sum_of(x: Array) -> int:
+    """The wrapping sum of i64, as a word."""
+    return int(x.view("<u8").sum(dtype=np.uint64))
+
+
 def _signed(word: int) -> int:
     return (word ^ 1 << 31) - (1 << 31)
 
@@ -194,12 +253,46 @@ def _fold_argmax(left: int, right: int) -> int:
     return right if later_wins else left
 
 
+def _exponent_piece(piece: Piece) -> int:
+    return to_bits(reference.exponent([int((piece.values[0] & floats.MAGNITUDE).max())]), DType.I32)
+
+
+def _dot_piece(piece: Piece) -> int:
+    x, y = piece.values
+    return sum_of(x.astype(np.int64) * y)
+
+
+def _max_piece(piece: Piece) -> int:
+    bits = piece.values[0]
+    return reference.max_f32([int(bits[_argmax(bits)])])
+
+
+def _argmax_piece(piece: Piece) -> int:
+    bits = piece.values[0]
+    index = _argmax(bits)
+    return floats.canonical(int(bits[index])) << 32 | piece.start + index
+
+
+def _argmax(bits: Array) -> int:
+    """`reference.argmax` of canonical f32 bits.
+
+    It compares integers, so subnormals count in any mode of the processor. As i32, the only NaN is the largest,
+    and floats from +0 on are in their order; as u32, negative ones are in reverse.
+    """
+    signed = bits.view("<i4")
+    index = int(np.argmax(signed))
+    if signed[index] > 0:
+        return index
+    return int(np.argmin(bits) if signed[index] < 0 else np.argmax(bits & floats.MAGNITUDE == 0))
+
+
 REDUCTIONS = (
     reduction(
         Op.EXPONENT,
         _infer_row(DType.F32, DType.I32),
         lambda _, xs: rows.exponent(xs[0]),
         lambda block: to_bits(reference.exponent(block.values[0]), DType.I32),
+        _exponent_piece,
         lambda left, right: max(left, right, key=_signed),
     ),
     reduction(
@@ -207,6 +300,7 @@ REDUCTIONS = (
         _infer_dot,
         lambda _, xs: contract.dot(xs[0], xs[1]),
         lambda block: to_bits(reference.dot(*block.values), DType.I64),
+        _dot_piece,
         fold_sum,
         operations=_two_a_term,
     ),
@@ -215,6 +309,7 @@ REDUCTIONS = (
         _infer_row(DType.I64, DType.I64),
         lambda _, xs: reductions.sum_i64(xs[0]),
         lambda block: to_bits(reference.sum_i64(block.values[0]), DType.I64),
+        lambda piece: sum_of(piece.values[0]),
         fold_sum,
     ),
     reduction(
@@ -222,6 +317,7 @@ REDUCTIONS = (
         _infer_row(DType.F32, DType.F32),
         lambda _, xs: reductions.max_f32(xs[0]),
         lambda block: reference.max_f32(block.values[0]),
+        _max_piece,
         floats.maximum,
     ),
     reduction(
@@ -229,6 +325,7 @@ REDUCTIONS = (
         _infer_row(DType.F32, DType.I32),
         lambda _, xs: reductions.argmax(xs[0]),
         _argmax_word,
+        _argmax_piece,
         _fold_argmax,
     ),
 )
