@@ -9,7 +9,7 @@ terms before it sends anything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -43,7 +43,8 @@ from protocol.tasks.amounts import (
 from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.floor import least_price
 from protocol.tasks.offers import Figures
-from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, replay_allowance
+from protocol.tasks.owed import Traces
+from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, Terms, replay_allowance
 
 ROUNDS: Final = 100
 """Maximum number of rounds in which terms are adjusted. It exceeds the number of segments that a seat may
@@ -109,6 +110,8 @@ class Derived:
     amounts: Amounts
     segments_reckoned: int = 1
     """The number of segments per seat for which the periods leave time."""
+    traces: Traces = field(default_factory=Traces)
+    """What a game of the task takes beside replays."""
 
     @classmethod
     def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
@@ -164,6 +167,12 @@ class Derived:
             "budget": self.budget,
             **self.amounts.terms(),
         }
+
+    def usual_solver(self, terms: Terms) -> Figures:
+        """The figures of a solver with default settings that has read the bundle of this task, whose terms
+        these are.
+        """
+        return replace(self.place.usual_solver, traces={terms.program_id: self.traces})
 
     @property
     def jurors(self) -> int:
@@ -280,7 +289,7 @@ def _derived(description: Plan, place: Place, load: Load, size: int, budget: int
     if chooses_looks:
         made = replace(made, look_chance=None)
     chosen = {name: value for name, value in given.items() if name in OPTIONAL}
-    return Derived(description, place, times, made, derive(made, RULES, chosen), size)
+    return Derived(description, place, times, made, derive(made, RULES, chosen), size, load.traces)
 
 
 def _one_digit(amount: int) -> int:

@@ -15,7 +15,7 @@ from assay import notes, submitting
 from assay import source as sources
 from assay.commands import Context
 from assay.consent import Ask, at_terminal, require_asked, require_yes
-from assay.deriving import Derived, Place
+from assay.deriving import Derived
 from assay.description import Plan, read
 from assay.errors import NobodyTakes, TooFewVerifiers
 from assay.places import place_of, reached, sold_at
@@ -111,7 +111,7 @@ def post(
         if sent := _sent(context, client, noted, terms, given):
             terms, task = sent
         else:
-            for check in _checks(context, client, client.address, terms, place, choices):
+            for check in _checks(context, client, client.address, terms, derived, choices):
                 check()
             if submitting.is_private(terms):
                 allowed = f'bundles = ["{settings.bundle_base}/"]'
@@ -147,10 +147,10 @@ def dry_run(context: Context, file: Path, choices: Choices) -> None:
         if client is None:
             output.say("no deployment is reached: terms are derived for the recommended parameters")
         _say(output, prepared, derived, terms)
-        checks = [lambda: _taken(output, terms, place, choices)]
+        checks = [lambda: _taken(output, terms, derived, choices)]
         if client is not None:
             account = _address(output, settings, client)
-            checks = list(_checks(context, client, account, terms, place, choices, DRY_SERVED_SECONDS))
+            checks = list(_checks(context, client, account, terms, derived, choices, DRY_SERVED_SECONDS))
         found = [error for check in checks if (error := _error_of(check)) is not None]
     output.say("nothing was sent")
     refused = [str(error) for error in found]
@@ -176,7 +176,7 @@ def _checks(
     client: Client,
     account: str | None,
     terms: Terms,
-    place: Place,
+    derived: Derived,
     choices: Choices,
     served_seconds: float = submitting.SERVED_SECONDS,
 ) -> Iterator[Check]:
@@ -184,8 +184,8 @@ def _checks(
     not checked.
     """
     settings = context.settings
-    yield lambda: require_within_bounds(terms, place.parameters)
-    yield lambda: _taken(context.output, terms, place, choices)
+    yield lambda: require_within_bounds(terms, derived.place.parameters)
+    yield lambda: _taken(context.output, terms, derived, choices)
     if account is not None:
         escrow = submitting.escrow_of(client, terms)
         yield lambda: require_tokens(client, account, escrow, "for the escrow")
@@ -209,12 +209,12 @@ def _error_of(check: Check) -> AssayError | None:
     return None
 
 
-def _taken(output: Output, terms: Terms, place: Place, choices: Choices) -> None:
+def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> None:
     """Raise NobodyTakes if no solver with default settings would take the task. With `--anyway`, only print a
     note.
     """
     try:
-        require_taken(terms, place.usual_solver)
+        require_taken(terms, derived.usual_solver(terms))
     except NobodyTakes as error:
         if not choices.anyway:
             raise

@@ -187,7 +187,7 @@ def _times(derived: Derived, terms: Terms) -> Iterator[str]:
 
 def _refused(terms: Terms, derived: Derived) -> AssayError | None:
     try:
-        require_taken(terms, derived.place.usual_solver)
+        require_taken(terms, derived.usual_solver(terms))
     except NobodyTakes as error:
         return error
     return None

@@ -24,10 +24,12 @@ from protocol.node.home import Home
 from protocol.node.party.eligible import eligible
 from protocol.node.party.funds import require_free
 from protocol.node.party.rounds import SignatureOf, show_round
+from protocol.program.cost import cost
 from protocol.tasks.arithmetics import ARITHMETIC
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.tasks.bundles.sources import open_source, read
 from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from protocol.tasks.thinning import recommended_thinning
 
@@ -60,6 +62,7 @@ class Prepared:
             state_bytes=committed["state_bytes"],
             bundle_bytes=sum(memoryview(tensor.data).nbytes for tensor in tensors)
             + sum(len(program.encode()) for program in self.bundle.step.program.closure()),
+            traces=Traces.of(cost(self.bundle.step.program)),
         )
 
     def derived(self, place: Place, sold: Sequence[Sold] = ()) -> Derived:

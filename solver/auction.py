@@ -42,7 +42,7 @@ because it waits for no server.
 FIRST_TRY = 30.0
 """Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
-"""Reasons for not bidding that may disappear when this solver's other tasks end."""
+"""Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
 LEAST_REST = 1.0
 """Minimum seconds to wait after a server has sent something other than the bundle."""
 
@@ -73,8 +73,8 @@ class Auction:
         self._lost: dict[int, float] = {}  # seconds that a task's failed fetches took
         self._bundles = Candidates(context.candidates)
         self._swept = False
-        # Tasks that had no room: the taken tasks then, and the end of the bidding.
-        self._waiting: dict[int, tuple[list[int], int]] = {}
+        # Tasks that had no room: what `_occupied` said then, and the end of the bidding.
+        self._waiting: dict[int, tuple[tuple[list[int], int], int]] = {}
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     @property
@@ -159,10 +159,20 @@ class Auction:
 
     def _waits(self, task: int) -> bool:
         """Whether a task that did not fit beside the taken tasks must keep waiting: bidding on it is still
-        open, and the taken tasks have not changed since.
+        open, and the taken tasks have not changed since, nor has more become known of their programs.
         """
-        beside, until = self._waiting.get(task, ([], 0))
-        return beside == self._taken() and bool(beside) and self._context.client.now() <= until
+        if task not in self._waiting:
+            return False
+        then, until = self._waiting[task]
+        return then == self._occupied(task) and any(then) and self._context.client.now() <= until
+
+    def _occupied(self, task: int) -> tuple[list[int], int]:
+        """The taken tasks; and the number of other tasks, under all contracts, whose programs are not known:
+        their games count as much as the terms allow for, until their bundles were read after a restart.
+        """
+        known = self._context.traces
+        unknown = sum(terms.program_id not in known for terms in self._beside(task).values())
+        return self._taken(), unknown
 
     def _taken(self) -> list[int]:
         """Tasks that use stake, disk or time, or may do so."""
@@ -203,7 +213,7 @@ class Auction:
         except _NotYet:
             return True
         except _NotNow as error:
-            self._waiting[task] = (self._taken(), view.bids_until)
+            self._waiting[task] = (self._occupied(task), view.bids_until)
             context.log.info("not now", task=task, reason=str(error))
             self._drop(task)
             return True
@@ -266,6 +276,7 @@ class Auction:
             client.deployment.parameters.draw_delay,
             client.connection.gas_price,
             self._beside(task),
+            self._context.traces,
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
@@ -279,7 +290,8 @@ class Auction:
         assert refusal is not None
         if refusal.rule is Rule.DISK and fetching:
             raise _NotYet(refusal.reason)
-        passing = refusal.rule in PASSING and self._has_others(task)
+        _, unknown = self._occupied(task)
+        passing = refusal.rule in PASSING and (unknown > 0 or self._has_others(task))
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:

@@ -242,6 +242,7 @@ def _prospect(
         client.deployment.parameters.draw_delay,
         client.connection.gas_price,
         {},
+        {},
     )
     best = Best(view.price, view.overtime // terms.extension) if int(view.bidder, 16) else None
     decision = decide(terms, figures, best)

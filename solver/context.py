@@ -65,6 +65,8 @@ class Context:
     places: Places = field(default_factory=Places)
     fetches: Fetches = field(default_factory=Fetches)
     """The running fetches of candidates."""
+    traces: dict[bytes, owed.Traces] = field(default_factory=dict)
+    """What games take beside replays, by the ids of the programs whose bundles were read."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Returns the terms of tasks that were or may be taken under other contracts, by name: they use this
     machine too.
@@ -100,15 +102,17 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work) -> None:
-        """Estimate a program's memory, and its speed until its steps are measured. Without a measurement of
-        this machine by kind of operation, the speed is not estimated.
+        """Estimate a program's memory and what its games take, and its speed until its steps are measured.
+        Without a measurement of this machine by kind of operation, the speed is not estimated.
         """
         from protocol.program.cost import cost
 
-        self.places.expect(work.program.program.id, cost(work.program.program).peak_bytes)
+        program = work.program.program
+        self.places.expect(program.id, cost(program).peak_bytes)
+        self.traces[program.id] = owed.Traces.of(cost(program))
         speed = self.machine.expected(work)
         if speed is not None:
-            self.speeds.expect(work.program.program.id, speed)
+            self.speeds.expect(program.id, speed)
 
     def in_turns(self, executor: Executor, task: int, terms: Terms) -> InTurns:
         """A task's executor whose steps wait for their turn on the task's device, and are timed."""
@@ -120,7 +124,7 @@ class Context:
         Raises ChainError.
         """
         taken = (*self.engaged().values(), *self.elsewhere().values())
-        games = [owed.games("", terms) for terms in taken]
+        games = [owed.games("", terms, self.traces.get(terms.program_id)) for terms in taken]
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:

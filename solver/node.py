@@ -111,6 +111,7 @@ class SolverNode(Node):
             speeds=speeds,
             machine=known,
             places=places or Places(settings.training_devices, memory_of),
+            traces={} if leading is None else leading.context.traces,
             elsewhere=self._elsewhere,
             log=log,
         )

@@ -22,6 +22,7 @@ from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
 from protocol.tasks.floor import Costs
 from protocol.tasks.offers import Figures
+from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 
 COIN: Final = 10**18
@@ -160,9 +161,11 @@ class SolverSettings(NodeSettings):
         draw_delay: float,
         gas_price: int,
         taken: Mapping[str, Terms],
+        traces: Mapping[bytes, Traces],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the
-        terms of the tasks that it has or may win. The free memory of devices is not included.
+        terms of the tasks that it has or may win, `traces` those of known programs by id. The free memory of
+        devices is not included.
         """
         return Figures(
             free,
@@ -174,6 +177,7 @@ class SolverSettings(NodeSettings):
             draw_delay,
             taken,
             self.uplink_mbit * usual_solver.MEGABIT,
+            traces=traces,
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -7,15 +7,18 @@ deployment's bounds, so that the same task always has the same periods. audit.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
 
 from protocol.chain.parameters import Parameters
+from protocol.tasks import owed
+from protocol.tasks.admission import Rates, Work
 from protocol.tasks.task import (
     ASSUMED_SPEED,
     BEGUN,
     ESCROW_DRAWS,
+    GAMES_AT_ONCE,
     HASH_RATE,
     INCLUSION_BLOCKS,
     LINE,
@@ -48,8 +51,8 @@ DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The size of a task's work: segments, steps of a segment, scalar operations of a step, and bytes of a
-    state and of the whole bundle.
+    """The size of a task's work: segments, steps of a segment, scalar operations of a step, bytes of a state
+    and of the whole bundle, and what a game takes beside replays.
     """
 
     segments: int
@@ -57,6 +60,7 @@ class Load:
     step_operations: int
     state_bytes: int
     bundle_bytes: int
+    traces: owed.Traces = field(default_factory=owed.Traces)
 
     @property
     def operations(self) -> int:
@@ -70,8 +74,9 @@ class Load:
 
     @property
     def step(self) -> float:
-        """Seconds for which one running step may delay other work, at the assumed speed."""
-        return SAFETY * (self.step_operations / ASSUMED_SPEED + self.state_bytes / HASH_RATE)
+        """Seconds for which one running step or answer may delay other work, at the assumed speed."""
+        step = Work(self.step_operations, self.state_bytes)
+        return max(map(Rates(ASSUMED_SPEED).seconds, (step, self.traces.answer)))
 
 
 def periods(
@@ -111,7 +116,8 @@ def periods(
     commitment = max(parameters.min_clock, _rounded(notice))
     challenge = given.get("challenge_period", min(most, attest + 2 * commitment))
 
-    answers = MOST_MOVES * (inclusion + block_time + BEGUN * load.step)
+    traced = Rates(ASSUMED_SPEED).seconds(load.traces.in_games(GAMES_AT_ONCE))
+    answers = traced + MOST_MOVES * (inclusion + block_time + BEGUN * load.step)
     censored = min(parameters.max_clock, DAYS * parameters.min_clock)
     clock = given.get("clock", _within(censored, TWICE * answers, parameters.max_clock))
     return dict(zip(NAMES, (bidding, extension, training, attest, challenge, clock), strict=True))

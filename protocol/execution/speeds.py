@@ -13,8 +13,9 @@ PROGRAMS: Final = 256
 
 
 class Speeds:
-    """Speeds of the programs that this process runs. A program's fastest step counts, because other work slowed down
-    the rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
+    """Speeds of the programs that this process runs, as their steps run: traces are not timed and may be slower
+    (`protocol.tasks.owed.Traces`). A program's fastest step counts, because other work slowed down the rest.
+    Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
     """
 
     def __init__(self) -> None:

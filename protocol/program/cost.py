@@ -8,7 +8,7 @@ one core, each within a factor of four). No program may take much longer than it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from protocol.program.instruction import Instruction
 from protocol.program.kept import kept
@@ -47,8 +47,8 @@ for each operand element of a `dot`, which may be used only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace. Admission counts on a third of
-    a machine's rates, so there is time for the traces of a game's steps (`protocol.tasks.owed`).
+    `operations` is at least the cost of hashing one path of frames of a trace: where only the terms are known,
+    they bound that too.
 
     `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
     inputs. With temporaries, primitives and kernels need up to five times as much
@@ -56,39 +56,44 @@ class Cost:
 
     `traced_bytes` are the bytes of all values of the frame and of all frames below it, which a full trace
     hashes.
+
+    The other fields are for games, which trace one path of frames (`protocol.tasks.owed.Traces`). Each is of the
+    path on which it is largest. `eager_operations` are those of the frames' own instructions, which a trace runs
+    one by one, `called_operations` those of their calls, and `path_bytes` the bytes of their values. If
+    hashing decides `operations`, calls count as many times more, so that they take the same share of a step's
+    time. `value_bytes` are the bytes of the largest value of any frame.
     """
 
     operations: int
     peak_bytes: int
     traced_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The cost of a frame, as in `Cost`, and the bytes of values along its most expensive path of frames."""
-
-    operations: int
-    peak_bytes: int
-    traced_bytes: int
-    line_bytes: int
+    eager_operations: int
+    called_operations: int
+    path_bytes: int
+    value_bytes: int
 
 
 @kept
 def cost(program: Program) -> Cost:
     """The cost of one run of a checked program."""
     frame = _frame(program, {})
-    return Cost(max(frame.operations, HASHED * frame.line_bytes), frame.peak_bytes, frame.traced_bytes)
+    operations = max(frame.operations, HASHED * frame.path_bytes)
+    called = -(-frame.called_operations * operations // max(1, frame.operations))
+    return replace(frame, operations=operations, called_operations=called)
 
 
-def _frame(program: Program, known: dict[bytes, _Frame]) -> _Frame:
+def _frame(program: Program, known: dict[bytes, Cost]) -> Cost:
     """The cost of a frame. `known` caches results by program id, so that each program is measured once."""
     if program.id not in known:
         known[program.id] = _measured(program, known)
     return known[program.id]
 
 
-def _measured(program: Program, known: dict[bytes, _Frame]) -> _Frame:
-    operations = own = below_traced = deepest = 0
+def _measured(program: Program, known: dict[bytes, Cost]) -> Cost:
+    own = below_traced = 0
+    eager = called = 0  # operations of the frame's own instructions, and of its calls
+    below_eager = below_called = below_bytes = 0  # the most of one callee's path
+    largest = 0
     given = sum(type_.nbytes for type_ in program.inputs)
     live, peak = given, given
     sizes: dict[int, int] = {}
@@ -96,25 +101,37 @@ def _measured(program: Program, known: dict[bytes, _Frame]) -> _Frame:
         instruction = program.instructions[number]
         made = sum(type_.nbytes for type_ in instruction.results)
         own += made
+        largest = max([largest, *(type_.nbytes for type_ in instruction.results)])
         # The caller holds inputs; `given` counts them once.
         owned = 0 if instruction.op is Op.INPUT else made
         inside = 0
-        operations += DISPATCH
+        eager += DISPATCH
         if instruction.op is Op.CALL:
             callee = program.callee(number)
             below = _frame(callee, known)
-            operations += below.operations
+            called += below.operations
             below_traced += below.traced_bytes
-            deepest = max(deepest, below.line_bytes)
+            below_eager = max(below_eager, below.eager_operations)
+            below_called = max(below_called, below.called_operations)
+            below_bytes = max(below_bytes, below.path_bytes)
+            largest = max(largest, below.value_bytes)
             inside = below.peak_bytes - sum(type_.nbytes for type_ in callee.inputs)
         elif instruction.op in PRIMITIVES:
-            operations += _weighed(instruction)
+            eager += _weighed(instruction)
             inside = owned + _packed(instruction)
         peak = max(peak, live + max(owned, inside))
         for leaf, type_ in zip(instruction.leaves, instruction.results, strict=True):
             sizes[leaf] = 0 if instruction.op is Op.INPUT else type_.nbytes
         live += owned - sum(sizes[leaf] for leaf in freed)
-    return _Frame(operations, peak, own + below_traced, own + deepest)
+    return Cost(
+        eager + called,
+        peak,
+        own + below_traced,
+        eager + below_eager,
+        called + below_called,
+        own + below_bytes,
+        largest,
+    )
 
 
 def _weighed(instruction: Instruction) -> int:

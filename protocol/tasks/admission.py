@@ -2,7 +2,7 @@
 
 An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
 *Standing* work, such as a registration that takes seats, is requested again and again. Work is done by
-earliest deadline first; only a step, which is never interrupted, delays work that is due earlier. So an
+earliest deadline first; only a step or an answer, which are never interrupted, delay work that is due earlier. So an
 interval of d seconds demands at most the work of all engagements that have at most d seconds (the processor
 demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a self-suspending
 engagement, decision 135). If that work fits for every d at a third of the measured rates, everything is
@@ -26,11 +26,15 @@ from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the other."""
+    """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the other.
+    `eager` are operations that run outside of a program's steps, instruction by instruction: the speed of the steps,
+    which use kernels, says nothing about them.
+    """
 
     operations: int = 0
     hashed_bytes: int = 0
     transactions: int = 0
+    eager: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +63,15 @@ class Rates:
 
     def seconds(self, work: Work, program: bytes = b"") -> float:
         """Seconds of computing for the work, at a third of the rates, because the machine also does other work."""
-        return SAFETY * (work.operations / self.of(program) + work.hashed_bytes / self.hashed_bytes)
+        steps, eager = work.operations / self.of(program), work.eager / self.operations
+        return SAFETY * (steps + eager + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """`work` that is due within `seconds` of its request. `piece` is its longest uninterruptible part, and `waits` how
-    many times it requests the machine. `since` is the chain's time of the request, or None if the request may still
-    come.
+    """`work` that is due within `seconds` of its request. `piece` and `answer` are its parts that are not interrupted,
+    a step and an answer in a game; the longer one counts. `waits` is how many times it requests the machine. `since`
+    is the chain's time of the request, or None if the request may still come.
     """
 
     name: str
@@ -76,6 +81,7 @@ class Engagement:
     waits: int = 1
     since: float | None = None
     program: bytes = b""
+    answer: Work = Work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,8 @@ def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | N
 
 def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
     """Seconds of the longest uninterruptible part of all engagements."""
-    return max((rates.seconds(one.piece, one.program) for one in engagements), default=0.0)
+    parts = ((one.program, part) for one in engagements for part in (one.piece, one.answer))
+    return max((rates.seconds(part, program) for program, part in parts), default=0.0)
 
 
 def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:

@@ -52,7 +52,8 @@ class Figures:
     a first bid asks for. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
     can serve. `clocks` are the times that a move takes without computing; `draw_delay` is the seconds from a submission
     to its draw's round. `taken` are the other tasks that it must train or defend, by name. `trainings` are those on the
-    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes.
+    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes. `traces`
+    are those of the programs whose bundles were read, by program id.
     """
 
     free: int
@@ -67,6 +68,7 @@ class Figures:
     trainings: Mapping[str, Training] = field(default_factory=dict)
     memory: float = math.inf
     needs: int = 0
+    traces: Mapping[bytes, owed.Traces] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,13 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             Rule.UPLINK,
             math.ceil(2 * served / figures.uplink),
         )
-    mine = owed.games("games of this task", terms)
-    others = [owed.games(f"games of {name}", taken) for name, taken in figures.taken.items()]
+    # Until this task's bundle was read, only what its terms alone ask for counts; the decision is made again then.
+    known = figures.traces
+    mine = owed.games("games of this task", terms, known.get(terms.program_id, owed.Traces()))
+    others = [
+        owed.games(f"games of {name}", taken, known.get(taken.program_id))
+        for name, taken in figures.taken.items()
+    ]
     refused = admission([mine, *others], figures.clocks, figures.rates)
     if refused is not None:
         least = math.ceil(refused.needed) if math.isfinite(refused.needed) else 0

@@ -4,35 +4,105 @@ looks. Pure.
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from protocol.dispute.view import Phase
 from protocol.tasks.admission import Engagement, Work
 from protocol.tasks.task import DEMANDS, GAMES_AT_ONCE, MOST_MOVES, SPLITS, STEP_TREES, TRACES, Terms
 
+if TYPE_CHECKING:
+    from protocol.program.cost import Cost
+
 REPLAYS: Final = 2
 """Replays of a segment by one side of a game: one for its step tree, one for the traces of its steps."""
+VALUES: Final = DEMANDS + 2 * SPLITS
+"""Values that one game may have a solver hash or read: one for each demand, as a challenger may demand nodes of two
+values by turns, and at most two in each round of a split. Computing words takes less than hashing what they
+are computed from.
+"""
+HASHED: Final = 7
+"""As `protocol.program.cost.HASHED`, which needs torch: the least operations of a step for each byte of a path of
+frames."""
 
 
-def games(name: str, terms: Terms) -> Engagement:
-    """A solver's defence in all games of a task that can be played at once. Each game needs one replay; the
-    traces fit because admission counts on a third of the rates. All answers that one game may request are
-    sent one after the other, and each may wait for a running step.
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What one game takes beside replays: the traces of one path of frames, and answers about their values. A replay
+    does none of this, so the speed of steps does not tell how long it takes.
+
+    `eager` and `called` are operations, as `Cost.eager_operations` and `Cost.called_operations`; calls run as in
+    steps. `hashed_bytes` is `Cost.path_bytes`, `value_bytes` the size of the largest value.
     """
+
+    eager: int = 0
+    called: int = 0
+    hashed_bytes: int = 0
+    value_bytes: int = 0
+
+    @classmethod
+    def of(cls, cost: Cost) -> Traces:
+        """The traces of a program with this cost."""
+        return cls(cost.eager_operations, cost.called_operations, cost.path_bytes, cost.value_bytes)
+
+    @classmethod
+    def at_most(cls, terms: Terms) -> Traces:
+        """As much as terms allow for, if their program is not known: a path of one frame that runs as long as the
+        step and has as many bytes as its operations pay for, all in one value.
+        """
+        bytes_ = terms.step_operations // HASHED
+        return cls(terms.step_operations, 0, bytes_, bytes_)
+
+    @property
+    def answer(self) -> Work:
+        """The longest answer: to trace the path again, and to read two values."""
+        return Work(self.called, self.hashed_bytes + 2 * self.value_bytes, eager=self.eager)
+
+    def in_games(self, count: int) -> Work:
+        """The work in this many games."""
+        hashed = self.hashed_bytes + VALUES * self.value_bytes
+        return Work(count * self.called, count * hashed, eager=count * self.eager)
+
+
+def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
+    """A solver's defence in all games of a task that can be played at once. Each game needs one replay, and
+    the `traces` of the task's program, by default what the terms allow for. A second replay, of the steps
+    before the traced one, fits because admission counts on a third of the rates. All answers that one game
+    may request are sent one after the other, and each may wait for a running step or answer.
+    """
+    known = Traces.at_most(terms) if traces is None else traces
+    replays, answers = _replays(terms, GAMES_AT_ONCE, MOST_MOVES), known.in_games(GAMES_AT_ONCE)
+    work = Work(
+        replays.operations + answers.operations,
+        replays.hashed_bytes + answers.hashed_bytes,
+        MOST_MOVES,
+        answers.eager,
+    )
     return Engagement(
         name,
-        _replays(terms, GAMES_AT_ONCE, MOST_MOVES),
+        work,
         terms.game_time,
         _step(terms),
         MOST_MOVES,
         program=terms.program_id,
+        answer=known.answer,
     )
 
 
 def game(name: str, terms: Terms) -> Engagement:
-    """A challenger's side of one game."""
-    work = _replays(terms, REPLAYS, MOST_MOVES)
-    return Engagement(name, work, terms.game_time, _step(terms), MOST_MOVES, program=terms.program_id)
+    """A challenger's side of one game. It traces one path of frames, which takes no more than the operations of
+    a step, at the speed of any program.
+    """
+    work = replace(_replays(terms, REPLAYS, MOST_MOVES), eager=terms.step_operations)
+    return Engagement(
+        name,
+        work,
+        terms.game_time,
+        _step(terms),
+        MOST_MOVES,
+        program=terms.program_id,
+        answer=Work(eager=terms.step_operations),
+    )
 
 
 def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:

@@ -76,6 +76,31 @@ def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
     assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes
 
 
+def test_a_path_of_frames_counts_what_is_most_on_any_path() -> None:
+    """One callee has most operations, the other most bytes; the step itself has three instructions beside calls."""
+    busy = Builder("busy")
+    x = busy.input(ONE)
+    for _ in range(9):
+        x = busy.neg(x)
+    busy.output(x)
+    wide = Builder("wide")
+    wide.output(wide.slice(wide.expand(wide.input(ONE), LARGE.shape), 0, 0, 1))
+    slow, large = busy.build(), wide.build()
+    b = Builder("step")
+    (x,) = b.call(slow, b.input(ONE))
+    (x,) = b.call(large, x)
+    b.output(x)
+    found, below = cost(b.build()), [cost(program) for program in (slow, large)]
+    own = 4 * DISPATCH
+    assert found.eager_operations == own + max(one.eager_operations for one in below)
+    assert found.path_bytes == 3 * ONE.nbytes + LARGE.nbytes + 2 * ONE.nbytes
+    assert found.value_bytes == LARGE.nbytes
+    # Hashing decides the step's operations, so its calls count as the same share of more.
+    assert found.operations == HASHED * found.path_bytes
+    steps = own + below[0].eager_operations + below[1].eager_operations
+    assert found.called_operations == -(-(steps - own) * found.operations // steps)
+
+
 def test_programs_that_call_thousands_of_others_are_costed_once_each() -> None:
     leaves = []
     for k in range(1100):  # more than any cache of costs holds

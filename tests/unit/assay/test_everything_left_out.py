@@ -17,6 +17,7 @@ from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
 from protocol.chain.periods import NAMES, Load, periods
 from protocol.chain.terms_bounds import require_within_bounds
 from protocol.tasks.offers import Offer, Refusal, Rule, decide
+from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from protocol.tasks.usual_solver import SPEED, STAKE
 
@@ -24,6 +25,10 @@ SMALL = Load(segments=8, segment_steps=50, step_operations=10**7, state_bytes=30
 LARGE = Load(
     segments=100, segment_steps=50, step_operations=10**8, state_bytes=20_000_000, bundle_bytes=30_000_000
 )
+WIDE = replace(
+    LARGE, traces=Traces(eager=10**8, called=10**8, hashed_bytes=3_000_000_000, value_bytes=500_000_000)
+)
+"""A task whose games ask for much beside replays: traces of 3 GB, and values of up to 500 MB."""
 GWEI = 10**9
 DEVELOPMENT = Place.at(DEVNET, None, None, block_time=1.0, present=GWEI)
 ROLLUP = Place.at(RECOMMENDED, None, None, block_time=2.0, present=GWEI // 100)
@@ -58,8 +63,8 @@ def terms_of(load: Load, derived: Derived) -> Terms:
 
 @pytest.mark.parametrize(
     ("load", "place"),
-    [(SMALL, DEVELOPMENT), (LARGE, DEVELOPMENT), (SMALL, ROLLUP)],
-    ids=["small", "large", "recommended"],
+    [(SMALL, DEVELOPMENT), (LARGE, DEVELOPMENT), (WIDE, DEVELOPMENT), (SMALL, ROLLUP), (WIDE, ROLLUP)],
+    ids=["small", "large", "wide", "recommended", "wide, recommended"],
 )
 def test_a_task_without_terms_is_within_bounds_and_taken_by_a_solver_with_default_settings(
     load: Load, place: Place
@@ -67,7 +72,7 @@ def test_a_task_without_terms_is_within_bounds_and_taken_by_a_solver_with_defaul
     derived = Derived.of(described(load), place, load)
     terms = terms_of(load, derived)
     require_within_bounds(terms, place.parameters)
-    decision = decide(terms, place.usual_solver)
+    decision = decide(terms, derived.usual_solver(terms))
     assert isinstance(decision, Offer), decision
     assert decision.floor.price * LEAST <= terms.budget <= decision.floor.price * MOST
     assert terms.stake <= STAKE * TOKEN
@@ -106,6 +111,7 @@ def test_periods_grow_with_the_work_and_with_the_chain_s_blocks() -> None:
     slow = times(SMALL, DEVNET, 5.0)
     assert more["training_period"] > 10 * usual["training_period"] / 4
     assert more["clock"] > usual["clock"]
+    assert times(WIDE, DEVNET, 1.0)["clock"] > 10 * times(LARGE, DEVNET, 1.0)["clock"]
     assert slow["clock"] > 4 * usual["clock"]
     assert slow["bidding_period"] > 4 * usual["bidding_period"]
 

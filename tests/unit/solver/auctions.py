@@ -19,6 +19,7 @@ from protocol.node.party.eligible import Eligible
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bundles import Fetches
 from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from solver import auction
 from solver.auction import Auction
@@ -142,6 +143,7 @@ class Stand:
                 clocks=Clocks(2.0, 0.5),
                 rates=Rates(2e9),
                 hopes=Rates(2e9),
+                traces={self.market.offer.program_id: Traces()},
                 terms=self.market.terms,
                 engaged=self.engaged,
                 unwritten=self.unwritten,

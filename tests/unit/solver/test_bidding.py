@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.chain.parameters import TOKEN
+from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
@@ -19,10 +20,14 @@ from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, Training,
 from protocol.tasks.task import Terms
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
-FIGURES = Figures(free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=500)
+PROGRAM = b"\1" * 32
+FIGURES = Figures(
+    free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=500, traces={PROGRAM: owed.Traces()}
+)
+"""Figures that know the program of `TERMS`, whose traces take nothing."""
 FLOOR = Floor(machine=30, power=10, capital=0, delay=0, gas=10, margin=25)
 TERMS = Terms(
-    program_id=b"\1" * 32,
+    program_id=PROGRAM,
     constants_root=b"\1" * 32,
     initial_state=b"\1" * 32,
     bundle_hash=b"\1" * 32,
@@ -201,6 +206,21 @@ def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
         "games of task 2 and games of this task: 19 min 7 s needed within 19 min 6 s", Rule.GAMES, 1147
     )
     assert isinstance(decide(replace(later, clock=1_097), replace(FIGURES, taken={"task 2": TERMS})), Offer)
+
+
+def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
+    """Until its bundle was read, a task that is considered counts without traces. A taken task then counts with all
+    that its terms allow for: in each game a step at 10^6 operations a second, and 107 times the hashing of a byte
+    for each seven operations.
+    """
+    assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
+    other = replace(TERMS, program_id=b"\2" * 32, clock=880)
+    beside, mine = replace(FIGURES, taken={"task 2": other}), replace(TERMS, clock=10**5)
+    refused = decide(mine, beside)
+    assert isinstance(refused, Refusal)
+    assert refused.reason == "games of task 2: 15 min 58 s needed within 15 min 30 s"
+    known = replace(beside, traces={**FIGURES.traces, other.program_id: owed.Traces()})
+    assert isinstance(decide(mine, known), Offer)
 
 
 def test_what_was_measured_of_a_program_counts_before_what_is_set() -> None:

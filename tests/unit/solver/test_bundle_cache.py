@@ -15,6 +15,7 @@ import pytest
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
+from protocol.program.cost import cost
 from protocol.tasks.bundles import (
     Bundle,
     BundleTooLarge,
@@ -23,6 +24,7 @@ from protocol.tasks.bundles import (
     committed_terms,
     write_bundle,
 )
+from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
 from solver.context import Context
@@ -198,3 +200,10 @@ def test_a_folder_goes_with_the_last_task_that_wants_it(tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     candidates.sweep()
     assert [path.name for path in tmp_path.iterdir()] == [other.hex()]
+
+
+def test_a_bundle_that_was_read_tells_what_its_games_take(context: Context, posted: Terms) -> None:
+    fetch_candidate(context, posted, 10.0)
+    found = cost(tiny.step_program().program)
+    assert context.traces == {posted.program_id: Traces.of(found)}
+    assert found.value_bytes >= max(type_.nbytes for type_ in tiny.step_program().program.inputs)

@@ -61,9 +61,8 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
     Each answer takes up to a twentieth of a replay; the first one of a game takes a whole replay more.
     """
     replay = 100
-    task = replace(
-        owed.games("games", terms(segment_steps=1, step_operations=replay, state_bytes=1)), piece=Work()
-    )
+    one = terms(segment_steps=1, step_operations=replay, state_bytes=1)
+    task = replace(owed.games("games", one, owed.Traces()), piece=Work())
     games = [[(replay + took, thought) for took, thought in game[:1]] + game[1:] for game in asked]
     inclusion = INCLUSION_BLOCKS * block
     refused = admission([replace(task, seconds=0)], Clocks(inclusion), Rates(1))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.tasks.bundles import TensorsTooLarge
 from protocol.tasks.bundles.limits import WORKSPACE
+from protocol.tasks.owed import Traces
 from solver.database import CheckpointRow, Stage
 from tests.unit.solver.auctions import ME, RIVAL, Stand
 
@@ -117,6 +119,20 @@ def test_what_waits_is_left_alone_until_something_has_changed(
     looked.clear()
     busy.tick()
     assert 3 not in looked
+
+
+def test_a_task_waits_until_the_program_of_a_task_beside_it_is_known(stand: Stand) -> None:
+    """After a restart, games of a taken task count as much as its terms allow for, until its bundle was read: more
+    than five hours here, and 36 minutes where the traces of its program take nothing.
+    """
+    program = b"\7" * 32
+    other = replace(stand.market.offer, program_id=program, step_operations=5 * 10**9, clock=3_600)
+    stand.elsewhere = {"task 3 of market 0x1": other}
+    post(stand, 1)
+    assert stages(stand, 1) == [None]
+    cast(Any, stand.context).traces[program] = Traces()
+    stand.tick(3)
+    assert stages(stand, 1) == [Stage.BID]
 
 
 def test_a_task_that_would_not_fit_alone_is_refused(stand: Stand) -> None:

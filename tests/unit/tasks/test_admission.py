@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from protocol.dispute.view import Phase
+from protocol.program.cost import HASHED
 from protocol.tasks import owed
 from protocol.tasks.admission import (
     Clocks,
@@ -19,6 +20,7 @@ from protocol.tasks.admission import (
     Standing,
     Work,
     admission,
+    longest_step,
     most_operations,
     seconds_beside,
 )
@@ -111,11 +113,13 @@ def test_what_the_terms_may_ask_for() -> None:
         segments_per_verifier=2, attest_period=200, challenge_period=400, thinning=2, state_bytes=1_000
     )
     steps, step = task.segment_steps, task.step_operations
-    games = owed.games("games", task)
-    assert games.work == Work(16 * steps * step, 16 * (steps + 1) * 1_000, MOST_MOVES)
+    replays, hashed = 16 * steps * step, 16 * (steps + 1) * 1_000
+    games = owed.games("games", task, owed.Traces())
+    assert games.work == Work(replays, hashed, MOST_MOVES)
     assert (games.seconds, games.waits) == (300, MOST_MOVES)
     game = owed.game("game", task)
-    assert game.work == Work(2 * steps * step, 2 * (steps + 1) * 1_000, MOST_MOVES)
+    # A step's operations for the traces, at the machine's speed.
+    assert game.work == Work(2 * steps * step, 2 * (steps + 1) * 1_000, MOST_MOVES, eager=step)
     seat = owed.seat("seat", task, 2, until=1_200)
     # Half of each state for the digests, the two last states of segments, and the result.
     assert seat.work == Work(2 * steps * step, 2 * (steps + 1) * 500 + 3_000, 1)
@@ -123,6 +127,30 @@ def test_what_the_terms_may_ask_for() -> None:
     answers = owed.answers("answers", task)
     assert (answers.work.operations, answers.seconds, answers.since) == (2 * steps * step, 50, None)
     assert {one.piece for one in (games, game, seat, answers)} == {Work(step, 1_000)}
+    assert [one.answer for one in (game, seat, answers)] == [Work(eager=step), Work(), Work()]
+
+
+def test_games_ask_for_the_traces_of_a_path_and_for_a_value_in_each_demand_and_twice_in_each_round() -> None:
+    task = terms(state_bytes=1_000)
+    steps, step = task.segment_steps, task.step_operations
+    games = owed.games("games", task, owed.Traces(eager=7, called=5, hashed_bytes=300, value_bytes=10))
+    assert owed.VALUES == 96 + 2 * 5
+    hashed = 16 * (steps + 1) * 1_000 + 16 * (300 + 106 * 10)
+    assert games.work == Work(16 * (steps * step + 5), hashed, MOST_MOVES, eager=16 * 7)
+    assert games.answer == Work(5, 300 + 2 * 10, eager=7)
+
+
+def test_a_program_that_is_not_known_has_the_traces_that_its_terms_pay_for() -> None:
+    assert owed.HASHED == HASHED
+    task = terms(step_operations=70)
+    assert owed.games("x", task) == owed.games("x", task, owed.Traces(70, 0, 10, 10))
+
+
+def test_eager_operations_take_their_time_at_the_machines_speed_whatever_was_measured() -> None:
+    rates = Rates(1_000, programs={b"fast": 10**15})
+    assert rates.seconds(Work(eager=1_000), b"fast") == SAFETY
+    fast = Engagement("fast", Work(), 10**6, Work(10**6), program=b"fast", answer=Work(eager=2_000))
+    assert longest_step([fast], rates) == 2 * SAFETY
 
 
 def test_answers_that_a_game_may_still_ask_for_become_fewer() -> None:
