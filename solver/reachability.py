@@ -17,6 +17,7 @@ from typing import Any, Final
 from protocol.chain.client import Client
 from protocol.errors import ExitCode
 from protocol.node.addresses import Address
+from protocol.node.documents import parse_json
 from protocol.node.home import Home
 from protocol.node.http import require_public, url_of
 from protocol.node.http_client import BadAnswer, HttpClient
@@ -116,6 +117,6 @@ async def _mark(address: Address) -> str:
     async with asyncio.timeout(SECONDS), HttpClient() as client:
         await client.get(address, MOST, body)
     try:
-        return str(json.loads(body)["mark"])
+        return str(parse_json(bytes(body))["mark"])
     except (ValueError, KeyError, TypeError):
         return ""

@@ -6,7 +6,6 @@ are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ import numpy as np
 from assay.data.checks import Arrays, chosen, package, require_file, require_room, unreadable
 from assay.data.columns import numbers, require_number_types
 from assay.errors import DataError
+from protocol.node.documents import parse_json
 
 STATE: Final = "state.json"
 DICT: Final = "dataset_dict.json"
@@ -105,7 +105,7 @@ def _saved_files(folder: Path) -> list[Path]:
     """The data files that the state of a saved dataset names, in its order."""
     path = folder / STATE
     try:
-        state = json.loads(path.read_text())
+        state = parse_json(path.read_bytes())
         names = [str(one["filename"]) for one in state["_data_files"]]
         indices = state.get("_indices_data_files")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -7,7 +7,6 @@ bundle's manifest, whose hash is in the terms, says which tensors hold metrics.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -20,6 +19,7 @@ from assay.watching.curve import Point
 from protocol.commitments import segment_tree, state_root, tensor_root
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.node.addresses import Address
+from protocol.node.documents import parse_json
 from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.program.step import METRIC
@@ -146,12 +146,12 @@ def _point(source: Source, number: int, root: bytes, terms: Terms, tensors: Mapp
 def _tensor_roots(said: bytes) -> Iterator[bytes]:
     """The roots of a checkpoint's tensors, from a solver's JSON. Raises MetricsError if that is malformed."""
     try:
-        for entry in json.loads(said)["tensors"]:
+        for entry in parse_json(said)["tensors"]:
             root = bytes.fromhex(str(entry["root"]).removeprefix("0x"))
             if len(root) != HASH_BYTES:
                 raise ValueError("a root of another length")
             yield root
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise MetricsError(
             "a checkpoint's tensors", expected="JSON with their roots", got=type(error).__name__
         ) from error

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 def parse_json(data: bytes) -> Any:
     """Parse UTF-8 encoded JSON. Raises ValueError, also if it is nested too deeply."""
-    return _anything().validate_json(data)
+    from pydantic import ValidationError
+
+    try:
+        return _anything().validate_json(data)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False)[0]["msg"]) from None
 
 
 @cache

@@ -208,7 +208,11 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str]] = {
         other_types,
         r"b\.parquet, column 'x': expected int64, as in files before, got float64",
     ),
-    "state": ("x", dataset("{"), r"state\.json: expected the state of a dataset .* got JSONDecodeError"),
+    "state": (
+        "x",
+        dataset("{"),
+        r"state\.json: expected the state of a dataset .* got ValueError: Invalid JSON",
+    ),
     "no files": ("x", dataset({"_data_files": []}), "got no file"),
     "elsewhere": ("x", dataset({"_data_files": [{"filename": "../a"}]}), "got a name that lies elsewhere"),
     "file is missing": (

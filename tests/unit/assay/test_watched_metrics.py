@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +22,7 @@ from protocol.node.http_client import Body
 from protocol.tasks.bundles import BundleError
 from protocol.tasks.bundles.sources import FileSource
 from protocol.tasks.task import Terms
+from tests.unit.node.servers import answers, serving
 
 TERMS = cast(Terms, SimpleNamespace(segments=4, segment_steps=5, state_tensors=2))
 SIZE = 3
@@ -124,3 +128,36 @@ def test_what_is_not_served_is_not_shown(served: Served) -> None:
     assert served.read([1]) == [4.0]
     with pytest.raises(BundleError):
         served.read([2])
+
+
+WATCHED = """
+import sys
+from types import SimpleNamespace
+import assay.commands  # loads py_ecc, which raises the recursion limit
+from assay.errors import MetricsError
+from assay.watching.metrics import Committed, read_points
+from protocol.node.addresses import Address
+from protocol.tasks.bundles import Limits
+terms = SimpleNamespace(segments=4, segment_steps=5, state_tensors=128)
+committed = Committed(bytes.fromhex(sys.argv[2]), 2)
+try:
+    read_points(Address.parse(sys.argv[1]), committed, terms, {"loss": 1}, [1], Limits())
+except MetricsError as error:
+    print(sys.getrecursionlimit(), error)
+"""
+
+
+def test_a_server_that_answers_with_brackets_does_not_end_the_process() -> None:
+    """The roots are the committed ones; the checkpoint's JSON is nested as deeply as its limit allows."""
+    states = [bytes([number] * 32) for number in range(2)]
+    nested = b'{"tensors":' + b"[" * 100_000
+
+    def answer(connection: socket.socket, target: str) -> None:
+        answers(b"".join(states) if target == "/segments" else nested)(connection, target)
+
+    with serving(answer) as server:
+        command = [sys.executable, "-c", WATCHED, server.url, segment_tree(states).root.hex()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert server.targets == ["/segments", "/checkpoints/1"]
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("100000 a checkpoint's tensors: expected JSON with their roots")

@@ -12,6 +12,33 @@ import pytest
 from protocol.chain.connection import Connection
 from protocol.chain.errors import RpcUnavailable
 from protocol.node.documents import parse_json
+from tests.toolchain.project import REPOSITORY
+
+OWN = {
+    "assay/data/safetensors_files.py": "a header that safetensors has parsed before",
+    "assay/notes.py": "notes in the home folder",
+    "protocol/chain/abi.py": "the package's contracts",
+    "protocol/chain/duties.py": "the package's table of gas",
+    "protocol/exchange/lane.py": "what the lane itself has trained",
+    "protocol/execution/machine_check.py": "a child process",
+    "protocol/execution/workers/pool.py": "a child process",
+    "protocol/execution/workers/worker.py": "the parent process",
+    "protocol/node/monitoring/alerts.py": "a database in the home folder",
+    "protocol/node/monitoring/outbox.py": "a database in the home folder",
+    "solver/control.py": "a process of the same user, or of root",
+    "solver/orders.py": "a file in the home folder",
+}
+"""Modules that may use the standard library's parser, with the source of what they parse."""
+
+
+def test_strangers_json_is_not_parsed_by_the_standard_library() -> None:
+    files = [
+        file
+        for party in ("assay", "protocol", "solver", "verifier")
+        for file in REPOSITORY.glob(f"{party}/**/*.py")
+    ]
+    found = {str(file.relative_to(REPOSITORY)) for file in files if "json.load" in file.read_text()}
+    assert found == set(OWN)
 
 
 @pytest.mark.parametrize("data", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b"", b"{", b"\xff", b"1" * 10_000])
