@@ -5,6 +5,7 @@ systemd also checks the units if it is installed. Docker is not needed: hadolint
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -169,6 +170,59 @@ def test_the_health_check_asks_where_the_node_answers(party: str) -> None:
     assert image is not None
     asked = compose()["services"][party].get("environment", {}).get("HEALTHZ", image[1])
     assert asked == f"http://127.0.0.1:{port}/healthz"
+
+
+NODE = 10_001
+"""The user of a node, of the image too."""
+
+
+@pytest.fixture
+def node_home(tmp_path: Path) -> Path:
+    """An empty home folder of the user NODE, for a test that root runs; otherwise of this user. Beside it lies
+    a deployment file that only this user may read.
+    """
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (tmp_path / "31337.json").touch(mode=0o600)
+    (tmp_path / "31337.json").write_text("{}")
+    if os.geteuid() == 0:
+        os.chown(home, NODE, NODE)
+    return home
+
+
+def test_a_container_takes_a_deployment_file_that_its_user_may_not_read(node_home: Path) -> None:
+    lines = [
+        shlex.split(line) for line in PAGE.read_text().splitlines() if line.startswith("docker compose run")
+    ]
+    (words,) = (line for line in lines if line[-1] == "31337.json")
+    assert (words[-2], "-T" in words) == ("<", True)
+    inside = words[words.index("solver") + 1 : -2]
+    user, groups = (NODE, [NODE]) if os.geteuid() == 0 else (None, None)
+    with (node_home.parent / "31337.json").open("rb") as given:
+        subprocess.run(
+            inside, stdin=given, cwd=node_home, user=user, group=user, extra_groups=groups, check=True
+        )
+    assert_taken(node_home)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sudo is left out of the page's lines, so they need root")
+def test_a_units_user_gets_a_deployment_file_that_it_may_not_read(node_home: Path) -> None:
+    folder, file = (line for line in PAGE.read_text().splitlines() if "/var/lib/assay/deployments" in line)
+    for line in (folder, file):
+        words = shlex.split(line.replace("/var/lib/assay", str(node_home)))
+        assert words[:2] == ["sudo", "install"], "only root may read the file and write the folder"
+        command = [str(NODE) if word == "assay" else word for word in words[1:]]
+        subprocess.run(command, cwd=node_home.parent, check=True)
+    assert_taken(node_home)
+
+
+def assert_taken(home: Path) -> None:
+    """The deployment file is in its place and belongs to the home folder's owner alone."""
+    folder = home / "deployments"
+    file = folder / "31337.json"
+    assert file.read_text() == "{}"
+    assert {path.stat().st_uid for path in (folder, file)} == {home.stat().st_uid}
+    assert [path.stat().st_mode & 0o777 for path in (folder, file)] == [0o700, 0o600]
 
 
 def test_the_page_names_every_file_and_variable() -> None:

@@ -1,5 +1,5 @@
-"""docs/operating/supervise.sh: which exits end it, which lead to a restart, and which wait for a person;
-what a signal does.
+"""docs/operating/supervise.sh: which exits of a node lead to a restart, and which wait for a person; what a
+signal does; that other commands are not supervised.
 """
 
 from __future__ import annotations
@@ -18,21 +18,27 @@ from tests.toolchain.project import REPOSITORY
 SCRIPT = REPOSITORY / "docs" / "operating" / "supervise.sh"
 PATIENCE = 60.0
 
-Supervise = Callable[[str], subprocess.Popen[str]]
+Supervise = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
-    """A function that starts a shell command under the script. The command first adds a line to the file
-    `started`. Processes that still run after the test are killed.
+    """A function that runs a shell command under the script, as a node by default: as the program `solver` with
+    the argument `run`. The command first adds a line to the file `started`. Processes that still run after
+    the test are killed.
     """
     running: list[subprocess.Popen[str]] = []
 
-    def start(command: str) -> subprocess.Popen[str]:
+    def start(command: str, program: str = "solver", *arguments: str) -> subprocess.Popen[str]:
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        made = programs / program
+        made.write_text(f"#!/bin/sh\necho started >> started; {command}\n")
+        made.chmod(0o755)
         process = subprocess.Popen(
-            ["sh", str(SCRIPT), "sh", "-c", f"echo started >> started; {command}"],
+            ["sh", str(SCRIPT), program, *(arguments or ("run",))],
             cwd=tmp_path,
-            env={**os.environ, "SUPERVISE_PAUSE": "0"},
+            env={**os.environ, "SUPERVISE_PAUSE": "0", "PATH": f"{programs}:{os.environ['PATH']}"},
             stderr=subprocess.PIPE,
             text=True,
             process_group=0,
@@ -62,37 +68,47 @@ def starts(folder: Path, at_least: int = 1) -> int:
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    """The next line that the script writes."""
+    """The next line that the script writes. The shell itself writes others, such as "Killed"."""
     assert process.stderr is not None
-    return process.stderr.readline()
-
-
-@pytest.mark.parametrize("code", [0, 130])
-def test_what_has_ended_as_it_should_ends(supervise: Supervise, tmp_path: Path, code: int) -> None:
-    process = supervise(f"exit {code}")
-    assert process.wait(PATIENCE) == code
-    assert starts(tmp_path) == 1
+    return next(line for line in process.stderr if line.startswith("supervise: "))
 
 
 @pytest.mark.parametrize("end", ["exit 1", "kill -KILL $$"])
 def test_what_a_restart_may_help_is_started_again(supervise: Supervise, tmp_path: Path, end: str) -> None:
-    process = supervise(f"test $(wc -l < started) = 3 && exit 0; {end}")
-    assert process.wait(PATIENCE) == 0
+    process = supervise(f"test $(wc -l < started) = 3 && exit 2; {end}")
+    assert [said(process).count("is started again in 0 s") for _ in range(2)] == [1, 1]
+    assert "has ended with exit code 2 and is not started again" in said(process)
+    process.terminate()
+    assert process.wait(PATIENCE) == 2
     assert starts(tmp_path) == 3
-    assert process.stderr is not None
-    assert process.stderr.read().count("is started again") == 2
 
 
-@pytest.mark.parametrize("code", [2, 3])
-def test_what_a_restart_does_not_help_waits_for_a_person(
-    supervise: Supervise, tmp_path: Path, code: int
+@pytest.mark.parametrize("code", [0, 2, 3, 130])
+@pytest.mark.parametrize("node", [("solver", "run", "--log-json"), ("verifier", "watch")])
+def test_what_has_ended_for_good_waits_for_a_person(
+    supervise: Supervise, tmp_path: Path, node: tuple[str, ...], code: int
 ) -> None:
-    process = supervise(f"exit {code}")
+    """The engine would start the container again, and a drained solver would take tasks again."""
+    process = supervise(f"exit {code}", *node)
     assert f"has ended with exit code {code} and is not started again" in said(process)
     assert (starts(tmp_path), process.poll()) == (1, None)
     process.terminate()
     assert process.wait(PATIENCE) == code
     assert starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
+@pytest.mark.parametrize(
+    "command", [("assay", "account", "new"), ("solver", "check"), ("verifier", "status")]
+)
+def test_a_command_that_is_no_node_runs_once(
+    supervise: Supervise, tmp_path: Path, command: tuple[str, ...], code: int
+) -> None:
+    process = supervise(f"exit {code}", *command)
+    assert process.wait(PATIENCE) == code
+    assert starts(tmp_path) == 1
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
 
 
 def test_a_signal_is_passed_on_and_waited_for(supervise: Supervise, tmp_path: Path) -> None:
