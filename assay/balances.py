@@ -67,7 +67,9 @@ def show_accounts(context: Context, *, offline: bool) -> None:
     width = max((len(account.name) for account in accounts), default=0)
     for account in accounts:
         balance = found.get(account.address or "")
-        output.say(f"{account.name:{width}}  {account.address or 'a damaged key file, without an address'}")
+        output.say(
+            f"{account.name:{width}}  {account.address or 'a key file that is damaged or not readable'}"
+        )
         if balance is not None:
             output.say(f"{'':{width}}    {balance}")
     if not accounts:

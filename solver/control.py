@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from protocol.errors import AssayError, ExitCode, exit_code_of
-from protocol.node.home import Home
+from protocol.node.home import Home, HomeError
 from protocol.node.logs import get
 from solver.errors import AnotherNode, ControlError, NotRunning
 
@@ -46,7 +46,7 @@ Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 class Control:
     """A context manager that serves the control socket. `answer` is called on its threads. Raises
-    AnotherNode, ControlError.
+    AnotherNode, ControlError, HomeError.
     """
 
     def __init__(self, home: Home, answer: Answer) -> None:
@@ -142,7 +142,7 @@ class Control:
 
 def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
     """Send the running node of a home folder the question `do`, such as "status", and return the data of
-    its answer. Raises NotRunning, ControlError.
+    its answer. Raises NotRunning, ControlError, HomeError.
     """
     path = socket_path(home)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
@@ -185,12 +185,14 @@ def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
 
 
 def require_alone(home: Home) -> None:
-    """Raise AnotherNode if a node of the home folder runs."""
+    """Raise AnotherNode if a node of the home folder runs, and HomeError if this user may not look."""
     _locked_file(home, LOCK_SECONDS).close()
 
 
 def is_running(home: Home) -> bool:
-    """Whether a node of the home folder runs, even if it does not answer yet, or no longer answers."""
+    """Whether a node of the home folder runs, even if it does not answer yet, or no longer answers. Raises
+    HomeError.
+    """
     try:
         _locked_file(home).close()
     except AnotherNode:
@@ -205,10 +207,14 @@ def socket_path(home: Home) -> Path:
 
 def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
     """The lock file, locked until it is closed. Raises AnotherNode if the lock cannot be taken within
-    `seconds`.
+    `seconds`, and HomeError if this user may not write the file.
     """
     path = home.folder("solver") / "control.lock"
-    file, until = path.open("a"), time.monotonic() + seconds
+    try:
+        file = path.open("a")
+    except PermissionError as error:
+        raise HomeError(path.parent, f"no right to write {path}") from error
+    until = time.monotonic() + seconds
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from protocol.chain.parameters import TOKEN
-from protocol.node.database import DatabaseError, NodeDatabase
+from protocol.node.database import DatabaseError
 from protocol.node.home import Home
 from solver.database import LIVE, Database
 from solver.ledger import Sums, total, written
@@ -91,18 +91,18 @@ def account_of(database: Database, steps: Steps = lambda _task: None) -> Account
 
 
 def files(home: Home) -> list[Path]:
-    """The database files of a home folder."""
-    return sorted((home.root / "solver").glob("*/solver.sqlite"))
+    """The places of the database files of a home folder; at some there may be none. Raises HomeError."""
+    return [folder / "solver.sqlite" for folder in sorted(home.folder("solver").iterdir()) if folder.is_dir()]
 
 
 def left_in(home: Home) -> tuple[list[Account], list[str]]:
     """The status that the nodes of a home folder left in their databases, and the errors of databases that
-    could not be read.
+    could not be read. Raises HomeError.
     """
     found, refused = [], []
     for file in files(home):
         try:
-            if NodeDatabase.market_of(file) is None:
+            if Database.market_of(file) is None:
                 continue
             database = Database(file, None)
         except DatabaseError as error:

@@ -19,7 +19,7 @@ from protocol.chain.errors import AccountError
 from protocol.chain.keystores import address_in, encrypted, key_file, open_key, read_key_file
 from protocol.chain.passwords import PasswordSource
 from protocol.commitments.atomic import write_atomically, write_new
-from protocol.node.home import Home
+from protocol.node.home import Home, HomeError
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -108,7 +108,9 @@ def _checked_address(text: str) -> str:
 
 
 def create_account(name: str, password_file: Path | None = None) -> LocalAccount:
-    """A new key, encrypted under `name`. Raises AccountError if the name is taken or the password is empty."""
+    """A new key, encrypted under `name`. Raises AccountError if the name is taken or the password is empty, and
+    HomeError.
+    """
     from eth_account import Account
 
     require_new(name)
@@ -127,13 +129,17 @@ def require_new(name: str) -> Path:
 
 
 def save_account(name: str, account: LocalAccount, password: str) -> None:
-    """Save a key, encrypted, as the account `name`. Raises AccountError if the name is taken."""
+    """Save a key, encrypted, as the account `name`. Raises AccountError if the name is taken, and HomeError if
+    this user may not write it.
+    """
     path = require_new(name)
     try:
         # The temporary file of an atomic write is made with mode 0600.
         write_new(path, encrypted(account, password))
     except FileExistsError as error:
         raise _taken(name, path) from error
+    except PermissionError as error:
+        raise _not_written(path, error) from error
 
 
 def export_account(name: str, file: Path, password: PasswordSource, new: PasswordSource | None) -> str:
@@ -160,16 +166,20 @@ def export_account(name: str, file: Path, password: PasswordSource, new: Passwor
 
 def change_password(name: str, password: PasswordSource, new: PasswordSource) -> str:
     """Encrypt an account's key under a new password, and return its address. A wrong old password changes
-    nothing. Raises AccountError.
+    nothing. Raises AccountError, and HomeError if this user may not write the file.
     """
     account, _ = _open(name, password)
     chosen = new.choose(f"New password for account {name}: ")
-    write_atomically(key_file(name), encrypted(account, chosen))
+    path = key_file(name)
+    try:
+        write_atomically(path, encrypted(account, chosen))
+    except PermissionError as error:
+        raise _not_written(path, error) from error
     return str(account.address)
 
 
 def list_accounts() -> list[Listed]:
-    """The accounts under ASSAY_HOME, by name."""
+    """The accounts under ASSAY_HOME, by name. Raises HomeError."""
     files = sorted(Home.find().accounts.glob("*.json"))
     return [Listed(file.stem, address_in(file)) for file in files]
 
@@ -181,6 +191,10 @@ def _taken(name: str, path: Path) -> AccountError:
         got=f"a key file at {path}",
         remedy="choose another name",
     )
+
+
+def _not_written(path: Path, error: PermissionError) -> HomeError:
+    return HomeError(path.parent, f"{error.strerror}, when {path.name} was written")
 
 
 def _not_overwritten(file: Path) -> AccountError:

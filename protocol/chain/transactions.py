@@ -28,7 +28,7 @@ from protocol.chain.fees import Call, gas_of
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
 from protocol.chain.unmined import Sending, Sent, Unmined
-from protocol.node.home import Home
+from protocol.node.home import Home, HomeError
 from protocol.node.words import duration
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ __all__ = ["Sender", "Sending", "Sent"]
 class Sender(Unmined):
     """Sends from one account. Close it, or use it as a context manager: it holds the account's lock.
 
-    Raises AccountInUse while another process holds it. Safe to use from several threads.
+    Raises AccountInUse while another process holds it, and HomeError if this user may not write it. Safe to
+    use from several threads.
     """
 
     def __init__(self, connection: Connection, account: LocalAccount, sending: Sending | None = None) -> None:
@@ -250,7 +251,10 @@ def _given_up(call: Call) -> RpcRefused:
 
 
 def _lock(path: Path, address: str) -> Any:
-    file = path.open("a")
+    try:
+        file = path.open("a")
+    except PermissionError as error:
+        raise HomeError(path.parent, f"no right to write {path}") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

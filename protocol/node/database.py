@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from protocol.errors import AssayError
 from protocol.node.migrations import Migration, copy_of, keep_copy, shape
 
+_RIGHT = "give this user the right to it, or choose another --home"
 _IDENTITY = "CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL)"
 
 
@@ -64,7 +65,10 @@ class NodeDatabase:
             self._open_to_read()
             return
         self.identity = identity
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except PermissionError as error:
+            raise self._refuse("a folder that this user may write", str(error.strerror), _RIGHT) from error
         try:
             self._connection = sqlite3.connect(
                 path, check_same_thread=False, isolation_level=None, timeout=10
@@ -98,8 +102,11 @@ class NodeDatabase:
     @classmethod
     def market_of(cls, path: Path) -> str | None:
         """The market that a file belongs to; None without a file, or if it is empty. Raises DatabaseError."""
-        if not path.is_file():
-            return None
+        try:
+            if not path.is_file():
+                return None
+        except PermissionError as error:
+            raise _refused(path, "a folder that this user may read", str(error.strerror), _RIGHT) from error
         try:
             with closing(sqlite3.connect(path, timeout=10)) as found:
                 if not found.execute("SELECT name FROM sqlite_master").fetchall():

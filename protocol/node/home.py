@@ -37,12 +37,16 @@ class Home:
         )
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the home folder, created if missing. Raises HomeError."""
+        """A folder below the home folder, created if missing. Raises HomeError, also if this user may not read
+        it.
+        """
         path = self.root.joinpath(*parts)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise HomeError(path, f"{type(error).__name__}: {error.strerror}") from error
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise HomeError(path, f"no right to read {path}")
         return path
 
     def require_reachable(self) -> None:

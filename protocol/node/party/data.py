@@ -21,10 +21,10 @@ Opened = TypeVar("Opened", bound=NodeDatabase)
 
 def data_folder(kind: type[NodeDatabase], home: Home, client: Client) -> Path:
     """The data folder of this account in this deployment, created if missing, such as
-    "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". Raises DatabaseError.
+    "<home>/solver/31337-ab12cd34-5678ef90-12ab34cd". Raises DatabaseError, HomeError.
     """
     name, market = _name(client), client.market.address
-    former = home.root / kind.PARTY / name
+    former = home.folder(kind.PARTY) / name
     if kind.market_of(_database(kind, former)) == market:
         return former
     return home.folder(kind.PARTY, f"{name}-{market[2:10]}")
@@ -40,8 +40,9 @@ def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) ->
     """The other deployments of this chain in which the account has data, the earliest first. Work that was
     begun there must be finished there.
 
-    Raises DatabaseError if a deployment's file is missing, and UnknownArithmetic if this release cannot
-    compute the arithmetic of one of them or of the client's deployment.
+    Raises DatabaseError if a deployment's file is missing, HomeError if this user may not read the folder,
+    and UnknownArithmetic if this release cannot compute the arithmetic of one of them or of the client's
+    deployment.
     """
     require_computed(client.deployment.arithmetic, f"the contracts at {client.market.address}")
     connection = client.connection
@@ -65,7 +66,7 @@ def earlier_deployments(kind: type[NodeDatabase], home: Home, client: Client) ->
 
 def _markets(kind: type[NodeDatabase], home: Home, client: Client) -> Iterator[tuple[str, Path]]:
     """The markets in which the account has data on this chain, with their folders."""
-    name, party = _name(client), home.root / kind.PARTY
+    name, party = _name(client), home.folder(kind.PARTY)
     for folder in (party / name, *sorted(party.glob(f"{name}-*"))):
         market = kind.market_of(_database(kind, folder))
         if market is not None:
