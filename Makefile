@@ -11,7 +11,7 @@
 #   make lanes-study  lanes beside one machine and all-reduce, and docs/lanes.md; hours, goes on where it was stopped
 #   make mutation    small faults planted in games and trees, and docs/mutation.md; hours, goes on where it was stopped
 #   make soak        a hundred tasks played by nodes, their memory, files and questions; two hours, goes on where it was stopped
-#   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
+#   make release     sdist, wheel, lock, contracts, SHA-256 sums    make licences     write docs/licences.md
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
 # elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
@@ -52,7 +52,7 @@ FORMAL_READY := build/formal/.installed
 MUTATION_READY := build/mutation/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 # What the Python package knows of the contracts, from what forge has compiled.
-CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
+CONTRACT_DATA := "$(PYTHON)" scripts/contract_data.py
 
 .DELETE_ON_ERROR:
 .PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts lint-docs test-contracts test-python test-gpu coverage-suite bench campaign mutation soak studies lanes-study release licences clean
@@ -63,12 +63,13 @@ help:
 setup: $(PYTHON_READY) $(NODE_READY)
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"Python 3.11 is needed, this is {v}: make PYTHON=/path/to/python3.11")'
+	"$(PYTHON)" -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"Python 3.11 is needed, this is {v}: make PYTHON=/path/to/python3.11")'
 	$(call say,A virtual environment in .venv)
-	$(PYTHON) -m venv .venv
+	"$(PYTHON)" -m venv .venv
 
 # The lock first, at exact versions; then what must go in without its dependencies; then this repository.
 $(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/* protocol/commitments/native/*) | .venv/bin/python
+	@$(BIN)/python -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"Python 3.11 is needed, .venv is of {v}: make clean, or remove .venv")'
 	$(call say,Python packages: torch and about a hundred others from requirements.lock; some minutes the first time)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
@@ -89,7 +90,7 @@ $(CONTRACTS_CONFIGURED): foundry.toml
 
 contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(call say,Contracts: compiled with the optimiser unless nothing has changed; up to two minutes)
-	$(FORGE) build contracts/src
+	"$(FORGE)" build contracts/src
 	$(CONTRACT_DATA)
 
 demo: setup
@@ -104,7 +105,7 @@ lint-python: $(PYTHON_READY)
 	$(BIN)/mypy $(PYTHON_DIRS)
 
 lint-contracts: $(NODE_READY)
-	$(FORGE) fmt --check
+	"$(FORGE)" fmt --check
 
 # Every link between the documents leads somewhere.
 lint-docs: $(PYTHON_READY)
@@ -113,9 +114,9 @@ lint-docs: $(PYTHON_READY)
 # --sizes fails on a contract over EIP-170's limit; harnesses of the tests may exceed it.
 test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(call say,Contracts and their tests: compiled with the optimiser unless nothing has changed; some minutes)
-	$(FORGE) build --sizes contracts/src
-	$(FORGE) build
-	$(FORGE) test
+	"$(FORGE)" build --sizes contracts/src
+	"$(FORGE)" build
+	"$(FORGE)" test
 
 test-python: setup
 	$(CONTRACT_DATA)
@@ -135,14 +136,14 @@ $(TRITON_READY): $(PYTHON_READY)
 
 # Halmos and Slither, which pin packages that the project has in other versions: an environment of their own.
 $(FORMAL_READY): tests/formal/requirements.txt
-	$(PYTHON) -m venv build/formal/venv
+	"$(PYTHON)" -m venv build/formal/venv
 	$(call say,Halmos and Slither in build/formal/venv; about a minute)
 	build/formal/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
 test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY) $(STORAGE_READY) $(NOTEBOOK_READY) $(FORMAL_READY)
 	$(call say,Contracts and their tests: compiled with the optimiser unless nothing has changed; some minutes)
-	$(FORGE) build
+	"$(FORGE)" build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(HEAVY_JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
@@ -180,7 +181,7 @@ campaign: setup
 
 # What proposes mutants, which pins packages that the project has in other versions.
 $(MUTATION_READY): tests/mutation/requirements.txt
-	$(PYTHON) -m venv build/mutation/venv
+	"$(PYTHON)" -m venv build/mutation/venv
 	$(call say,cosmic-ray and Slither in build/mutation/venv; about a minute)
 	build/mutation/venv/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
