@@ -1,4 +1,5 @@
-"""Builds a release into build/release: sdist, wheel, contract artefacts and SHA256SUMS. `make release`.
+"""Builds a release into build/release: sdist, wheel, the lock of exact versions, contract artefacts and SHA256SUMS.
+`make release`.
 
 Everything is built in a copy of the committed files, so that nothing else is included. All times are the last
 commit's. Two builds of one commit with the same tools are therefore byte-identical, in any folder.
@@ -26,6 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts import contract_data
 
 REPOSITORY = contract_data.REPOSITORY
+LOCK = "requirements.lock"
+"""Exact versions of what the wheel needs, which an installation and the image take."""
+SUMS = "SHA256SUMS"
 OUTPUTS = [
     "abi",
     "evm.bytecode.object",
@@ -45,25 +49,45 @@ def main() -> None:
 
 
 def release(out: Path, forge: str) -> list[Path]:
-    """Build a release of the last commit in `out`; returns its files, SHA256SUMS last."""
+    """Build a release of the last commit in `out`, in place of an earlier one; returns its files, SHA256SUMS last.
+    Ends the program if `out` holds something else.
+    """
+    require_replaceable(out)
     time = int(command(["git", "log", "-1", "--format=%ct"], REPOSITORY))
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
-        source = Path(scratch) / "assay"
+        source, made = Path(scratch) / "assay", Path(scratch) / "release"
+        made.mkdir()
         committed(source)
+        shutil.copyfile(source / LOCK, made / LOCK)
         (source / "node_modules").symlink_to(REPOSITORY / "node_modules")
         command([forge, "build", "contracts/src"], source)
         compiled = source / "build" / "contracts" / "out"
         contract_data.write(compiled, source / "protocol" / "chain" / "contracts")
         (source / "node_modules").unlink()
-        python_packages(source, out, time)
-        version = next(out.glob("*.whl")).name.split("-")[1]
-        archive(out / f"assay-contracts-{version}.tar.gz", contract_files(compiled), time)
-    made = sorted(out.iterdir())
-    sums = out / "SHA256SUMS"
-    sums.write_text("".join(f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made))
-    return [*made, sums]
+        python_packages(source, made, time)
+        version = next(made.glob("*.whl")).name.split("-")[1]
+        archive(made / f"assay-contracts-{version}.tar.gz", contract_files(compiled), time)
+        files = sorted(made.iterdir())
+        lines = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        # First, so that a release whose copying was interrupted is known for one.
+        (out / SUMS).write_text("".join(lines))
+        return [*(Path(shutil.copyfile(path, out / path.name)) for path in files), out / SUMS]
+
+
+def require_replaceable(out: Path) -> None:
+    """Ends the program unless `out` does not exist, is an empty folder, or holds a release alone: files that
+    its SHA256SUMS names.
+    """
+    sums = out / SUMS
+    named = {line.partition("  ")[2] for line in sums.read_text().splitlines()} if sums.is_file() else set()
+    others = {path.name for path in out.iterdir()} - named - {SUMS} if out.is_dir() else set()
+    if others or (out.exists() and not out.is_dir()):
+        sys.exit(
+            f"--out {out}: expected a new or empty folder or an earlier release, whose files are deleted, "
+            f"got {min(others) if others else 'a file'}; name another folder, or empty this one"
+        )
 
 
 def committed(folder: Path) -> None:

@@ -38,6 +38,9 @@ from solver.settings import SolverSettings
 
 MOST_TASKS: Final = 200
 """Number of newest tasks that are looked at, for this account's locked stakes and for open bidding."""
+TORCH_INDEX: Final = "https://download.pytorch.org/whl"
+CUDA_BUILD: Final = "cu130"
+"""The build of torch for CUDA 13, as in docs/operating/Dockerfile."""
 CHAIN_ITEMS: Final = ("clock", "stake", "defence", "reachable", "profit")
 
 Look = Callable[[], Line]
@@ -126,7 +129,8 @@ def _device(setting: str) -> Line:
     device = device_of(setting)
     name = device_name(device)
     if device.type == "cpu" and setting != "cpu" and gpu.read_gpus():
-        remedy = "install the CUDA build of torch: pip install 'assay[cuda]'"
+        build = f"torch=={torch.__version__.partition('+')[0]}+{CUDA_BUILD}"
+        remedy = f"install a CUDA build of torch: pip install {build} --index-url {TORCH_INDEX}/{CUDA_BUILD}"
         return Line("device", Level.WARNING, f"{name}, though there is a GPU", remedy)
     return Line("device", Level.OK, name)
 

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.abi import contract
+from scripts import contract_data
+from scripts import release as script
 from scripts.contract_data import COMPILED, DEPLOYED
-from scripts.release import archive, standard_json
+from scripts.release import LOCK, SUMS, archive, release, require_replaceable, standard_json
 from tests.toolchain.project import REPOSITORY, make, make_environment
 from tests.toolchain.wheel import run
 
@@ -42,6 +44,51 @@ def test_an_archive_follows_from_its_files_and_its_time(tmp_path: Path) -> None:
             ("a.txt", 1_700_000_000, 0),
             ("b/2.txt", 1_700_000_000, 0),
         ]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases without a compiler: the wheel is empty, and there are no contracts."""
+    monkeypatch.setattr(script, "command", lambda *_arguments: "1700000000")
+    monkeypatch.setattr(contract_data, "write", lambda *_arguments: None)
+    monkeypatch.setattr(script, "contract_files", lambda _compiled: {})
+    monkeypatch.setattr(
+        script, "python_packages", lambda _source, out, _time: (out / "assay-1-x.whl").touch()
+    )
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_release_has_the_lock_and_the_sums_of_all_its_files(tmp_path: Path) -> None:
+    committed = ["git", "show", f"HEAD:{LOCK}"]
+    lock = subprocess.run(committed, cwd=REPOSITORY, capture_output=True, check=True).stdout
+    for _ in range(2):
+        files = release(tmp_path / "out", "forge")
+        assert sorted(files) == sorted((tmp_path / "out").iterdir())
+        assert (tmp_path / "out" / LOCK).read_bytes() == lock
+        lines = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files[:-1]]
+        assert files[-1].read_text().splitlines() == lines
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "folder/file", f"{SUMS}.old"])
+def test_a_folder_of_other_files_is_not_emptied(tmp_path: Path, name: str) -> None:
+    (tmp_path / SUMS).write_text("00  assay.whl\n")
+    (tmp_path / "assay.whl").touch()
+    require_replaceable(tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(SystemExit, match=f"earlier release, .* got {name.split('/')[0]}; name another"):
+        release(tmp_path, "forge")
+    assert (tmp_path / name).exists()
+    assert (tmp_path / "assay.whl").exists()
+
+
+def test_a_new_or_an_empty_folder_is_taken_and_a_file_is_not(tmp_path: Path) -> None:
+    require_replaceable(tmp_path / "new")
+    (tmp_path / "empty").mkdir()
+    require_replaceable(tmp_path / "empty")
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match="got a file"):
+        require_replaceable(tmp_path / "file")
 
 
 def compiled_from(document: str, name: str) -> str:
@@ -85,11 +132,12 @@ def test_two_releases_are_equal_byte_for_byte(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         outs.append(checkout / "build" / "release")
     first, second = ({path.name: path.read_bytes() for path in sorted(out.iterdir())} for out in outs)
-    assert {name.split("-")[0] + Path(name).suffix for name in first} == {
+    assert {name.split("-")[0] + Path(name).suffix for name in first if name != LOCK} == {
         "assay.gz",
         "assay.whl",
         "SHA256SUMS",
     }
+    assert first[LOCK] == (REPOSITORY / LOCK).read_bytes()
     assert {name for name in first if first[name] != second[name]} == set()
     due = [f"{sha256(data).hexdigest()}  {name}" for name, data in first.items() if name != "SHA256SUMS"]
     assert first["SHA256SUMS"].decode().splitlines() == due

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from protocol.chain.parameters import TOKEN
 from protocol.errors import ExitCode
-from solver import checks
+from solver import checking, checks, gpu
 from solver.checks import COIN, GAMES, GIB, Level, Line, Prospect
 
 OK, WARNING, PROBLEM = Level
@@ -73,3 +74,16 @@ def test_the_exit_code_is_that_of_the_gravest_problem_and_warnings_have_none() -
     assert checks.exit_code(lines) is ExitCode.RETRY
     lines.append(Line("d", PROBLEM, ""))
     assert checks.exit_code(lines) is ExitCode.HOPELESS
+
+
+def test_a_gpu_without_a_build_of_torch_for_it_gets_the_command_that_installs_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`assay[cuda]` brings Triton alone."""
+    monkeypatch.setattr(gpu, "read_gpus", lambda: [object()])
+    monkeypatch.setattr(checking, "device_of", lambda _setting: torch.device("cpu"))
+    monkeypatch.setattr(torch, "__version__", "2.13.0+cpu")
+    line = checking._device("auto")
+    assert line.level is Level.WARNING
+    wanted = "pip install torch==2.13.0+cu130 --index-url https://download.pytorch.org/whl/cu130"
+    assert line.remedy.endswith(wanted)
