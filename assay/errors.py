@@ -55,7 +55,9 @@ class NobodyTakes(SubmitterError):
 
 
 class NotMade(SubmitterError):
-    """`assay init` was given an invalid name, a name that is taken, or a place where it cannot write."""
+    """`assay init` or `assay split` was given an invalid name, a name that is taken, or a place where it cannot
+    write.
+    """
 
 
 class NotCancelled(SubmitterError):

@@ -23,7 +23,7 @@ def add_lanes(app: typer.Typer) -> None:
 
 def split(
     file: FileArgument,
-    output: Annotated[Path, typer.Option(help="A new folder for the job.")],
+    output: Annotated[Path, typer.Option(help="A new or empty folder for the job.")],
     lanes: Annotated[int, typer.Option(min=1, help="How many machines train the model together.")] = 4,
     density: Annotated[
         str, typer.Option(help="Part of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64.")

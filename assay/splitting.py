@@ -8,14 +8,18 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from assay import source as sources
 from assay.commands import Context
 from assay.description import read
 from assay.errors import PlanError
+from assay.folders import require_new
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account
 from protocol.commitments.atomic import write_atomically
-from protocol.exchange.jobs import load_job, write_job
+from protocol.exchange.jobs import Numbers, first_of, load_job, write_job
 from protocol.exchange.members import FILE, FIRST_PORT, members_document
+from protocol.program.library.lanes import BLOCKS
 
 
 def split(
@@ -29,11 +33,11 @@ def split(
     most_exponent: int,
     steps: int | None = None,
 ) -> None:
-    """Capture the step of a task file and write the job's folder. If there are enough development accounts,
-    it includes a file of members with these accounts, for trying the job on one machine. Each lane trains
-    `steps` steps, by default the task's.
+    """Capture the step of a task file and write the job's folder, which must be new or empty. If there are
+    enough development accounts, it includes a file of members with these accounts, for trying the job on one
+    machine. Each lane trains `steps` steps, by default the task's.
 
-    Raises SourceError, CaptureError, LanesError, JobError, PlanError.
+    Raises SourceError, CaptureError, LanesError, JobError, and before the capture PlanError and NotMade.
     """
     description = read(file)
     if steps is not None:
@@ -47,6 +51,8 @@ def split(
             got=str(inner_steps),
         )
     part = density_of(density)
+    _require_numbers(width, part, inner_steps, rounds, rate, most_exponent)
+    require_new(folder)
     captured = sources.captured(description)
     job = write_job(
         captured.step,
@@ -89,6 +95,32 @@ def split(
 def density_of(text: str) -> Fraction:
     """Parse a density option such as 1/8. Raises PlanError."""
     try:
-        return Fraction(text)
+        found = Fraction(text)
     except (ValueError, ZeroDivisionError) as error:
         raise PlanError("--density", expected="a fraction such as 1/8", got=text) from error
+    known = [Fraction(1, block) for block in BLOCKS]
+    if found not in known:
+        raise PlanError("--density", expected=f"one of {', '.join(map(str, known))}", got=text)
+    return found
+
+
+def _require_numbers(
+    width: int, density: Fraction, inner_steps: int, rounds: int, rate: float, most_exponent: int
+) -> None:
+    """Check the numbers that are known before the capture, with others in place of the captured ones. Raises
+    PlanError.
+    """
+    try:
+        Numbers(
+            bundle="0" * 64,
+            width=width,
+            density=str(density),
+            inner_steps=inner_steps,
+            rounds=rounds,
+            seed=0,
+            rate=rate,
+            most_exponent=most_exponent,
+            parameters=("any",),
+        )
+    except ValidationError as error:
+        raise PlanError("job", expected="numbers that lanes can have", got=first_of(error)) from error

@@ -149,7 +149,7 @@ AssayError
 │   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   ├── NobodyTakes              a solver with default settings would not bid on these terms
 │   ├── NotConfirmed             nobody said that the task is to be posted
-│   ├── NotMade                  a folder for a new task that is there already, or has no name
+│   ├── NotMade                  a folder for a new task or job that is not new, has no name, or cannot be made
 │   ├── NotCancelled             a task that is not yours, has a bid, or takes none any more
 │   ├── MetricsError             metrics that are not served, or not those of the committed states
 │   ├── ResultError              no result yet, or one that is not the committed one

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from assay import source, splitting
+from assay.commands import Context
+from assay.errors import NotMade, PlanError
 from protocol.exchange.jobs import load_job
 from protocol.exchange.members import Members
 from tests.forked import run
@@ -47,3 +51,41 @@ def test_what_is_no_job_is_refused(tmp_path: Path, arguments: tuple[str, ...], s
     assert code == 2
     assert said in errors
     assert not (tmp_path / "job").exists()
+
+
+def not_captured(*_arguments: object) -> None:
+    raise AssertionError("what is wrong is seen before the capture")
+
+
+def begin(folder: Path, inner_steps: int = 5, density: str = "1/8") -> None:
+    splitting.split(cast(Context, None), Path(GPT), folder, 2, density, inner_steps, 1.0, 0, steps=1 << 32)
+
+
+@pytest.mark.parametrize(("inner_steps", "density"), [(7, "1/8"), (1, "1/8"), (4, "1/3")])
+def test_numbers_that_no_job_has_are_seen_before_the_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inner_steps: int, density: str
+) -> None:
+    monkeypatch.setattr(source, "captured", not_captured)
+    with pytest.raises(PlanError):
+        begin(tmp_path / "job", inner_steps, density)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("used", "expected a new or empty folder, got one with files"),
+        ("used/file", "expected a new or empty folder, got a file"),
+        ("used/file/job", "expected a place that can be written to, got Not a directory"),
+        ("/proc/job", "expected a place that can be written to"),
+    ],
+)
+def test_an_output_that_takes_no_job_is_seen_before_the_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, said: str
+) -> None:
+    monkeypatch.setattr(source, "captured", not_captured)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used/file").write_text("mine")
+    with pytest.raises(NotMade, match=said):
+        begin(tmp_path / place, inner_steps=1 << 20)
+    assert (tmp_path / "used/file").read_text() == "mine"
