@@ -11,10 +11,18 @@ import typer
 
 from assay import accounts
 from assay.lanes import add_lanes
-from assay.options import AddresseeArgument, DryRunOption, FileArgument, LinesOption, PortOption, context_of
+from assay.options import (
+    AddresseeArgument,
+    DryRunOption,
+    FileArgument,
+    LinesOption,
+    PortOption,
+    TaskArgument,
+    context_of,
+)
 from protocol.errors import ExitCode
 from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
-from protocol.node.options import DeviceOption, HomeOption, JsonOption
+from protocol.node.options import MOST_TASK, DeviceOption, HomeOption, JsonOption
 
 if TYPE_CHECKING:
     from assay.settings import AssaySettings
@@ -260,7 +268,8 @@ def submit(
 def status(
     connection: Flags,
     task: Annotated[
-        int | None, typer.Argument(min=1, help="A task's id; without one, all that are not over.")
+        int | None,
+        typer.Argument(min=1, max=MOST_TASK, help="A task's id; without one, all that are not over."),
     ] = None,
     past: Annotated[bool, typer.Option("--past", help="Also those that are over.")] = False,
     watch: Annotated[
@@ -282,7 +291,7 @@ def status(
 @command(app, connection=READS)
 def watch(
     connection: Flags,
-    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    task: TaskArgument,
     output: Annotated[Path | None, typer.Option(help="Folder for state.safetensors.")] = None,
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
     tensorboard: Annotated[Path | None, typer.Option(help="Folder for TensorBoard's event files.")] = None,
@@ -302,7 +311,7 @@ def watch(
 @command(app, connection=SENDS)
 def cancel(
     connection: Flags,
-    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    task: TaskArgument,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -316,7 +325,7 @@ def cancel(
 @command(app, connection=READS)
 def result(
     connection: Flags,
-    task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
+    task: TaskArgument,
     output: Annotated[Path, typer.Option(help="Folder for state.safetensors and proof.json.")],
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
     embed: Annotated[

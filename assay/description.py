@@ -146,6 +146,10 @@ def read(file: Path) -> Description:
     found.
     """
     table = _table(file)
+    if "folder" in table:  # the one field of a description that no file gives
+        raise DescriptionError(
+            f"{file}, folder", expected="a field of task files", got="another", remedy="remove it"
+        )
     try:
         description = Description.model_validate({**table, "folder": file.absolute().parent})
     except ValidationError as error:
@@ -154,11 +158,15 @@ def read(file: Path) -> Description:
         raise DescriptionError(
             f"{file}, {where}: {first['msg']}, got {str(first.get('input'))[:80]!r}; correct this field"
         ) from error
-    if not description.source.is_file():
+    try:
+        why = None if description.source.is_file() else "none"
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+    if why is not None:
         raise DescriptionError(
             f"{file}, task.source",
-            expected=f"a Python file at {description.source}",
-            got="none",
+            expected=f"a Python file at {str(description.source)[:200]}",
+            got=why,
             remedy="correct this field",
         )
     return description

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.options import at_home
+from protocol.node.options import MOST_TASK, at_home
 
 if TYPE_CHECKING:
     from assay.commands import Context
@@ -20,6 +20,7 @@ AddresseeArgument = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
 FileArgument = Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")]
 LinesOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope a line on stdout.")]
+TaskArgument = Annotated[int, typer.Argument(min=1, max=MOST_TASK, help="A task's id.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 

@@ -13,14 +13,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from protocol.node.http import url_of
-from protocol.node.party.settings import ConnectionSettings, WebUrl
+from protocol.node.party.settings import ConnectionSettings, Host, WebUrl
 
 
 class AssaySettings(ConnectionSettings):
     """The settings of all `assay` commands; each command uses some of them."""
 
     account: str = "dev:0"
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     """Address on which `assay serve` and `assay beacon` listen."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
     beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702

@@ -30,13 +30,13 @@ class Start:
 
     @property
     def seed(self) -> int:
-        """The key of that task's random numbers. Raises StartError if the state has none."""
+        """The key of that task's random numbers. Raises StartError if the state has none of two integers."""
         key = self.state.get("key")
-        if key is None or key.numel() != 2:
+        if key is None or key.numel() != 2 or key.is_floating_point() or key.is_complex():
             raise StartError(
                 self.what,
                 expected="the final state of a task, with its key",
-                got="a state without one",
+                got="a state without one" if key is None else f"{key.numel()} values of {key.dtype}",
                 remedy="name a result of `assay result`, `assay watch` or `assay.train`",
             )
         low, high = (int(word) % _WORD for word in key.tolist())
@@ -49,10 +49,9 @@ def read_start(folder: Path) -> Start:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = folder / STATE if folder.is_dir() else folder
     try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
+        tensors = load_file(folder / STATE if folder.is_dir() else folder)
+    except (SafetensorError, OSError, ValueError) as error:
         raise StartError(
             f"start {folder}",
             expected=f"the folder of a result, with {STATE}",

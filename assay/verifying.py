@@ -32,6 +32,7 @@ from protocol.commitments import segment_tree
 from protocol.errors import ExitCode
 from protocol.execution.device import checked, executor_on
 from protocol.execution.replay import Work
+from protocol.node.options import MOST_TASK
 from protocol.node.settings import SettingsError
 from protocol.node.words import duration
 from protocol.numerics.self_check import self_check
@@ -82,8 +83,11 @@ def verify(context: Context, target: str | None, weights: Path | None, choice: C
                 got=f"task {target}",
                 remedy="name the proof.json that `assay result` wrote, or leave the task out where one is embedded",
             )
+        task = int(target[:20])  # longer ones are too large
+        if not 1 <= task <= MOST_TASK:
+            raise SettingsError("task", expected=f"an id from 1 to {MOST_TASK}", got=target[:80])
         with context.client() as client:
-            report = _verify_task(context, client, int(target), choice)
+            report = _verify_task(context, client, task, choice)
     else:
         proof, settings = _proof(target, weights), context.settings
         with closing(Connection(settings.rpc, finality=settings.finality)) as connection:

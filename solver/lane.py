@@ -26,6 +26,7 @@ from protocol.execution.saving import safetensors_of
 from protocol.node import logs
 from protocol.node.addresses import Address
 from protocol.node.home import Home
+from protocol.node.party.settings import Host
 from protocol.node.reach import Reach
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
@@ -47,7 +48,7 @@ class LaneSettings(BaseModel):
 
     account: str = "dev:1"
     password_file: Path | None = None
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = FIRST_PORT
     publish: PublishUrl | None = None
     """An fsspec URL such as s3://mine/assay. Messages are also written below it, for lanes that cannot reach

@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Final, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from protocol.chain.parameters import TOKEN
-from protocol.node.party.settings import NodeSettings, WebUrl
+from protocol.node.party.settings import Host, NodeSettings, WebUrl
 from protocol.tasks import usual_solver
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import OPENING
@@ -58,7 +58,7 @@ class SolverSettings(NodeSettings):
     account: str = "dev:1"
     stake: Tokens = usual_solver.STAKE
     """Tokens to deposit in the vault for stakes."""
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: WebUrl | None = None
     publish: PublishUrl | None = None

@@ -14,6 +14,7 @@ from protocol.errors import ExitCode
 from protocol.node.commands import SENDS, Flags, add_config, app_of, command
 from protocol.node.home import Home
 from protocol.node.options import (
+    MOST_TASK,
     DeviceOption,
     HomeOption,
     JsonOption,
@@ -152,8 +153,8 @@ def _only_watch(home: Home, flags: Flags, acts: bool, once: bool, log_json: bool
 @command(app, connection=SENDS)
 def inform(
     connection: Flags,
-    task: Annotated[int, typer.Argument(min=1, help="The seat's task, which is not over.")],
-    seat: Annotated[int, typer.Argument(min=0, help="Number of an attested seat of somebody else.")],
+    task: Annotated[int, typer.Argument(min=1, max=MOST_TASK, help="The seat's task, which is not over.")],
+    seat: Annotated[int, typer.Argument(min=0, max=255, help="Number of an attested seat of somebody else.")],
     salt: Annotated[str, typer.Argument(help="Under which it attested: 64 hexadecimal digits.")],
     home: HomeOption = None,
     as_json: JsonOption = False,

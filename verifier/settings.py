@@ -16,7 +16,7 @@ from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import Offer
-from protocol.node.party.settings import NodeSettings, WebUrl
+from protocol.node.party.settings import Host, NodeSettings, WebUrl
 from protocol.node.settings import SettingsError
 from protocol.tasks.admission import Rates, Standing, most_operations
 from verifier.seat_fee import SeatFee, seat_fee
@@ -71,7 +71,7 @@ class VerifierSettings(NodeSettings):
     """Yearly cost of a locked token, as a fraction."""
     coin_price: Tokens = Decimal(3000)
     """Price in tokens of one coin of the chain, in which gas is paid."""
-    host: str = "127.0.0.1"
+    host: Host = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8703
     """Port of the service for results and salts; 0: any free port."""
     url: WebUrl | None = None

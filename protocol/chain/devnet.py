@@ -55,7 +55,8 @@ class Devnet:
     states of the last `states` blocks (500 by default). With a file `state`, it continues the chain in that
     file and writes the chain back when closed; the chain's clock is then the machine's again.
 
-    Raises AnvilMissing, PortInUse, DevnetError if anvil exits, and RpcError if anvil does not answer.
+    Raises AnvilMissing, PortInUse, DevnetError if anvil exits or the file `log` cannot be written, and RpcError
+    if anvil does not answer.
     """
 
     def __init__(
@@ -92,7 +93,15 @@ class Devnet:
             self._patience = WRITING_SECONDS
         if block_time is not None:
             command += ["--block-time", str(block_time), *(["--mixed-mining"] if mixed else [])]
-        self._log = (log or Path(os.devnull)).open("ab")
+        try:
+            self._log = (log or Path(os.devnull)).open("ab")
+        except OSError as error:
+            raise DevnetError(
+                f"log file {log}",
+                expected="a file that can be written",
+                got=error.strerror or type(error).__name__,
+                remedy="name another with --log",
+            ) from error
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
         )

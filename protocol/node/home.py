@@ -31,10 +31,14 @@ class Home:
 
     @classmethod
     def find(cls, given: Path | None = None) -> Home:
-        """The home folder: `given`, else $ASSAY_HOME, else ~/.assay."""
-        return cls(
-            (given or Path(os.environ.get(VARIABLE) or Path.home() / ".assay")).expanduser().absolute()
-        )
+        """The home folder: `given`, else $ASSAY_HOME, else ~/.assay. Raises HomeError if it begins with the home
+        of a user that there is not.
+        """
+        chosen = given or Path(os.environ.get(VARIABLE) or "~/.assay")
+        try:
+            return cls(chosen.expanduser().absolute())
+        except RuntimeError as error:
+            raise HomeError(chosen, f"no home folder for {chosen.parts[0]}") from error
 
     def folder(self, *parts: str) -> Path:
         """A folder below the home folder, created if missing. Raises HomeError, also if this user may not read

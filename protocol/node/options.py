@@ -29,7 +29,11 @@ DevicesOption = Annotated[
     str | None, typer.Option(help="Numbers of several CUDA devices that train, such as 0,1.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
-TasksOption = Annotated[list[int] | None, typer.Option("--task", min=1, help="Only this task (repeatable).")]
+MOST_TASK = 2**63 - 1
+"""Largest id of a task that a command takes: what databases hold. Markets count their tasks from 1."""
+TasksOption = Annotated[
+    list[int] | None, typer.Option("--task", min=1, max=MOST_TASK, help="Only this task (repeatable).")
+]
 LogJsonOption = Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")]
 MonitorPortOption = Annotated[
     int | None, typer.Option(min=0, max=65_535, help="Port of /healthz, /readyz and /metrics; 0: any.")

@@ -70,3 +70,10 @@ def test_an_anvil_that_ends_at_once_is_reported_with_its_status(
     monkeypatch.setenv("ANVIL", str(broken))
     with pytest.raises(DevnetError, match="exit status 7"):
         Devnet()
+
+
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        DevnetError, match=f"log file {tmp_path}/none/a.log: expected a file that can be written"
+    ):
+        Devnet(log=tmp_path / "none" / "a.log")

@@ -17,6 +17,8 @@ LONGEST: Final = 60.0
 """Maximum seconds between two looks at the chain."""
 
 
+Host = Annotated[str, Field(min_length=1)]
+"""An address to listen on. An empty one is refused, because a socket takes it for all addresses."""
 WebUrl = Annotated[str, AfterValidator(require_web_url)]
 """An http or https URL with a host."""
 
@@ -68,13 +70,13 @@ class NodeSettings(ConnectionSettings):
     """
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this node gives up."""
-    speed: Annotated[float, Field(gt=0)] = SPEED
+    speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = SPEED
     """Scalar operations a second that this machine manages; the node enters no task or game that needs more. A solver
     without this setting uses what `solver bench` measured, also for its price.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto means a CUDA device if torch has one. The bits are the same everywhere."""
-    tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    tasks: tuple[Annotated[int, Field(ge=1, lt=2**63)], ...] = ()
     """Tasks to work on; empty: all."""
     disk_limit_gib: Annotated[float, Field(gt=0, le=10**6)] | None = None
     """Disk that this node may take, in GiB; if unset, all that is free. If needed, data of finished tasks is
@@ -98,7 +100,7 @@ class NodeSettings(ConnectionSettings):
     """The party's default port of monitoring."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 0
     """Port of the service for strangers; 0: any free one."""
-    monitor_host: str = "127.0.0.1"
+    monitor_host: Host = "127.0.0.1"
     """Host of /healthz, /readyz and /metrics, which are not for strangers."""
     monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
     """Port of monitoring; 0: any free one. If unset: the party's default, or any free one if `port` is 0."""
