@@ -72,7 +72,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
                 continue  # the asking game is about to be opened
             game = row.game
         work = partial(_accuse, context, seen, look, told, claim.root, game)
-        yield Job(view.task, f"accuse {look.number}", work, context.work_by(view.challenge_until))
+        yield Job(view.task, f"accuse {look.number}", work, context.work_by(seen.challenged_until))
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:

@@ -50,11 +50,11 @@ def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
 def open_segments(seen: Observation) -> range:
     """The segments of a task that may be challenged now; a whistleblower replays all of them."""
     view = seen.view
-    may_be = view.status.can_be_challenged and seen.now <= view.challenge_until
+    may_be = view.status.can_be_challenged and seen.now <= seen.challenged_until
     return range(1, view.size) if may_be else range(0)
 
 
 def due_by(seen: Observation, accounts: Container[str]) -> int:
     """When the next of our seats must attest; if there is none, when challenges end. Seconds since 1970."""
     own = [seat.until for seat in attestable(seen, accounts)]
-    return min(own, default=seen.view.challenge_until)
+    return min(own, default=seen.challenged_until)

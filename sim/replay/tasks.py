@@ -218,7 +218,8 @@ class Life:
         """Let the challenge window pass; then pay attested seats, and the solver according to `end`."""
         drawn = bool(task.auditing.accounts)
         market = self._referee.market
-        self._stage.until(market.task(task.number).challenge_until)
+        window = market.task(task.number).challenge_until, self._referee.looks.answers_until(task.number)
+        self._stage.until(max(window))
         {"settled": market.settle, "void": market.void, "stalled": market.close_stalled}[end](task.number)
         self._books.close_escrow(owed=task.auditing.owed)
         self._books.release(task.solver, STAKE, self._amounts.stake)

@@ -169,6 +169,6 @@ interface ILooks {
     function openAccusations(TaskId task) external view returns (uint256);
 
     /// @notice Last second for the latest answer, past or still due; 0 if there was no accusation. Challenges
-    /// are accepted until then, so that an accused account can contest.
+    /// are accepted until then, so that an accused account can contest, and the task does not end before.
     function answersUntil(TaskId task) external view returns (uint64);
 }

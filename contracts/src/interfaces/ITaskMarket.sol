@@ -44,7 +44,8 @@ interface ITaskMarket {
         // ---- slot 2, 64 bits are free: last seconds
         uint64 bidsUntil;
         uint64 trainUntil;
-        /// All ones while a draw of the submitted task is pending or a jury is open.
+        /// All ones while a draw of the submitted task is pending or a jury is open. The window is open until
+        /// `ILooks.answersUntil` if that is later.
         uint64 challengeUntil;
         // ---- slot 3, 64 bits are free
         /// The best bidder's price.

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {ICommitments} from "../interfaces/ICommitments.sol";
+import {ILooks} from "../interfaces/ILooks.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Fees} from "../libraries/Fees.sol";
 import {Refusals} from "../libraries/Refusals.sol";
@@ -78,10 +79,13 @@ abstract contract Ends is MarketState {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The task in this status; reverts unless its window is over and no game is open.
+    /// @dev The task in this status; reverts unless its window is over, which answers to accusations may
+    /// prolong (`_requireInWindow`), and no game is open.
     function _over(TaskId task, Status status) private view returns (Task storage entry) {
         entry = _at(task, status);
         uint64 until = entry.challengeUntil;
+        uint64 answers = ILooks(looks).answersUntil(task);
+        if (answers > until) until = answers;
         if (block.timestamp <= until) revert Refusals.TooEarly(until, block.timestamp);
         if (entry.openGames != 0) revert Refusals.GamesOpen(task, entry.openGames);
     }

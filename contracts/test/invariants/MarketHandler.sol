@@ -160,7 +160,7 @@ contract MarketHandler is HonestHandler {
         if (silent || (empty && (audit.escrowDraws < 8 || audit.purse != 0))) {
             board.redraw(task);
         } else if (market.taskOf(task).openGames == 0) {
-            _reach(market.taskOf(task).challengeUntil + 1);
+            _reach(_windowUntil(task) + 1);
             if (empty) market.voidTask(task);
             else if (looks.openAccusations(task) == 0) market.settle(task);
         }
@@ -194,7 +194,7 @@ contract MarketHandler is HonestHandler {
     function closeStalled(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Unpaid);
         if (TaskId.unwrap(task) == 0 || entry.openGames != 0) return;
-        _reach(entry.challengeUntil + 1);
+        _reach(_windowUntil(task) + 1);
         market.closeStalled(task);
     }
 
@@ -362,11 +362,16 @@ contract MarketHandler is HonestHandler {
         return undercut > entry.price ? (false, 0) : (true, entry.price - undercut);
     }
 
+    /// @dev The last second in which the task can be challenged.
+    function _windowUntil(TaskId task) private view returns (uint64) {
+        (uint64 until, uint64 answers) = (market.taskOf(task).challengeUntil, looks.answersUntil(task));
+        return answers > until ? answers : until;
+    }
+
     /// @dev A submitted or stalled task within its window; 0 if there is none.
     function _challengeable(uint256 seed) private view returns (TaskId task) {
         ITaskMarket.Status status = seed % 2 == 0 ? ITaskMarket.Status.Submitted : ITaskMarket.Status.Unpaid;
-        ITaskMarket.Task memory entry;
-        (task, entry) = _find(seed >> 1, status);
-        if (TaskId.unwrap(task) != 0 && _time > entry.challengeUntil) return TaskId.wrap(0);
+        (task,) = _find(seed >> 1, status);
+        if (TaskId.unwrap(task) != 0 && _time > _windowUntil(task)) return TaskId.wrap(0);
     }
 }

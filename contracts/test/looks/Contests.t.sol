@@ -5,7 +5,8 @@ import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
-import {GameId} from "../../src/types/Ids.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {Leaf} from "../../src/types/Openings.sol";
 import {Digesting} from "./Digesting.sol";
 
 /// @title The outcome of an accusation that the accused account contests by its own game, or that a
@@ -168,6 +169,38 @@ contract ContestsTest is Digesting {
         _timeOut(own);
         _assertVerdict(own, IDisputeGame.Verdict.SolverSilent);
         looks.closeMoot(task, 32);
+    }
+
+    /// @dev Challenges are accepted until the last answer was due, even if the answer is already given. A
+    /// task that somebody can still challenge is not settled: a challenger that has committed would lose its
+    /// bond.
+    function test_settle_answered_reverts() public {
+        _looked(1);
+        _reveal(32);
+        _attest(32);
+        _drawPicks(0);
+        uint64 window = market.taskOf(task).challengeUntil;
+        vm.warp(window);
+        GameId id = _openGame(32);
+        vm.warp(window + 1);
+        _accuse(32, id, whole);
+        SegmentIndex one = SegmentIndex.wrap(1);
+        bytes32 salt = _commit(task, one, second);
+        _answer(32, whole);
+        uint64 until = looks.answersUntil(task);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, window + 1));
+        market.settle(task);
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooEarly.selector, until, until));
+        market.settle(task);
+        (Leaf memory before, Leaf memory afterwards) = (_leaf(checkpoints, 0), _leaf(checkpoints, 1));
+        vm.prank(second);
+        id = game.challenge(task, one, salt, before, afterwards);
+        vm.warp(until + 1);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GamesOpen.selector, task, 1));
+        market.settle(task);
+        _timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
     }
 
     // ------------------------------------------------------------------ convictions

@@ -35,9 +35,10 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and
-    the number of open `accusations` are those of a task that is submitted, or was (`observe_audit`); for
-    others they are None, empty and 0.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks`, the
+    number of open `accusations` and the second until which answers to accusations are or were due
+    (`answers_until`) are those of a task that is submitted, or was (`observe_audit`); for others they are
+    None, empty and 0. Of an unpaid task, `observe` reads `answers_until` alone.
     """
 
     view: TaskView
@@ -46,6 +47,14 @@ class Observation:
     seats: Sequence[Seat] = ()
     looks: Sequence[Seat] = ()
     accusations: int = 0
+    answers_until: int = 0
+
+    @property
+    def challenged_until(self) -> int:
+        """The last second in which the task can be challenged, and before whose end it cannot be settled. It
+        includes the time for answers to looks, because an accused account may have to play.
+        """
+        return max(self.view.challenge_until, self.answers_until)
 
     @property
     def places(self) -> Sequence[Seat]:
@@ -55,6 +64,8 @@ class Observation:
 
 def observe(client: Client, view: TaskView) -> Observation:
     """Observe a task. Sends only the requests that its status needs."""
+    if view.status is TaskStatus.UNPAID:
+        return Observation(view, client.now(), answers_until=client.looks.answers_until(view.task))
     if view.status is not TaskStatus.SUBMITTED:
         return Observation(view, client.now())
     return observe_audit(client, view, client.now())
@@ -67,7 +78,10 @@ def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
     seats = board.seats(task) if audit.drawn_at else ()
     if not audit.looks:
         return Observation(view, now, audit, seats)
-    return Observation(view, now, audit, seats, board.looks(task), client.looks.open_accusations(task))
+    looks = client.looks
+    return Observation(
+        view, now, audit, seats, board.looks(task), looks.open_accusations(task), looks.answers_until(task)
+    )
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
@@ -82,7 +96,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.ASSIGN if now > view.bids_until else None
     if view.status is TaskStatus.TRAINING:
         return Exit.EXPIRE if now > view.train_until else None
-    closable = now > view.challenge_until and not view.open_games
+    closable = now > seen.challenged_until and not view.open_games
     if view.status is TaskStatus.UNPAID:  # open accusations are moot, and need not end first
         return Exit.CLOSE if closable else None
     closable = closable and not seen.accusations

@@ -128,6 +128,18 @@ def test_a_task_whose_seats_are_all_attested_is_settled_after_the_window_and_the
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats)) is Exit.SETTLE
 
 
+@pytest.mark.parametrize(
+    ("status", "what"), [(TaskStatus.SUBMITTED, Exit.SETTLE), (TaskStatus.UNPAID, Exit.CLOSE)]
+)
+def test_a_task_does_not_end_before_the_last_answer_was_due(status: TaskStatus, what: Exit) -> None:
+    last = END + 30
+    task = seen(status, last, audit(attested=1, audited=True), seat(0, attested=True))
+    answered = replace(task, answers_until=last)
+    assert due(answered) is None
+    assert due(replace(answered, now=last + 1)) is what
+    assert due(replace(task, answers_until=END - 30)) is what
+
+
 @pytest.mark.parametrize("attested", [True, False])
 def test_of_a_task_that_is_over_a_draw_alone_is_due(attested: bool) -> None:
     over, last = audit(attested=int(attested)), seat(0, attested=attested)

@@ -117,6 +117,7 @@ def test_segments_are_looked_at_while_they_may_be_challenged() -> None:
     assert list(open_segments(observation(challenge_until=NOW))) == every
     assert not open_segments(observation(**over))
     assert not open_segments(observation(TaskStatus.UNPAID, **over))
+    assert list(open_segments(replace(observation(**over), answers_until=NOW))) == every, "an answer is due"
 
 
 def test_a_task_is_due_by_its_next_own_seat_and_else_by_the_end_of_challenges() -> None:
