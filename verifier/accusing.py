@@ -2,7 +2,8 @@
 
 This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under
 it, and the seat must show the same chunk in its digest. If the trees differ, the solver's tree is false,
-and the game continues against the solver.
+and the game continues against the solver. Where nobody can be accused any more, the tree is compared
+likewise, and the game is dropped if they are equal.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from protocol.dispute.keys import salt_hash, steps_key
 from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
 from verifier.context import Context
+from verifier.database import Challenge
+from verifier.errors import StateLost
 from verifier.jobs import Job
 from verifier.look_events import Revealed
 from verifier.looking import asking, different, looked_at
@@ -76,19 +79,28 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end our games that asked for a step tree, if another look has caught the seat. Raises
-    ChainError.
+    """Jobs that end our games that asked for a step tree, once nobody can be accused any more: another look
+    has caught the seat, or a jury has ended the task. Each replays a segment, because the game continues
+    against a solver whose step tree is false. Raises ChainError.
     """
-    if seen.view.status is not TaskStatus.SUBMITTED:
+    view, calls = seen.view, context.client.game
+    if not view.status.can_be_challenged:
         return
     looks = {look.number: look for look in seen.looks}
-    for row in context.database.all_challenges(seen.view.task):
+    for row in context.database.all_challenges(view.task):
         look = looks.get(row.seat)
         if look is None or not row.asks or row.outcome is not None or row.game is None:
             continue
-        its_turn = context.client.game.game(row.game).phase is Phase.STEP
-        if its_turn and looked_at(context, seen, look).caught:
-            yield Job(row.task, f"drop {look.number}", partial(_drop, context, row.task, look, row.game))
+        if view.status is TaskStatus.SUBMITTED and not looked_at(context, seen, look).caught:
+            continue
+        state = calls.game(row.game)
+        if state.phase is not Phase.STEP or state.waits:
+            continue
+        step_root = calls.claim(state.claim).posted(state)
+        if step_root is None:
+            continue  # it is the solver's turn
+        work = partial(_drop, context, seen, look, row, step_root)
+        yield Job(row.task, f"drop {look.number}", work, context.work_by(state.deadline))
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
@@ -120,9 +132,36 @@ def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
     return bool(context.client.game.claim(steps_key(task, segment)).posted_at)
 
 
-def _drop(context: Context, task: int, look: Seat, game: int) -> None:
-    context.clients[look.account].looks.drop(task, look.number, game)
-    context.log.info("dropped: the seat was caught", task=task, look=look.number, game=game)
+def _drop(context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes) -> None:
+    """Drop the game, or continue against the solver. Raises ChainError, BundleError, CommitmentError."""
+    assert row.game is not None, "only an open game is dropped"
+    assert row.segment is not None, "it asks for the step tree of a segment"
+    try:
+        roots = context.load(row.task).run(row).step_roots(row.segment)
+    except StateLost as error:  # a dropped game costs less than a lost one
+        context.log.warning("not compared", task=row.task, segment=row.segment, reason=str(error))
+    else:
+        if _is_turned(context, seen, row, roots, step_root):
+            return
+    receipt = context.clients[look.account].looks.drop(row.task, look.number, row.game)
+    context.log.info(
+        "dropped: nobody can be accused any more",
+        task=row.task,
+        look=look.number,
+        game=row.game,
+        gas=receipt.gas_used,
+    )
+
+
+def _is_turned(
+    context: Context, seen: Observation, asked: Challenge, roots: Sequence[bytes], step_root: bytes
+) -> bool:
+    """Whether the solver's step tree is another than ours. If so, our game continues against the solver."""
+    if step_tree(roots).root == step_root:
+        return False
+    context.log.warning("different", task=asked.task, segment=asked.segment, solver=seen.view.solver)
+    context.database.turn_on_solver(asked)
+    return True
 
 
 def _accuse(
@@ -137,9 +176,7 @@ def _accuse(
     asked = asking(context, seen, look)
     run, program, terms = material.run(asked), material.work.program, material.terms
     roots = run.step_roots(segment)
-    if step_tree(roots).root != step_root:
-        context.log.warning("different", task=task, segment=segment, solver=seen.view.solver)
-        context.database.turn_on_solver(asked)
+    if _is_turned(context, seen, asked, roots, step_root):
         return
     states = SegmentStates(run, program, segment)
     sizes = [len(data) for data in states.tensors(0)]

@@ -134,7 +134,7 @@ class ChallengeCommitment:
             )
             return False
         view = self._client.market.task(self._task)
-        if view.status.is_over:
+        if view.status.is_over or (challenge.asks and view.status is not TaskStatus.SUBMITTED):
             self._database.update_challenge(self._key, outcome="needless")
             return False
         # A redraw reopens the time for challenges.

@@ -73,8 +73,10 @@ def moot(context: Context, seen: Observation) -> list[int]:
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
     """Jobs that ask for the solver's step tree if one of our looks has found another root than was revealed.
 
-    Raises ChainError.
+    Only while the task is submitted, because later nobody can be accused. Raises ChainError.
     """
+    if seen.view.status is not TaskStatus.SUBMITTED:
+        return
     for look, _ in different(context, seen):
         if not look.attested:
             continue  # it cannot accuse, and would lose its game

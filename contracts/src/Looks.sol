@@ -133,12 +133,22 @@ contract Looks is ILooks {
 
     /// @inheritdoc ILooks
     function drop(TaskId task, uint256 look, GameId game) external {
-        ITaskMarket.SeatTerms memory terms = _submitted(task);
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        // Once the task is Unpaid nobody can be accused, so the game cannot be left by accusing.
+        bool isUnpaid = terms.status == ITaskMarket.Status.Unpaid;
+        if (!isUnpaid && terms.status != ITaskMarket.Status.Submitted) {
+            revert Refusals.WrongStatus(task, terms.status);
+        }
         address looker = BOARD.seatOf(task, look).account;
         if (msg.sender != looker) revert Refusals.NotAllowed(looker, msg.sender);
         (uint256 level, uint256 slot) = Cells.placeOf(look);
         uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
-        if (!BOARD.seatOf(task, seat).caught) revert Refusals.NotCaught(task, seat);
+        if (!isUnpaid && !BOARD.seatOf(task, seat).caught) revert Refusals.NotCaught(task, seat);
+        Look storage entry = _looks[task][look];
+        // Otherwise an accomplice of the solver's could put any number of games before a retrainer's for
+        // nothing: bonds do not double in an unpaid task, and the solver is paid for the drop.
+        if (entry.dropped) revert Refusals.LimitReached(1, 1);
+        entry.dropped = true;
         SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
         _game().drop(game, task, segment, msg.sender, terms.gameCost);
     }

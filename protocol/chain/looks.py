@@ -62,8 +62,9 @@ class Looks(BoundContract):
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
-        """As the looker, if another look has already taken the seat's lock: drop the looker's own game that
-        asked for the step tree. The terms' game cost is paid out of that game's bond.
+        """As the looker, once per look, if another look has already taken the seat's lock or the task is
+        unpaid: drop the looker's own game that asked for the step tree. The terms' game cost is paid out of
+        that game's bond.
         """
         return self.write("drop", task, look, game)
 

@@ -251,7 +251,7 @@ class LookView:
     (`protocol.dispute.keys.revealed_word`), `accused` the hash of the open accusation (`accusation_word`);
     each is None if there is none. The answer is due by `until`, and the accusation's bond is in lock `lock`.
     `game` is the game in which the accused contests it, 0 if there is none. `accusations` is the number of
-    accusations so far.
+    accusations so far. `dropped` is whether the look has dropped a game without an accusation (`Looks.drop`).
     """
 
     revealed: bytes | None
@@ -260,6 +260,7 @@ class LookView:
     lock: int
     game: int
     accusations: int
+    dropped: bool
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> LookView:

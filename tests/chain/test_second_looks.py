@@ -156,7 +156,7 @@ def test_a_look_is_drawn_revealed_accused_and_answered(chain: Devnet, connected:
     assert segment == seat.segments[look.position(2)]
     root = seat.segment_roots[look.position(2)]
     shown = scene.solver.looks.look(task, look.number)
-    assert shown == LookView(revealed_word(seat.salt, root), None, 0, 0, 0, 0)
+    assert shown == LookView(revealed_word(seat.salt, root), None, 0, 0, 0, 0, False)
 
     looker = scene.client(look.number)
     before = scene.free(looker)

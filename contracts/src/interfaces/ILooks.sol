@@ -39,8 +39,8 @@ interface ILooks {
 
     /// @notice State of a look. `revealed` is keccak256(abi.encode(salt, segment root)). `accused` is the
     /// hash of the open accusation, 0 if there is none. `until` is the last second to answer, `lock` holds
-    /// the accusation's bond, `game` is the game by which the accused account contests it (0 if none), and
-    /// `accusations` is the number of accusations so far.
+    /// the accusation's bond, `game` is the game by which the accused account contests it (0 if none),
+    /// `accusations` is the number of accusations so far, and `dropped` says that `drop` was used.
     struct Look {
         bytes32 revealed;
         bytes32 accused;
@@ -48,6 +48,7 @@ interface ILooks {
         uint48 lock;
         uint64 game;
         uint8 accusations;
+        bool dropped;
     }
 
     /// @notice The informer revealed the salt of the seat's account, which is suspended; the seat is now
@@ -128,8 +129,9 @@ interface ILooks {
         ChunkProof calldata proof
     ) external;
 
-    /// @notice The look's account, if the seat or look that it checks has already lost its lock: nobody is
-    /// left to accuse. Drops the caller's game that asked for the step tree (`IDisputeGame.drop`).
+    /// @notice The look's account, once per look, if nobody can be accused any more: the seat or look that it
+    /// checks has already lost its lock, or the task is Unpaid. Drops the caller's game that asked for the
+    /// step tree (`IDisputeGame.drop`).
     function drop(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone, in time: proves that the leaf is in the digest of the accused account, by the siblings

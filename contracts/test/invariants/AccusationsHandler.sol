@@ -73,16 +73,26 @@ abstract contract AccusationsHandler is LooksHandler {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
         (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);
         for (uint256 i; i < numbers.length; ++i) {
-            if (!board.seatOf(task, _lookedAt(task, numbers[i])).caught) continue;
-            _mockDrop();
-            vm.prank(found[i].account);
-            looks.drop(task, numbers[i], GameId.wrap(1));
-            ++done["dropGame"];
-            return;
+            if (honest[found[i].account] || !_mayDrop(task, numbers[i])) continue;
+            return _drop(task, numbers[i], found[i].account, "dropGame");
         }
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev Nobody is left whom the look could accuse, and it has not dropped a game.
+    function _mayDrop(TaskId task, uint256 look) internal view returns (bool) {
+        if (looks.lookOf(task, look).dropped) return false;
+        return market.statusOf(task) == ITaskMarket.Status.Unpaid
+            || board.seatOf(task, _lookedAt(task, look)).caught;
+    }
+
+    function _drop(TaskId task, uint256 look, address account, bytes32 name) internal {
+        _mockDrop();
+        vm.prank(account);
+        looks.drop(task, look, GameId.wrap(1));
+        ++done[name];
+    }
 
     /// @dev The first accused look, starting from a random task, among tasks that are (or are not) Submitted;
     /// 0 if there is none.

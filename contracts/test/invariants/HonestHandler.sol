@@ -7,7 +7,7 @@ import {TaskId} from "../../src/types/Ids.sol";
 import {Seat} from "../../src/types/Seats.sol";
 import {JuriesHandler} from "./JuriesHandler.sol";
 
-/// @title Lets honest accounts act before any of their time limits passes.
+/// @title Lets honest accounts act before any of their time limits passes. None of their calls may be refused.
 abstract contract HonestHandler is JuriesHandler {
     function _reach(uint64 time) internal override {
         if (vm.getBlockTimestamp() >= time) return;
@@ -18,6 +18,7 @@ abstract contract HonestHandler is JuriesHandler {
     function _duties() internal override {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
+            _leaveGames(task);
             if (market.statusOf(task) != ITaskMarket.Status.Submitted) continue;
             (uint256[] memory numbers, Seat[] memory seats) = _seatsAndLooks(task);
             for (uint256 i; i < seats.length; ++i) {
@@ -39,6 +40,21 @@ abstract contract HonestHandler is JuriesHandler {
         if (!isHonest) return;
         ILooks.Look memory entry = looks.lookOf(task, look);
         if (entry.accused != 0 && vm.getBlockTimestamp() <= entry.until) _answer(task, look);
+    }
+
+    /// @dev An honest look that attested may have asked for the step tree. Once nobody can be accused any more
+    /// it must be able to drop that game.
+    function _leaveGames(TaskId task) private {
+        ITaskMarket.Status status = market.statusOf(task);
+        bool isUnpaid = status == ITaskMarket.Status.Unpaid;
+        if (!isUnpaid && status != ITaskMarket.Status.Submitted) return;
+        (uint256[] memory numbers, Seat[] memory found) = board.looksOf(task);
+        for (uint256 i; i < numbers.length; ++i) {
+            if (!found[i].attested || !honest[found[i].account] || !_mayDrop(task, numbers[i])) continue;
+            _drop(
+                task, numbers[i], found[i].account, isUnpaid ? bytes32("drop, unpaid") : bytes32("dropGame")
+            );
+        }
     }
 
     /// @dev Honest jurors vote, and open what they have. An item that one juror can fetch may be unavailable

@@ -328,7 +328,7 @@ contract MarketInvariants is LooksInvariants {
 
     /// @dev The events of looks, juries and cancelled tasks that a handler counts; each must occur.
     function _names() private pure returns (bytes32[] memory names) {
-        names = new bytes32[](21);
+        names = new bytes32[](22);
         (names[0], names[1], names[2]) = ("inform", "reveal", "takeUnrevealed");
         (names[3], names[4], names[5]) = ("lapse", "lapse of a jury", "accuse");
         (names[6], names[7], names[8]) = ("answer", "contest", "takeUnanswered");
@@ -336,7 +336,7 @@ contract MarketInvariants is LooksInvariants {
         (names[12], names[13], names[14]) = ("claim of a look", "yes", "no");
         (names[15], names[16], names[17]) = ("object", "open", "drop of a claim");
         (names[18], names[19]) = ("verdict that goes on", "verdict that it is withheld");
-        names[20] = "cancel";
+        (names[20], names[21]) = ("cancel", "drop, unpaid");
     }
 
     /// @dev What is left of the stake of a task that is over: 0 unless it was convicted; then what was not

@@ -27,7 +27,7 @@ from verifier.look_events import Revealed
 LOOK = 32
 OVER = NOW - GRACE - 1
 TOLD = Revealed(bytes([5]) * 32, bytes([6]) * 32)
-STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0)
+STANDS = LookView(bytes(32), None, until=0, lock=0, game=0, accusations=0, dropped=False)
 ASKS = Challenge(1, LOOK, ME, 2, bytes(32), b"", asks=True)
 
 

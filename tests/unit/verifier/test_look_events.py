@@ -22,7 +22,7 @@ from verifier.look_events import Accused, LookEvents, Revealed
 LOOK = Look(1, 0).number
 SALT, ROOT, LEAF = (bytes([value]) * 32 for value in (1, 2, 3))
 PLACE = Place(2, 1, 0, 0)
-NOTHING = LookView(None, None, until=0, lock=0, game=0, accusations=0)
+NOTHING = LookView(None, None, until=0, lock=0, game=0, accusations=0, dropped=False)
 REVEALED = replace(NOTHING, revealed=revealed_word(SALT, ROOT))
 ACCUSED = replace(REVEALED, accused=accusation_word(PLACE, LEAF, ROOT))
 SEEN = replace(observation(), audit=replace(AUDIT, looks=1), looks=[seat(LOOK, ME)])
