@@ -305,7 +305,8 @@ contract AuditBoard is JuryVotes {
             ++audit.escrowDraws;
         }
         MARKET.drawAsked(task, purse == 0);
-        _ask(task, audit, 0, seats, purse);
+        // The level is 0. Given as a literal, the compiler would make a copy of the function for this call.
+        _ask(task, audit, audit.level, seats, purse);
     }
 
     /// @dev Every awaited look has an account, because a look for which nobody was found is given up.

@@ -234,7 +234,8 @@ class PendingDraw:
     """A requested draw (Seats.sol), an entry of the board's queue. It uses the beacon's `round`, which was
     fixed at `fixed_at`. `level` is 0 for seats, 1 to 4 for looks of that level, 5 for a jury. `seats` has a
     bit for each seat or slot to draw; 0 means that the draw picks the slots of the looks. `purse` is the
-    number of the lock that pays for the draw; 0 if the task's escrow pays.
+    number of the lock that pays for the draw; 0 if the task's escrow pays. `number` is the draw's number among
+    its task's, counted from 1.
     """
 
     task: int
@@ -243,6 +244,7 @@ class PendingDraw:
     fixed_at: int
     purse: int
     level: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

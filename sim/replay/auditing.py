@@ -173,13 +173,12 @@ class Auditing:
         assert done is not None  # Nobody else executes draws on this chain.
         self.owed = False
         root = client.market.task(self.task).root
-        number = client.audit.audit(self.task).draws
         seed = seed_of(
             client.deployment.chain_id,
             client.audit.address,
             self.task,
             root,
-            number,
+            first.number,
             word(signature(first.round)),
         )
         stage.same("seed of a draw", seed, client.audit.event(done[1], "Drawn").arguments["seed"])

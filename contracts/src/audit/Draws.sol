@@ -84,16 +84,15 @@ abstract contract Draws is Registrations {
         Audit storage audit = _audits[task];
         Drawing memory drawing;
         drawing.terms = _termsOf(task);
-        uint8 number = audit.draws;
         bytes32 seed =
-            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
+            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, entry.number, word));
         (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
         // A draw of looks or of a jury may have lapsed.
         bool due = audit.pending && audit.round == entry.round;
         drawing.live = due && drawing.terms.status == ITaskMarket.Status.Submitted;
         drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
         drawing.stream = DrawWords.start(seed);
-        emit Drawn(task, number, seed, msg.sender);
+        emit Drawn(task, entry.number, seed, msg.sender);
         uint256 seats = entry.seats;
         bool picks = seats == 0;
         bool jury = entry.level == Cells.JURY;
@@ -143,8 +142,9 @@ abstract contract Draws is Registrations {
         audit.round = round;
         audit.pending = true;
         uint8 number = ++audit.draws;
-        _queue[_end++] =
-            PendingDraw(uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse, level);
+        _queue[_end++] = PendingDraw(
+            uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse, level, number
+        );
         emit DrawAsked(task, number, level, round, seats);
     }
 

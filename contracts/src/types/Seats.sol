@@ -111,7 +111,7 @@ struct Audit {
 
 /// @notice A requested draw: an entry of the queue.
 struct PendingDraw {
-    // ---- slot 0, 24 bits are free
+    // ---- slot 0, 16 bits are free
     uint40 task;
     /// One bit for each seat to fill, or for each slot of a level of looks or of a jury. 0: the draw picks
     /// the slots.
@@ -124,4 +124,6 @@ struct PendingDraw {
     uint48 purse;
     /// Level of the looks; 0 for seats, 5 for a jury.
     uint8 level;
+    /// Number of the draw among the task's, counted from 1. The seed depends on it, so it is fixed here.
+    uint8 number;
 }

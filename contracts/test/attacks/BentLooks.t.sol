@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
+import {Vm} from "forge-std/Test.sol";
 
 /// @title Attempts to influence the draw that follows a draw of looks in the queue, once both words are
 /// public: by ending the task with looks or letting its draw lapse, by registering, resigning, releasing and
@@ -65,6 +67,39 @@ contract BentLooksTest is Deployment {
         _draw(first);
         _draw(second);
         assertEq(abi.encode(_accounts(second)), due);
+    }
+
+    /// @dev A seat is emptied before the round of the looks is published, so once their draw has lapsed the
+    /// seat can be drawn again. Asking for that draw changes neither the lapsed draw nor the one behind it,
+    /// although both words are public.
+    function test_draw_looksThatLapsed_askedAgain_succeeds() public {
+        (bytes memory asked, bytes32 seed) = _lapsed(true);
+        (bytes memory due, bytes32 dueSeed) = _lapsed(false);
+        assertEq(seed, dueSeed);
+        assertEq(asked, due);
+    }
+
+    /// @dev The accounts that the second draw finds after the first one lapsed, and the seed of the first.
+    function _lapsed(bool again) private returns (bytes memory found, bytes32 seed) {
+        uint256 start = vm.snapshotState();
+        vm.warp(beacon.timeOf(board.auditOf(first).round) - 1);
+        _inform(first, 0, rival);
+        _reach(uint64(beacon.timeOf(board.auditOf(first).round)) + STALL_PERIOD + 1);
+        board.lapse(first);
+        if (again) board.redraw(first);
+        vm.recordLogs();
+        _draw(first);
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        for (uint256 i; i < logs.length; ++i) {
+            if (logs[i].topics[0] != IAuditBoard.Drawn.selector) continue;
+            uint8 number;
+            (number, seed) = abi.decode(logs[i].data, (uint8, bytes32));
+            assertEq(number, 2);
+        }
+        assertNotEq(seed, 0);
+        _draw(second);
+        found = abi.encode(_accounts(second));
+        vm.revertToState(start);
     }
 
     /// @dev The accounts that the second draw finds if nothing but the two draws happens. The first draw

@@ -177,7 +177,7 @@ abstract contract Looking is Deployed {
     }
 
     function _seedOf(bytes32 word) internal view returns (bytes32) {
-        uint8 number = board.auditOf(task).draws;
+        uint8 number = board.firstDraw().number;
         return
             keccak256(abi.encode(block.chainid, address(board), task, market.taskOf(task).root, number, word));
     }
