@@ -118,7 +118,8 @@ contract AuditBoard is JuryVotes {
         if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Refusals.NotAttested(task, seat);
         Audit storage audit = _audits[task];
         // Salts are revealed from then on. A seat that knows what was picked could then give up half of its
-        // lock here to avoid losing all of it.
+        // lock here to avoid losing all of it. A proposer that dates its block before the round still can. An
+        // earlier end, when looks are asked for, would leave no time to inform on the seat that attests last.
         bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
         if (over || audit.pickedAt != 0) revert Refusals.LooksDrawn(task);
         _seats[task].set(seat, 0);

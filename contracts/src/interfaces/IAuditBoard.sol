@@ -106,7 +106,7 @@ interface IAuditBoard {
     /// @notice Looks only: the seat's salt was revealed. Half of the seat's lock, rounded down, goes to `to`;
     /// the rest burns, except that a draw fee is kept for the task's next draw unless one is already kept.
     /// The account is suspended and the seat becomes empty. Reverts unless the task is Submitted, the seat is
-    /// attested, and the round of the first looks is not yet published.
+    /// attested, and the round of the first looks is not yet published by the block's time.
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Looks and juries only: the attestation of a seat or look, or a juror's yes, is false or was

@@ -283,6 +283,32 @@ contract LookDrawsTest is Looking {
         _expectLooksDrawn(0, salt);
     }
 
+    /// @dev The contract knows only the block's time. A proposer that has seen the word and may still date a
+    /// block before the round informs on its own seat at the price of half of its lock, and so has the looks
+    /// of the whole task drawn again: none of its seats is looked at by that word.
+    function test_inform_backDated_succeeds() public {
+        _asked();
+        address own = _account(0);
+        uint256 stake = _stakeOf(own);
+        bytes32 salt = _committed(0, second);
+        bytes32 seen = _wordOf(15);
+        uint256 had = _free(second);
+        vm.warp(beacon.timeOf(board.firstDraw().round) - 1);
+        vm.prank(second);
+        looks.inform(task, 0, keccak256("digest"), salt);
+        assertEq(_stakeOf(own), stake - LOCK);
+        assertEq(_free(second), had + LOCK / 2);
+        assertEq(vault.burned(), LOCK / 2 - DRAW_FEE);
+        _drawWith(seen);
+        assertEq(_audit().looks, 0);
+        assertEq(_audit().pickedAt, 0);
+        _redraw();
+        _draw(task);
+        _attest(0);
+        assertEq(board.firstDraw().level, 1);
+        assertEq(board.firstDraw().seats, 0);
+    }
+
     /// @dev Nobody can inform on a seat that is looked at, nor while another draw of looks is requested.
     function test_inform_looksDrawn_reverts() public {
         _asked();
