@@ -83,7 +83,7 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
     has caught the seat, or a jury has ended the task. Each replays a segment, because the game continues
     against a solver whose step tree is false. Raises ChainError.
     """
-    view, calls = seen.view, context.client.game
+    view = seen.view
     if not view.status.can_be_challenged:
         return
     looks = {look.number: look for look in seen.looks}
@@ -93,6 +93,7 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
             continue
         if view.status is TaskStatus.SUBMITTED and not looked_at(context, seen, look).caught:
             continue
+        calls = context.client.game
         state = calls.game(row.game)
         if state.phase is not Phase.STEP or state.waits:
             continue
