@@ -118,7 +118,8 @@ MANY = 1 << 14
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     kept = condition.to(torch.int32).sub_(1)  # 0 where x is chosen, otherwise all ones
     left, right = x.view(torch.int32), y.view(torch.int32)
-    if x.numel() == 1 and not int(left):
+    extends = max(x.dim(), y.dim()) > condition.dim()  # then the result has more axes than `kept`
+    if x.numel() == 1 and not extends and not int(left):
         kept = kept.bitwise_and_(right) if y.numel() == 1 or y.shape == condition.shape else kept & right
         return kept.view(torch.float32)
     return (left ^ ((left ^ right) & kept)).view(torch.float32)

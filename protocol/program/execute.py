@@ -110,7 +110,10 @@ class Interpreter:
         self._fused: dict[bytes, tuple[tuple[Fusion, ...], Plan]] = {}
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The results of one instruction; a call runs its kernel or its body. Raises `ValueMismatch`."""
+        """The results of one instruction; a call runs its kernel or its body.
+
+        Raises `ValueMismatch` if a primitive's or a kernel's results do not have the program's types.
+        """
         instruction = site.instruction
         if instruction.op is Op.INPUT:
             return (operands[0],)
@@ -118,14 +121,19 @@ class Interpreter:
             return tuple(map(_compact, self._call(site, operands)))
         if instruction.op is Op.CONSTANT:
             return (self._constant(site),)
-        return (_compact(PRIMITIVES[instruction.op].evaluate(instruction, operands)),)
+        result = (_compact(PRIMITIVES[instruction.op].evaluate(instruction, operands)),)
+        require_types(
+            instruction.results, result, f"results of instruction {site.number} of {site.program.name}"
+        )
+        return result
 
     def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
         """The outputs of a checked program.
 
         They are contiguous. Do not write to them: one may be an input itself.
 
-        Raises `ValueMismatch` if the inputs do not have the program's types.
+        Raises `ValueMismatch` if the inputs do not have the program's types, or if the results of an
+        instruction do not have its types.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}

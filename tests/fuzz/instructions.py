@@ -1,7 +1,8 @@
 """Random instructions of every primitive: shapes, types, attributes, and how their operands are filled.
 
-Operands have at most a few chunks, so that one call passes all of them to the EVM. The list in `samples` is
-fixed and covers every rule; the shapes here are random.
+Operands of `GENERATORS` have at most a few chunks, so that one call passes all of them to the EVM. Those of
+`LARGE` have so many elements that torch code takes its paths for many. The list in `samples` is fixed and
+covers every rule; the shapes here are random.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from random import Random
 
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import MANY
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.builder import Builder, Value
 from protocol.program.opcodes import Op
@@ -29,6 +34,7 @@ FAR = (-(2**63), -(2**63) + 1, 2**62, 2**63 - 1)
 Shape = tuple[int, ...]
 Make = Callable[..., Value]
 Generator = Callable[[Random], Sample]
+Types = Callable[[Random, Sequence[DType]], list[TensorType]]
 
 
 def shape(r: Random, most: int = MOST, rank: int = 4) -> Shape:
@@ -56,20 +62,44 @@ def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
     return [TensorType(dtype, each) for dtype, each in zip(dtypes, shapes, strict=True)]
 
 
+def many(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
+    """Operands that broadcast to `MANY` elements or more.
+
+    An operand with fewer elements may have more axes than the largest, and then the result has them too.
+    """
+    whole = r.choice(((MANY,), (1, MANY), (MANY, 1), (128, 129), (1, 1, MANY + 1), (2, 8200), (7, 2400)))
+    most = len(whole) + 2
+    others = [(1,) if r.random() < 0.4 else partner(r, whole) for _ in dtypes[1:]]
+    shapes = [whole, *((*[1] * r.randint(0, most - len(each)), *each) for each in others)]
+    r.shuffle(shapes)
+    return [TensorType(dtype, each) for dtype, each in zip(dtypes, shapes, strict=True)]
+
+
+def fill_many(type_: TensorType, how: str, r: Random) -> Tensor:
+    """As `fill`, with a pattern that repeats; a single element is zero half of the time."""
+    if type_.elements == 1 and r.random() < 0.5:
+        return torch.zeros(type_.shape, dtype=type_.dtype.storage)
+    pattern = fill(TensorType(type_.dtype, (509,)), how, r)
+    return pattern.repeat(-(-type_.elements // 509))[: type_.elements].reshape(type_.shape)
+
+
 def elementwise(
-    method: str, choices: Sequence[Sequence[DType]], *hows: Sequence[str], after: Sequence[int] = ()
+    method: str,
+    choices: Sequence[Sequence[DType]],
+    *hows: Sequence[str],
+    after: Sequence[int] = (),
+    types: Types = broadcasting,
 ) -> Generator:
     """A generator of instructions whose operands have a random one of these combinations of types. `hows` are
-    the possible fills of each operand but the first; `after` are the possible values of an attribute.
+    the possible fills of each operand but the first; `after` are the possible values of an attribute; `types`
+    chooses shapes.
     """
 
     def generate(r: Random) -> Sample:
         dtypes = r.choice(choices)
         fills = ["bits", *(r.choice(how) for how in hows)] if hows else []
         attributes = (r.choice(after),) if after else ()
-        return sample(
-            method, broadcasting(r, dtypes), lambda b, *xs: getattr(b, method)(*xs, *attributes), fills
-        )
+        return sample(method, types(r, dtypes), lambda b, *xs: getattr(b, method)(*xs, *attributes), fills)
 
     return generate
 
@@ -192,29 +222,40 @@ BITS = pairs(I32, U32, I64, BOOL)
 SHIFTED = pairs(I32, U32, I64)
 ANY_EXPONENT = ("exponent", "exponent", "bits")
 
+
+def elementwise_by_op(types: Types) -> dict[Op, Generator]:
+    """A generator for each primitive whose operands broadcast."""
+
+    def by_label(ops: Sequence[Op], choices: Sequence[Sequence[DType]]) -> dict[Op, Generator]:
+        return {op: elementwise(op.label, choices, types=types) for op in ops}
+
+    return {
+        **by_label((Op.ADD, Op.SUB, Op.MUL, Op.LT, Op.LE), NUMBERS),
+        **by_label((Op.EQ,), pairs(F32, I32, U32, I64, BOOL)),
+        **by_label((Op.DIV, Op.MINIMUM, Op.MAXIMUM), FLOATS),
+        **by_label((Op.SQRT, Op.NEG, Op.ABS, Op.FLOOR, Op.RINT), [(F32,)]),
+        **by_label((Op.SELECT,), [(BOOL, dtype, dtype) for dtype in (*DType, *[F32] * 6)]),
+        Op.AND: elementwise("and_", BITS, types=types),
+        Op.OR: elementwise("or_", BITS, types=types),
+        **by_label((Op.XOR,), BITS),
+        **by_label((Op.SHL, Op.SHR), SHIFTED),
+        **by_label((Op.MULHI,), pairs(U32)),
+        **by_label((Op.BITS,), [(F32,), (U32,)]),
+        Op.SCALE: elementwise("scale", [(F32, I32)], ANY_EXPONENT, types=types),
+        Op.QUANTISE: elementwise("quantise", [(F32, I32)], ANY_EXPONENT, after=(13, 20, 30), types=types),
+        Op.TO_FIXED: elementwise("to_fixed", [(F32, I32)], ANY_EXPONENT, types=types),
+    }
+
+
 GENERATORS: Mapping[Op, Generator] = {
+    **elementwise_by_op(broadcasting),
     Op.CONSTANT: constant,
     Op.STRIDED: strided,
     Op.CONCAT: concat,
     Op.PAD: pad,
     Op.GATHER: gather,
-    **{op: elementwise(op.label, NUMBERS) for op in (Op.ADD, Op.SUB, Op.MUL, Op.LT, Op.LE)},
-    Op.EQ: elementwise("eq", pairs(F32, I32, U32, I64, BOOL)),
-    **{op: elementwise(op.label, FLOATS) for op in (Op.DIV, Op.MINIMUM, Op.MAXIMUM)},
-    **{op: elementwise(op.label, [(F32,)]) for op in (Op.SQRT, Op.NEG, Op.ABS, Op.FLOOR, Op.RINT)},
-    Op.SCALE: elementwise("scale", [(F32, I32)], ANY_EXPONENT),
-    Op.SELECT: elementwise("select", [(BOOL, dtype, dtype) for dtype in DType]),
-    Op.AND: elementwise("and_", BITS),
-    Op.OR: elementwise("or_", BITS),
-    Op.XOR: elementwise("xor", BITS),
-    Op.SHL: elementwise("shl", SHIFTED),
-    Op.SHR: elementwise("shr", SHIFTED),
-    Op.MULHI: elementwise("mulhi", pairs(U32)),
     Op.CAST: cast,
-    Op.BITS: elementwise("bits", [(F32,), (U32,)]),
     Op.EXPONENT: rows("exponent", F32, "bits", "finite"),
-    Op.QUANTISE: elementwise("quantise", [(F32, I32)], ANY_EXPONENT, after=(13, 20, 30)),
-    Op.TO_FIXED: elementwise("to_fixed", [(F32, I32)], ANY_EXPONENT),
     Op.ROUND_SCALED: round_scaled,
     Op.DOT: dot,
     Op.SUM: rows("sum", I64, "bits"),
@@ -224,3 +265,5 @@ GENERATORS: Mapping[Op, Generator] = {
     Op.PREFIX_SUM: rows("prefix_sum", I64, "bits"),
     Op.PHILOX: philox,
 }
+LARGE: Mapping[Op, Generator] = elementwise_by_op(many)
+"""Instructions of `MANY` elements or more, whose operands `fill_many` makes."""

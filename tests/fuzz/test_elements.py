@@ -2,7 +2,8 @@
 EVM.
 
 `make test` compares at least 300 elements of each primitive, `make test-heavy` 100,000. Each primitive has
-its own test, so that a run can be resumed with `-k`.
+its own test, so that a run can be resumed with `-k`. Some elements of large values are compared with plain
+integers alone.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ import pytest
 from torch import Tensor
 
 from protocol.numerics.types import to_bytes
+from protocol.program.execute import require_types
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES
 from tests.chain.evm import Evm, all_chunks
-from tests.fuzz.instructions import GENERATORS
+from tests.fuzz.instructions import GENERATORS, LARGE, fill_many
 from tests.unit.program.samples import Sample, loader
 
 pytestmark = pytest.mark.chain
 
 FEW = 300
+VALUES, EACH = 60, 20
+"""Large values of each primitive, and the elements of each that are compared."""
 MANY = 100_000
 EVERY = pytest.mark.parametrize("op", sorted(GENERATORS), ids=lambda op: op.label)
 
@@ -65,6 +69,23 @@ def test_every_primitive_is_generated() -> None:
 @EVERY
 def test_some_elements_agree(chain: Evm, op: Op) -> None:
     compare_many(chain, op, FEW, "some")
+
+
+@pytest.mark.parametrize("op", sorted(LARGE), ids=lambda op: op.label)
+def test_some_elements_of_large_values_agree(op: Op) -> None:
+    """For many elements torch code takes other paths, some of which depend on the values of one element."""
+    r = Random(f"large {op.label}")
+    for _ in range(VALUES):
+        sample = LARGE[op](r)
+        instruction = sample.instruction
+        types = instruction.operand_types
+        operands = [fill_many(type_, how, r) for type_, how in zip(types, sample.fills, strict=True)]
+        value = PRIMITIVES[op].evaluate(instruction, operands)
+        require_types(instruction.results, [value], f"results of {op.label} of {types}")
+        load = loader(instruction, [to_bytes(x, t.dtype) for x, t in zip(operands, types, strict=True)])
+        found = words(value, instruction)
+        for element in (0, len(found) - 1, *r.sample(range(len(found)), EACH)):
+            assert found[element] == PRIMITIVES[op].element(instruction, element, load), (types, element)
 
 
 @pytest.mark.heavy

@@ -227,15 +227,16 @@ def test_batch_norm_has_the_plain_bits(
 
 
 @pytest.mark.parametrize("x", [0.0, -0.0, math.nan, 2.5])
-@pytest.mark.parametrize("whole", [False, True], ids=["one", "many"])
-def test_select_without_branches_is_select(x: float, whole: bool) -> None:
+@pytest.mark.parametrize("shape", [(), (1, 1, 1), None], ids=["one", "one of more axes", "many"])
+def test_select_without_branches_is_select(x: float, shape: tuple[int, ...] | None) -> None:
     generator = torch.Generator().manual_seed(2)
     size = (3, elementwise.MANY // 3 + 1)
     y = torch.randn(size, generator=generator)
     y[0, 5], y[1, 6], y[2, 7] = math.nan, math.inf, -0.0
-    left = torch.full(size if whole else (), x)
+    left = torch.full(size if shape is None else shape, x)
+    zero = torch.zeros(())
     for condition in (torch.rand(size, generator=generator) < 0.5, torch.ones(1, size[1], dtype=torch.bool)):
-        for a, b in ((left, y), (y, left)):
+        for a, b in ((left, y), (y, left), (zero, left), (left, zero)):
             expected = canonical(torch.where(condition, a, b))
             for select in (operations.select, elementwise.select):
                 found = select(condition, a, b)

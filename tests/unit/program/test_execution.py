@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -33,6 +34,7 @@ from protocol.program import (
 )
 from protocol.program.cost import DISPATCH
 from protocol.program.cost import ROW as ROW_OPERATIONS
+from protocol.program.opcodes import Op
 from tests.unit.program.random_programs import random_inputs, random_program
 
 F32 = DType.F32
@@ -139,6 +141,38 @@ def test_a_kernel_that_gives_other_types_is_refused() -> None:
 
 def _give(results: tuple[Tensor, ...], _operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return results
+
+
+@pytest.mark.parametrize("wrong", [X[None], X.T, X.to(torch.float64)])
+def test_a_primitive_that_gives_another_type_stops_fast_and_traced_execution(
+    wrong: Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty = replace(PRIMITIVES[Op.ADD], evaluate=lambda _instruction, _operands: wrong)
+    monkeypatch.setattr("protocol.program.execute.PRIMITIVES", {**PRIMITIVES, Op.ADD: faulty})
+    for run in (Interpreter().run, trace):
+        with pytest.raises(ValueMismatch, match="results of instruction 1 of caller"):
+            run(caller(), [X])
+
+
+WIDE = 1 << 14
+
+
+@pytest.mark.parametrize(("one", "other"), [((1, 1), (WIDE,)), ((), (1, 1)), ((1, 1), (1, 1))])
+def test_a_branch_of_more_axes_than_the_condition_gives_them_to_the_result(
+    one: tuple[int, ...], other: tuple[int, ...]
+) -> None:
+    """Whatever the branch holds: zero takes another path than one."""
+    b = Builder("select")
+    row, x, y = (b.input(TensorType(F32, shape)) for shape in ((WIDE,), one, other))
+    b.output(b.select(b.lt(row, b.constant(F32, (), 0.0)), x, y))
+    program = b.build()
+    check(program)
+    inputs = [torch.linspace(-1, 1, WIDE), torch.ones(one), torch.full(other, 2.0)]
+    for value in (1.0, 0.0):
+        inputs[1] = torch.full(one, value)
+        fast = Interpreter().run(program, inputs)
+        assert tuple(fast[0].shape) == program.outputs[0].shape == (1, WIDE)
+        assert data_of(program, trace(program, inputs).outputs) == data_of(program, fast)
 
 
 @pytest.mark.parametrize("inputs", [[], [X, X], [X.to(torch.float64)], [X.reshape(4, 2)]])
