@@ -20,6 +20,7 @@ from torch import Tensor
 from protocol.commitments.native import row_hasher
 from protocol.numerics.kernels.attention import Backward, Change, ChangeRecord, Matrix, _Call
 from protocol.numerics.kernels.attention import Problem as Attention
+from protocol.numerics.kernels.attention_shape_classes import ROWS
 from protocol.numerics.kernels.attention_shape_classes import Kind as ChangeKind
 from protocol.numerics.kernels.convolution import problem_of
 from protocol.numerics.kernels.convolution_self_test import operands, plain
@@ -95,6 +96,10 @@ def attentions(r: Random, count: int) -> list[bytes]:
 def _changes(r: Random, m: int, n: int) -> tuple[list[Change], list[Change]]:
     scale, hidden = Change(r.choice((ChangeKind.TIMES, ChangeKind.OVER)), 0.35), causal(m, n)
     slopes = torch.randn(m, n, generator=torch.Generator().manual_seed(r.getrandbits(30)))
+    seen = r.randint(1, n)
+    cut = torch.where(torch.arange(n) < seen, slopes, -math.inf)
+    cut[r.randrange(m), r.randrange(seen)] = r.choice((math.nan, math.inf, 0.0))
+    prefix = (torch.arange(n) < -(-seen // ROWS) * ROWS).expand(m, n)
     forms: tuple[tuple[list[Change], list[Change]], ...] = (
         ([], []),
         ([scale], [scale]),
@@ -108,6 +113,7 @@ def _changes(r: Random, m: int, n: int) -> tuple[list[Change], list[Change]]:
         ),
         ([Change(ChangeKind.PLUS, table=torch.where(hidden, -math.inf, slopes)), scale], [scale]),
         ([scale, Change(ChangeKind.PLUS, table=torch.where(hidden, -math.inf, 0.0))], [scale]),
+        ([Change(ChangeKind.PLUS, table=cut)], [Change(ChangeKind.FILL_TRUE, 0.0, prefix)]),
     )
     return r.choice(forms)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 import torch
@@ -231,3 +232,46 @@ def test_rows_without_any_key(whole: int, safe: bool) -> None:
     ):
         given = case((2, 1, 130, 130, 4, 4), (change,), drop=True)
         assert same(replace(given, forward=replace(given.forward, safe=safe)), whole)
+
+
+@needs_library
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
+def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> None:
+    """A NaN or an infinity in a table makes a row of gradients NaN. A fill may leave NaN at hidden keys alone."""
+    m, n, seen = 8, 256, 100
+    prefix = torch.arange(n) < 120  # what the keys up to `seen` are rounded up to
+    for bad in (math.nan, math.inf):
+        table = torch.zeros(m, n)
+        table[:, seen:], table[:, 5] = -math.inf, bad
+        for kind, mask in ((Kind.FILL_TRUE, prefix), (Kind.FILL_FALSE, ~prefix)):
+            back = Change(kind, 0.0, mask)
+            assert same(
+                case((1, 1, m, n, 4, 4), (Change(Kind.PLUS, table=table),), (back,), drop=False), whole
+            )
+
+
+@needs_library
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize("seed", range(6))
+def test_fills_that_end_where_a_block_of_keys_ends(seed: int, whole: int) -> None:
+    """Random tables and masks that hide the last keys, and fills of gradients whose edge is a block's."""
+    r = Random(f"fills {seed}")
+    for _ in range(8):
+        m, n = r.choice((3, 121, 130)), r.choice((121, 240, 250, 256))
+        seen = r.randint(1, n)
+        edge = min(-(-seen // 120) * 120, n) if r.random() < 0.7 else seen
+        table = torch.randn(m, n, generator=torch.Generator().manual_seed(r.getrandbits(31)))
+        table[:, seen:] = r.choice((-math.inf, -1e38))
+        if r.random() < 0.6:
+            table[r.randrange(m), r.randrange(seen)] = r.choice((math.nan, math.inf, 3e38))
+        hidden = (torch.arange(n) >= seen).expand(m, n)
+        change = r.choice(
+            (Change(Kind.PLUS, table=table), Change(Kind.FILL_TRUE, -math.inf, hidden.contiguous()))
+        )
+        inside = (torch.arange(n) < edge).expand(m, n)
+        fill = Change(r.choice((Kind.FILL_TRUE, Kind.FILL_FALSE)), r.choice((0.0, -0.0)), inside)
+        back = [fill, *[Change(Kind.TIMES, 0.35)] * r.randint(0, 1)]
+        r.shuffle(back)
+        given = case((r.choice((1, 2)), 1, m, n, 4, 3), (change,), back, drop=r.random() < 0.4)
+        safe = replace(given, forward=replace(given.forward, safe=r.random() < 0.3))
+        assert same(safe, whole), (m, n, seen, edge, change.kind, [each.kind for each in back])

@@ -132,7 +132,9 @@ class Attention {
     // For each query, the number of keys up to the last one that it sees; all keys if hidden ones might
     // matter. Hidden keys do not matter if the only mask comes last and hides with -infinity (or close to
     // it), scores and their gradients are tame, and some key is seen. Then the hidden probabilities are
-    // zeros, their products with gradients are too, and nothing else of them is read.
+    // zeros, their products with gradients are too, and nothing else of them is read. Only a table may still
+    // make a row NaN, by a NaN or +infinity of its own: its gradients are then NaN at hidden keys too, and
+    // may be NaN there alone if a change fills those of the keys before.
     std::vector<int32_t> last_of(int64_t h, bool back) const {
         std::vector<int32_t> last(M_, static_cast<int32_t>(N_));
         float factor = 1.0f, most = 1.0f;
@@ -153,6 +155,7 @@ class Attention {
         if (mask.column_stride != 1 || (mask.kind != ASSAY_PLUS && !(mask.value <= HIDDEN))) return last;
         if (!tame(a_.q, a_.k, h, a_.inner, most)) return last;
         if (back && !(tame(a_.g, a_.v, h, a_.width, a_.dropout ? a_.kept : 1.0f) && zeros_stay())) return last;
+        if (back && mask.kind == ASSAY_PLUS && fills()) return last;
         for (int64_t i = 0; i < M_; ++i) {
             const int64_t at = mask.offsets[h] + i * mask.row_stride;
             int64_t n = N_;
@@ -180,6 +183,15 @@ class Attention {
             if (!(of_zero == 0.0f)) return false;
         }
         return true;
+    }
+
+    // Whether a change of gradients replaces some of them.
+    bool fills() const {
+        for (int32_t c = 0; c < a_.back_count; ++c) {
+            const int32_t kind = a_.back_changes[c].kind;
+            if (kind == ASSAY_FILL_TRUE || kind == ASSAY_FILL_FALSE) return true;
+        }
+        return false;
     }
 
     // The number of keys that any of these queries sees, rounded up to whole blocks, so that products have
@@ -255,7 +267,7 @@ class Attention {
     // The gradient of the queries, rows `first` to `end` - 1, from that of the scores.
     bool queries(int64_t h, const Head &head, int64_t first, int64_t end, const float *gradients) const {
         const AssayOperand x = {gradients, START, end - first, N_, 1, nullptr, a_.s_q.bits, 0};
-        const int64_t n = most(head.last, first, end);  // after it come zeros, or NaN in a row that is NaN before it too
+        const int64_t n = most(head.last, first, end);  // after it come zeros, or NaN in a row that is all NaN
         return product(x, operand(a_.k_q, h, 0, a_.inner, head.of_keys.data()), n,
                        a_.grad_q + (h * M_ + first) * a_.inner);
     }
