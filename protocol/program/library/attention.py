@@ -214,6 +214,12 @@ class _Attention:
         if len(of_q) != 1:
             raise NoMatch
         own |= readers
+        v_side, k_side = (p.left if turned else p.right for p, turned in ((of_v, v_turned), (of_k, k_turned)))
+        # A program may multiply by any tensors; the kernel has one width for q and k, and one for v and g.
+        if {frame.width(of_q[0].right), frame.width(k_side)} != {self.plan.d}:
+            raise NoMatch
+        if {frame.terms(of_p), frame.width(v_side)} != {self.plan.e}:
+            raise NoMatch
         of_v_bits, of_k_bits = (
             p.bits[::-1] if t else p.bits for p, t in ((of_v, v_turned), (of_k, k_turned))
         )
@@ -229,9 +235,6 @@ class _Attention:
         )
 
         def run(values: Values) -> tuple[Tensor, ...]:
-            v_side, k_side = (
-                p.left if turned else p.right for p, turned in ((of_v, v_turned), (of_k, k_turned))
-            )
             given = Backward(
                 self._given(values, of_p.right.of(values).mT, out.bits),
                 of_p.left.of(values),
@@ -244,8 +247,7 @@ class _Attention:
             )
             return self._chain().backward(given)
 
-        used = {of_p.left, of_p.right, of_q[0].right}
-        used |= {of_v.left if v_turned else of_v.right, of_k.left if k_turned else of_k.right}
+        used = {of_p.left, of_p.right, of_q[0].right, v_side, k_side}
         leaves = {*self._leaves(), *(factor.leaf for factor in used)}
         leaves |= {link.table for link in links if link.table is not None}
         last = max(frame.program.producer(leaf) for leaf in leaves)

@@ -138,6 +138,10 @@ class Frame:
         factor = product.left
         return self.program.leaf_type(factor.leaf).shape[-2 if factor.turned else -1]
 
+    def width(self, factor: Factor) -> int:
+        """The length of the axis of a factor that stays in the product."""
+        return self.program.leaf_type(factor.leaf).shape[-1 if factor.turned else -2]
+
     def link(self, number: int) -> Link:
         """The reshape or the element-wise change of scores that an instruction makes.
 

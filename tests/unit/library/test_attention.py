@@ -243,8 +243,8 @@ def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> 
     for bad in (math.nan, math.inf):
         table = torch.zeros(m, n)
         table[:, seen:], table[:, 5] = -math.inf, bad
-        for kind, mask in ((Kind.FILL_TRUE, prefix), (Kind.FILL_FALSE, ~prefix)):
-            back = Change(kind, 0.0, mask)
+        for kind, filled in ((Kind.FILL_TRUE, prefix), (Kind.FILL_FALSE, ~prefix)):
+            back = Change(kind, 0.0, filled)
             assert same(
                 case((1, 1, m, n, 4, 4), (Change(Kind.PLUS, table=table),), (back,), drop=False), whole
             )

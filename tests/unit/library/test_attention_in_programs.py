@@ -6,7 +6,7 @@ Attention is not fused where the program reads an intermediate value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 import torch
@@ -17,9 +17,13 @@ from examples import gpt
 from protocol.capture import CapturedStep, capture
 from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
 from protocol.program.execute import Interpreter, Site
-from protocol.program.library import fusions, kernels
+from protocol.program.library import CATALOGUE, fusions, hints, kernels
+from protocol.program.program import Program
 from protocol.program.step import State
+from protocol.program.types import TensorType
 
 CONTEXT, HEADS, WIDTH = 20, 2, 16
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -134,3 +138,44 @@ def test_probabilities_that_somebody_reads_stay() -> None:
 def test_without_kernels_nothing_is_recognised() -> None:
     step = captured(torchs, 2)
     assert not fusions(step.step_program.program, {})
+
+
+D, E = 8, 6
+WIDTHS = {"of_q": D, "of_k": D, "of_v": E, "of_p": E}
+"""The width of the tensor by which each product of the backward pass multiplies."""
+
+
+def backward_program(widths: Mapping[str, int]) -> Program:
+    """Attention of 8 queries to 16 keys and its backward pass, whose products may multiply by any tensors."""
+    m, n = 8, 16
+    b = Builder("attention")
+
+    def product(name: str, x: Value, y: Value) -> Value:
+        found: Value = CATALOGUE[name].call(b, x, y, px=20, py=20)
+        return found
+
+    q, k, v = (b.input(TensorType(DType.F32, (2, *size))) for size in ((m, D), (n, D), (n, E)))
+    sizes = ((m, "of_p"), (n, "of_p"), (n, "of_q"), (m, "of_k"), (m, "of_v"))
+    g, of_p, of_q, of_k, of_v = (b.input(TensorType(DType.F32, (2, rows, widths[to]))) for rows, to in sizes)
+    p = CATALOGUE["softmax"].call(b, product("matmul_nt", q, k), safe=False)
+    s = CATALOGUE["softmax_grad"].call(b, product("matmul_nt", g, of_p), p)
+    b.output(product("matmul", p, v))
+    b.output(product("matmul", s, of_q))
+    b.output(product("matmul_tn", s, of_k))
+    b.output(product("matmul_tn", p, of_v))
+    return b.build()
+
+
+@pytest.mark.parametrize("width", [4, 5, 7, 24])
+@pytest.mark.parametrize("changed", [None, *WIDTHS])
+def test_products_by_tensors_of_another_width_are_not_fused(changed: str | None, width: int) -> None:
+    """The kernel would read beyond them: it has one width for queries and keys, and one for values."""
+    program = backward_program(WIDTHS if changed is None else {**WIDTHS, changed: width})
+    generator = torch.Generator().manual_seed(1)
+    inputs = [torch.randn(type_.shape, generator=generator) for type_ in program.inputs]
+    known = kernels(program, hints(program))
+    assert len(fusions(program, known)) == (2 if changed is None else 0)
+    plain, fused = Interpreter().run(program, inputs), Interpreter(known, fuse=fusions).run(program, inputs)
+    assert all(
+        torch.equal(one.view(torch.int32), other.view(torch.int32)) for one, other in zip(plain, fused)
+    )
