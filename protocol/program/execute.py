@@ -6,6 +6,7 @@ their last use; `trace` uses the same evaluator, but keeps and hashes them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from protocol.numerics.types import NumericsError
 from protocol.program.attributes import decode_index
 from protocol.program.errors import ValueMismatch
 from protocol.program.instruction import Instruction
@@ -29,7 +31,7 @@ Path = tuple[int, ...]
 Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
 """Maps the operands of a call to its results, with the bits of the callee's body.
 
-Never writes to the operands.
+Never writes to the operands. Raises `NumericsError` for operands that it does not support.
 """
 
 
@@ -57,6 +59,8 @@ Plan = Sequence[tuple[int | Fusion, tuple[int, ...]]]
 
 NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
+
+_log = logging.getLogger("assay.program")
 
 VIEW = 4
 """Maximum storage of a value, as a multiple of the value's size; a view of larger storage is copied.
@@ -106,13 +110,16 @@ class Interpreter:
         self._kernels = kernels
         self._device = device
         self._constants: dict[tuple[bytes, int], Tensor] = {}
+        self._unfit: set[bytes] = set()
         self._fuse = fuse
         self._fused: dict[bytes, tuple[tuple[Fusion, ...], Plan]] = {}
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The results of one instruction; a call runs its kernel or its body.
 
-        Raises `ValueMismatch` if a primitive's or a kernel's results do not have the program's types.
+        A kernel that refuses its operands, or whose results do not have the callee's types, is not used
+        again for this program: its body runs. Raises `ValueMismatch` if a primitive's result does not have
+        the instruction's type.
         """
         instruction = site.instruction
         if instruction.op is Op.INPUT:
@@ -184,11 +191,15 @@ class Interpreter:
     def _call(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         callee = site.program.callee(site.number)
         kernel = self._kernels.get(callee.id)
-        if kernel is None:
-            return self.run(callee, operands, (*site.path, site.number))
-        results = kernel(operands)
-        require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
-        return results
+        if kernel is not None and callee.id not in self._unfit:
+            try:
+                results = kernel(operands)
+                require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
+                return results
+            except (NumericsError, ValueMismatch) as error:
+                self._unfit.add(callee.id)
+                _log.warning("a call of %s runs without its kernel: %s", callee.name, error)
+        return self.run(callee, operands, (*site.path, site.number))
 
 
 def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:

@@ -6,13 +6,15 @@ and anyone may post it. It runs by its body, because `function.recognise` return
 below.
 
 A form has one word for each operand. A letter is a dimension, with the same size wherever it occurs in the
-form; a digit is a dimension of that size; `*` is any number of leading axes, the same wherever it occurs; `-`
-is rank 0. `b:`, `i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be
-absent. Dimensions that occur only once are checked by the rules of the body.
+form; a digit and a letter are one dimension of that multiple of the letter's size; a digit alone is a
+dimension of that size; `*` is any number of leading axes, the same wherever it occurs; `-` is rank 0. `b:`,
+`i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be absent. Dimensions that
+occur only once are checked by the rules of the body.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from protocol.numerics.types import DType
@@ -71,10 +73,10 @@ FORMS = {
     "batch_normalise": "ncs c c c? c?",
     "batch_norm_sums": "ncs ncs c c",
     "batch_norm_grad": "ncs ncs c c c c c?",
-    "lstm": "tbg bh bh gh g?",
-    "lstm_grad": "tbh tbh tbg tbh tbh gh",
-    "gru": "tbg bh gh g?",
-    "gru_grad": "tbh tbg tbh tbh gh",
+    "lstm": "tb4h bh bh 4hh 4h?",
+    "lstm_grad": "tbh tbh tb4h tbh tbh 4hh",
+    "gru": "tb3h bh 3hh 3h?",
+    "gru_grad": "tbh tb3h tbh tbh 3hh",
     "rnn": "tbh bh hh h?",
     "rnn_grad": "tbh tbh hh",
 }
@@ -99,6 +101,8 @@ RANGES: Mapping[str, Sequence[int]] = {
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
 
+# A factor and a letter, or a number.
+_AXIS = re.compile(r"(\d?)([a-z])|(\d)")
 _TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 
 
@@ -128,17 +132,21 @@ def _fits(form: Sequence[str], operands: Sequence[TensorType]) -> bool:
 
 
 def _binds(word: str, type_: TensorType, bound: dict[str, tuple[int, ...]]) -> bool:
-    prefix, _, axes = word.rpartition(":")
-    axes = axes.replace("-", "")
-    leading = type_.rank - len(axes.replace("*", ""))
-    if (
-        type_.dtype is not _TYPES.get(prefix, DType.F32)
-        or leading < 0
-        or (leading and not axes.startswith("*"))
-    ):
+    prefix, _, text = word.rpartition(":")
+    any_leading, axes = text.startswith("*"), _AXIS.findall(text)
+    leading = type_.rank - len(axes)
+    if type_.dtype is not _TYPES.get(prefix, DType.F32) or leading < 0 or (leading and not any_leading):
         return False
-    sizes = [type_.shape[:leading]] * axes.startswith("*") + [(size,) for size in type_.shape[leading:]]
-    return all(
-        (int(axis),) == size if axis.isdigit() else bound.setdefault(axis, size) == size
-        for axis, size in zip(axes, sizes, strict=True)
+    same = not any_leading or bound.setdefault("*", type_.shape[:leading]) == type_.shape[:leading]
+    return same and all(
+        _is_of_size(factor, letter, number, size, bound)
+        for (factor, letter, number), size in zip(axes, type_.shape[leading:], strict=True)
     )
+
+
+def _is_of_size(factor: str, letter: str, number: str, size: int, bound: dict[str, tuple[int, ...]]) -> bool:
+    """Whether an axis may have this size: a number, or a multiple of a letter's."""
+    if number:
+        return size == int(number)
+    one, rest = divmod(size, int(factor or 1))
+    return not rest and bound.setdefault(letter, (one,)) == (one,)

@@ -73,7 +73,7 @@ def _nll_loss_grad(
     reduction: int,
 ) -> Tensor:
     each = neg(div(g, total) if reduction == MEAN else g)
-    each = each[:, None] if reduction == NONE else each
+    each = each.reshape(-1, 1) if reduction == NONE else each
     each = each if weight is None else mul(each, weight)
     # Fill with zeros, then write one place of each row: faster for 50,257 columns than comparing all. A row
     # without a place writes its zero to column 0, so that shapes do not depend on the data.

@@ -158,6 +158,7 @@ CASES = [
     Case("nll_loss_grad", (f32(), LABELS, f32(), f32(10)), NLL_GRAD | {"ignore": 4}, labels=10),
     Case("nll_loss_grad", (f32(5), LABELS, f32(), f32(10)), NLL_GRAD | {"reduction": 0}, labels=10),
     Case("nll_loss_grad", (f32(), LABELS, f32()), NLL_GRAD | {"reduction": 2}, labels=10),
+    Case("nll_loss_grad", (f32(), TensorType(I32, (1,)), f32()), NLL_GRAD | {"reduction": 0}, labels=10),
     Case("mse_loss", (f32(70), f32(70)), {"reduction": 1}),
     Case("mse_loss", (f32(70), f32(70)), {"reduction": 2}),
     Case("mse_loss", (f32(7), f32(7)), {"reduction": 0}),

@@ -6,7 +6,6 @@ import random
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from protocol.commitments import Tree, tensor_root
-from protocol.numerics.types import DType, from_bytes, to_bytes
+from protocol.numerics.types import DType, NumericsError, from_bytes, to_bytes
 from protocol.program import (
     PRIMITIVES,
     Builder,
@@ -131,16 +130,38 @@ def test_a_kernel_is_chosen_by_program_id() -> None:
     assert asked == [1]
 
 
-def test_a_kernel_that_gives_other_types_is_refused() -> None:
-    results = [(X,), (X, X), (X, X.to(torch.float64).amax(-1, keepdim=True))]
-    kernels = [{callee().id: partial(_give, given)} for given in results]
-    for kernel in kernels:
-        with pytest.raises(ValueMismatch, match="kernel of callee"):
-            Interpreter(kernel).run(caller(), [X])
+@pytest.mark.parametrize(
+    "results", [None, (X,), (X, X), (X, X.to(torch.float64).amax(-1, keepdim=True))], ids=range(4)
+)
+def test_a_kernel_that_does_not_fit_is_not_used_again_and_the_body_runs(
+    results: tuple[Tensor, ...] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[int] = []
+
+    def kernel(operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        asked.append(len(operands))
+        if results is None:
+            raise NumericsError("expected other operands")
+        return results
+
+    program = caller()
+    interpreter = Interpreter({callee().id: kernel})
+    plain = data_of(program, Interpreter().run(program, [X]))
+    for _ in range(2):
+        assert data_of(program, interpreter.run(program, [X])) == plain
+    assert data_of(program, trace(program, [X], interpreter).outputs) == plain
+    assert asked == [1]
+    assert [record.getMessage()[:42] for record in caplog.records] == [
+        "a call of callee runs without its kernel: "
+    ]
 
 
-def _give(results: tuple[Tensor, ...], _operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return results
+def test_an_error_of_a_kernel_that_is_no_refusal_stops_the_step() -> None:
+    def kernel(_operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        raise MemoryError("no memory")
+
+    with pytest.raises(MemoryError, match="no memory"):
+        Interpreter({callee().id: kernel}).run(caller(), [X])
 
 
 @pytest.mark.parametrize("wrong", [X[None], X.T, X.to(torch.float64)])
