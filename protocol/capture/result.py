@@ -111,7 +111,7 @@ class CapturedStep:
         """
         if not 0 <= seed < 2**64:
             raise ValueError(f"expected a seed of 64 bits, got {seed}")
-        words = torch.tensor([seed & 0xFFFFFFFF, seed >> 32], dtype=torch.int64)
+        words = torch.tensor([seed & 0xFFFFFFFF, seed >> 32], dtype=torch.int64, device="cpu")
         return {name: t.clone() for name, t in self.initial.items()} | {KEY: words.to(torch.int32)}
 
     def step(self, state: State) -> dict[str, Tensor]:

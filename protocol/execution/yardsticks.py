@@ -53,8 +53,11 @@ def yardstick(family: Family) -> tuple[Work, State]:
     names = tuple(f"x{number}" for number in range(len(inputs)))
     program = StepProgram(b.build(), names, datasets=0, constants=0)
     program.check()
-    generator = torch.Generator().manual_seed(1)
-    state = {name: torch.randn(x.shape, generator=generator) for name, x in zip(names, inputs, strict=True)}
+    generator = torch.Generator("cpu").manual_seed(1)
+    state = {
+        name: torch.randn(x.shape, generator=generator, dtype=torch.float32, device="cpu")
+        for name, x in zip(names, inputs, strict=True)
+    }
     known = {} if family is Family.PRIMITIVES else hints(program.program)
     return Work(0, program, (), kernels(program.program, known)), state
 

@@ -83,7 +83,9 @@ def require_mode() -> None:
 
 @lru_cache(maxsize=4)
 def _mode(repeats: int) -> tuple[Tensor, Tensor, Tensor]:
-    words = torch.tensor(MODE, dtype=torch.int64).to(torch.int32).repeat(repeats, 1).T.contiguous()
+    words = (
+        torch.tensor(MODE, dtype=torch.int64, device="cpu").to(torch.int32).repeat(repeats, 1).T.contiguous()
+    )
     return words[0].view(torch.float32), words[1].view(torch.float32), words[2]
 
 

@@ -76,7 +76,10 @@ def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tens
     """The state before the first step: copies of the tensors in `of_model` (parameters, written buffers and
     the optimiser's initial tensors), and zeros for everything else.
     """
-    zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
+    zeros = {
+        name: torch.zeros(type_.shape, dtype=type_.dtype.storage, device="cpu")
+        for name, type_ in types.items()
+    }
     return zeros | {name: t.clone() for name, t in of_model.items()}
 
 

@@ -87,7 +87,13 @@ class Workers:
                         self._send(rank, {"root": root, "last": step == steps - 1})
                     answers = self._collect("metrics")
                 root, metrics = None, answers[0]["metrics"]
-                on_step(first + step, {METRIC + name: torch.tensor(value) for name, value in metrics.items()})
+                on_step(
+                    first + step,
+                    {
+                        METRIC + name: torch.tensor(value, dtype=torch.float32, device="cpu")
+                        for name, value in metrics.items()
+                    },
+                )
             (agreed,) = {answer["root"] for answer in answers}
             self._state = read_state(self._program, self._file, bytes.fromhex(agreed))
         except BaseException:

@@ -65,7 +65,9 @@ def is_right(device: str) -> bool:
     """Whether a few roots equal hashlib's: of several types, with odd and even numbers of leaves."""
     where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 1079), (DType.BOOL, 6)):
-        values = torch.arange(count, dtype=torch.int64) * 2654435761 % 251 - (0 if dtype is DType.U8 else 3)
+        values = torch.arange(count, dtype=torch.int64, device="cpu") * 2654435761 % 251 - (
+            0 if dtype is DType.U8 else 3
+        )
         x = values.to(dtype.storage)
         found = root_words(x.to(where), dtype).cpu().numpy().astype(">i4").tobytes()
         if found != _by_hashlib(_host_bytes(x)):
@@ -124,7 +126,7 @@ def _constants(device: torch.device) -> Tensor:
     """The 64 round constants, then the 8 initial hash values, on a device."""
     primes = [n for n in range(2, 312) if all(n % d for d in range(2, math.isqrt(n) + 1))]
     words = [_fraction(p, 3) for p in primes[:64]] + [_fraction(p, 2) for p in primes[:8]]
-    return torch.tensor(words, dtype=torch.int64).to(torch.int32).to(device)
+    return torch.tensor(words, dtype=torch.int64, device="cpu").to(torch.int32).to(device)
 
 
 def _fraction(n: int, root: int) -> int:

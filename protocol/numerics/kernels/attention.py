@@ -18,7 +18,8 @@ from torch import Tensor
 
 from protocol.numerics.kernels.attention_shape_classes import WHOLE, Kind, Pair
 from protocol.numerics.kernels.compiled import offsets_of
-from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.kernels.native import empty, library, require_elements, variants
+from protocol.numerics.types import NumericsError
 
 MASK = 0xFFFFFFFF
 
@@ -151,7 +152,11 @@ class Problem(ctypes.Structure):
 
 
 class Fused:
-    """Fused attention with one instruction set."""
+    """Fused attention with one instruction set.
+
+    Raises `NumericsError` if matrices are not f32 on the CPU, or do not have the shapes of `Forward` and
+    `Backward` with as many heads; the library would read beyond smaller ones.
+    """
 
     def __init__(self, variant: str, whole: int = WHOLE) -> None:
         self.name = f"attention-{variant}"
@@ -161,7 +166,7 @@ class Fused:
     def forward(self, given: Forward) -> Tensor:
         """The result, f32 [… M, E], new and contiguous."""
         call = _Call(given)
-        out = torch.empty(*given.q.shape[:-1], given.v.shape[-2])
+        out = empty(*given.q.shape[:-1], given.v.shape[-2])
         call.problem.out = out.data_ptr()
         self._run("attention", call.problem)
         return out
@@ -171,9 +176,9 @@ class Fused:
         call = _Call(given.forward, given)
         lead, (m, d) = given.g.shape[:-2], given.forward.q.shape[-2:]
         n, e = given.v.shape[-2:]
-        of_v = torch.empty(*lead, *((e, n) if given.v_turned else (n, e)))
-        of_q = torch.empty(*lead, m, d)
-        of_k = torch.empty(*lead, *((d, n) if given.k_turned else (n, d)))
+        of_v = empty(*lead, *((e, n) if given.v_turned else (n, e)))
+        of_q = empty(*lead, m, d)
+        of_k = empty(*lead, *((d, n) if given.k_turned else (n, d)))
         problem = call.problem
         problem.grad_v, problem.grad_q, problem.grad_k = (x.data_ptr() for x in (of_v, of_q, of_k))
         self._run("attention_grad", problem)
@@ -205,7 +210,11 @@ class _Call:
             problem.p_v.bits, problem.s_q.bits, problem.s_k.bits = b.of_v[0], b.of_q[0], b.of_k[0]
             problem.back_changes, problem.back_count = self._changes(b.changes)
             problem.v_turned, problem.k_turned = b.v_turned, b.k_turned
+        d, e = f.q.shape[-1], f.v.shape[-2]
+        rows_of = {"q": m, "k": n, "v_out": e, "g": m, "v": n, "g_v": e, "k_q": d, "q_k": d}
+        terms_of = {"q": d, "k": d, "v_out": n, "g": e, "v": e, "g_v": m, "k_q": n, "q_k": m}
         for name, (x, bits) in given.items():
+            self._require(name, x, (rows_of[name], terms_of[name]))
             setattr(problem, name, self._matrix(x, bits, name in SIDEWAYS))
         problem.changes, problem.change_count = self._changes(f.changes)
         problem.safe = f.safe
@@ -219,6 +228,14 @@ class _Call:
             )
             words = (*drop.key.reshape(2).tolist(), *drop.step.reshape(1).tolist())
             problem.key0, problem.key1, problem.step = (word & MASK for word in words)
+
+    def _require(self, name: str, x: Tensor, shape: tuple[int, int]) -> None:
+        require_elements(x)
+        if tuple(x.shape[-2:]) != shape or math.prod(x.shape[:-2]) != self.problem.heads:
+            raise NumericsError(
+                f"expected {name} of {self.problem.heads} heads of {list(shape)}, got {tuple(x.shape)}; "
+                "run the instructions"
+            )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
         """A matrix with adjacent terms, or with `sideways` adjacent rows; copied if it has another layout."""
@@ -237,6 +254,7 @@ class _Call:
             record.kind, record.value = int(change.kind), change.value
             if change.table is not None:
                 table = change.table.detach()
+                require_elements(table, torch.float32 if change.kind is Kind.PLUS else torch.bool)
                 if table.dim() and table.shape[-1] != 1 and table.stride(-1) != 1:
                     table = table.contiguous()
                 if math.prod(table.shape[:-2]) != self.problem.heads or table.shape[-2:] != self._scores[-2:]:

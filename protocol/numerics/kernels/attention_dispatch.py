@@ -35,7 +35,7 @@ _log = logging.getLogger("assay.numerics")
 
 def attention_for(plan: Plan) -> Fused | None:
     """The fused attention for a plan, or None if it is not compiled, not allowed, or has not passed."""
-    functions = fused_for(torch.ones(1))
+    functions = fused_for(torch.ones(1, dtype=torch.float32, device="cpu"))
     if functions is None:
         return None
     for kernel in allowed(os.environ.get(VARIABLE)):

@@ -88,12 +88,12 @@ class Plain:
             return x
         words = philox(f.dropout.key, f.dropout.step, f.dropout.stream, x.shape)
         drawn = (unsigned(words) < f.dropout.below).to(torch.float32)
-        return mul(x, mul(drawn, torch.tensor(f.dropout.kept)))
+        return mul(x, mul(drawn, torch.tensor(f.dropout.kept, dtype=torch.float32, device="cpu")))
 
 
 def _changed(x: Tensor, changes: Sequence[Change]) -> Tensor:
     for change in changes:
-        value = torch.tensor(change.value)
+        value = torch.tensor(change.value, dtype=torch.float32, device="cpu")
         if change.table is None:
             x = (mul if change.kind is Kind.TIMES else div)(x, value)
         elif change.kind is Kind.PLUS:
@@ -117,7 +117,7 @@ def operands(plan: Plan) -> Forward | Backward:
         )
     )
     hidden = _hidden(plan.m, plan.n)
-    words = torch.tensor([11, -5, 3], dtype=torch.int32)
+    words = torch.tensor([11, -5, 3], dtype=torch.int32, device="cpu")
     drop = Dropout(words[:2], words[2], 4, 0xC0000000, 1 / 0.75) if plan.dropout else None
     changes = [_change(form, hidden) for form in plan.changes]
     forward = Forward(q, k, v.mT, changes, plan.safe, drop, plan.scores, plan.out)
@@ -142,7 +142,7 @@ def _hidden(m: int, n: int) -> Tensor:
 
     Head 0: later keys. Head 1: any keys but the first. Head 2: later keys, and for the second query all keys.
     """
-    causal = torch.ones(m, n, dtype=torch.bool).triu(max(n - m, 0) + 1)
+    causal = torch.ones(m, n, dtype=torch.bool, device="cpu").triu(max(n - m, 0) + 1)
     anywhere = _mixed(7, (m, n)) > 2.0
     anywhere[:, 0] = False
     alone = causal.clone()
@@ -162,6 +162,6 @@ def _tokens(seed: int, rows: int, columns: int) -> Tensor:
 
 def _mixed(seed: int, shape: Sequence[int]) -> Tensor:
     """Deterministic f32 in [-4, 4)."""
-    k = torch.arange(math.prod(shape), dtype=torch.int64) + seed * 1_000_003
+    k = torch.arange(math.prod(shape), dtype=torch.int64, device="cpu") + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
     return (words.to(torch.float32) * 2.0**-21 - 4.0).reshape(tuple(shape))

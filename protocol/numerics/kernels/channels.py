@@ -10,7 +10,10 @@ import ctypes
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.kernels.native import address, empty, library, variants
+
+WHOLE = frozenset(("x", "g", "y"))
+"""Tensors of the size of the operand x [N, C, S]; the others have one element for each channel."""
 
 
 class Problem(ctypes.Structure):
@@ -25,7 +28,10 @@ class Problem(ctypes.Structure):
 
 
 class Channels:
-    """The functions of one instruction set: see `library.batch_norm`. Results are new, contiguous and canonical."""
+    """The functions of one instruction set: see `library.batch_norm`. Results are new, contiguous and canonical.
+
+    They raise `NumericsError` if an operand is not f32 on the CPU, or has another number of elements.
+    """
 
     def __init__(self, variant: str) -> None:
         self.name = f"channels-{variant}"
@@ -33,13 +39,13 @@ class Channels:
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
         """Mean, 1 / sqrt(variance + eps) and the variance for running statistics, all [C], of [N, C, S]."""
-        out = {name: torch.empty(x.shape[1]) for name in ("first", "second", "third")}
+        out = {name: empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)
         return out["first"], out["second"], out["third"]
 
     def sums(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
         """Sums over each channel of g and of g (x - mean) rstd, both [C]."""
-        first, second = torch.empty(x.shape[1]), torch.empty(x.shape[1])
+        first, second = empty(x.shape[1]), empty(x.shape[1])
         self._call("sums", x, g=g, mean=mean, rstd=rstd, first=first, second=second)
         return first, second
 
@@ -47,7 +53,7 @@ class Channels:
         self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
     ) -> Tensor:
         """((x - mean) rstd) gain + bias; a bias needs a gain."""
-        y = torch.empty(x.shape)
+        y = empty(*x.shape)
         self._call("normalise", x, mean=mean, rstd=rstd, gain=gain, bias=bias, y=y)
         return y
 
@@ -63,7 +69,7 @@ class Channels:
 
         n = (x - mean) rstd and M = N S. `statistics` are mean and rstd, `sums` are total and along.
         """
-        y = torch.empty(x.shape)
+        y = empty(*x.shape)
         (mean, rstd), (total, along) = statistics, sums
         self._call("grad", x, g=g, mean=mean, rstd=rstd, total=total, along=along, gain=gain, y=y)
         return y
@@ -73,6 +79,6 @@ class Channels:
         samples, channels, size = x.shape
         problem = Problem(samples=samples, channels=channels, size=size, eps=eps)
         for name, t in kept.items():
-            setattr(problem, name, t.data_ptr())
+            setattr(problem, name, address(t, x.numel() if name in WHOLE else channels))
         run = getattr(library(), f"assay_channel_{function}")
         run(variants()[self._variant], ctypes.byref(problem), torch.get_num_threads())

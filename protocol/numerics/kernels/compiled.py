@@ -13,9 +13,18 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.base import UnifiedKernel
-from protocol.numerics.kernels.native import Operand, Problem, library, variants
+from protocol.numerics.kernels.native import (
+    Operand,
+    Problem,
+    address,
+    empty,
+    library,
+    require_elements,
+    variants,
+)
 from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
+from protocol.numerics.types import NumericsError
 
 LONGEST = 1 << 17
 """SLICE_LONGEST of native/slices.h: the most terms that tiles of int8 digits sum in i32."""
@@ -68,16 +77,19 @@ class Compiled(UnifiedKernel):
         dtype: torch.dtype,
     ) -> Tensor:
         batch = broadcast(x.shape[:-2], y.shape[:-2])
-        left, right = _Side(x, px, ex, batch), _Side(y, py, ey, batch)
+        if x.shape[-1] != y.shape[-1]:
+            raise NumericsError(f"expected rows of one length, got {tuple(x.shape)} and {tuple(y.shape)}")
+        kind = torch.float32 if dtype == torch.float32 else torch.int32
+        left, right = _Side(x, px, ex, batch, kind), _Side(y, py, ey, batch, kind)
         bias = None if bias is None else bias.detach().contiguous()
-        out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype)
+        out = empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype)
         problem = Problem(
             left.operand,
             right.operand,
             math.prod(batch),
             x.shape[-1],
             out.data_ptr(),
-            None if bias is None else bias.data_ptr(),
+            address(bias, y.shape[-2]),
             variants()[self.variant],
             torch.get_num_threads(),
         )
@@ -90,7 +102,8 @@ class Compiled(UnifiedKernel):
 class _Side:
     """An `Operand` for the library, and the memory that it points to."""
 
-    def __init__(self, x: Tensor, bits: int, e: Tensor | None, batch: torch.Size) -> None:
+    def __init__(self, x: Tensor, bits: int, e: Tensor | None, batch: torch.Size, dtype: torch.dtype) -> None:
+        require_elements(x, dtype)
         if x.stride(-1) != 1 and x.stride(-2) != 1:
             x = x.contiguous()
         self._kept = x = x.expand(*batch, *x.shape[-2:])
@@ -102,7 +115,7 @@ class _Side:
             x.shape[-2],
             x.stride(-2),
             1 if x.shape[-1] == 1 else x.stride(-1),
-            None if self._exponents is None else self._exponents.data_ptr(),
+            address(self._exponents, dtype=torch.int32),
             bits,
             x.dtype == torch.int32,
         )

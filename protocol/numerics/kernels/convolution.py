@@ -6,12 +6,13 @@ Callers get them from `convolution_dispatch.convolution_for`.
 from __future__ import annotations
 
 import ctypes
+import math
 
 import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
-from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.kernels.native import address, empty, library, variants
 
 
 class Problem(ctypes.Structure):
@@ -46,9 +47,11 @@ class Convolution:
         | FORWARD | w [O, C/G, KH, KW] | x [N, C, H, W] | [N, O, OH, OW], plus bias [O] if any |
         | AT_INPUT | w | g [N, O, OH, OW] | [N, C, H, W] |
         | AT_WEIGHT | g | x | [O, C/G, KH, KW] |
+
+        Raises `NumericsError` if an operand is not f32 on the CPU, or has not the elements of these shapes.
         """
         shape = {FORWARD: call.g_shape, AT_INPUT: call.x_shape, AT_WEIGHT: call.w_shape}[call.kind]()
-        out = torch.empty(shape)
+        out = empty(*shape)
         problem, kept = problem_of(call, left, image, bias)
         problem.out = out.data_ptr()
         problem.variant, problem.threads = variants()[self._variant], torch.get_num_threads()
@@ -63,11 +66,13 @@ def problem_of(
     call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None
 ) -> tuple[Problem, list[Tensor]]:
     """The `Problem` for the library, without its result, and the memory that it points to."""
+    left_shape = call.g_shape() if call.kind == AT_WEIGHT else call.w_shape()
+    image_shape = call.g_shape() if call.kind == AT_INPUT else call.x_shape()
     kept = [t.detach().contiguous() for t in (left, image, bias) if t is not None]
     problem = Problem(
-        left=kept[0].data_ptr(),
-        image=kept[1].data_ptr(),
-        bias=None if bias is None else kept[2].data_ptr(),
+        left=address(kept[0], math.prod(left_shape)),
+        image=address(kept[1], math.prod(image_shape)),
+        bias=None if bias is None else address(kept[2], call.groups * call.outputs),
         samples=call.samples,
         groups=call.groups,
         inputs=call.inputs,

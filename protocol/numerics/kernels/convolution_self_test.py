@@ -71,9 +71,9 @@ TABLE = 65_521
 @cache
 def _tables() -> tuple[Tensor, Tensor]:
     """Two deterministic tables, f32 [TABLE]: values in [-4, 4), and values of magnitude 1 - 2^-24."""
-    k = torch.arange(TABLE, dtype=torch.int64)
+    k = torch.arange(TABLE, dtype=torch.int64, device="cpu")
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
-    limit = torch.where(k % 7 < 5, 1.0, -1.0) * (1 - 2.0**-24)
+    limit = torch.where(k % 7 < 5, 1, -1).to(torch.float32) * (1 - 2.0**-24)
     return words.to(torch.float32) * 2.0**-21 - 4.0, limit
 
 
@@ -102,7 +102,7 @@ def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | Non
 def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
     """Exponents of the slices along `axis`, and the quantised x as float64 integers."""
     if x.numel() == 0:
-        return torch.zeros(x.shape[axis], dtype=torch.int32), x.to(torch.float64)
+        return torch.zeros(x.shape[axis], dtype=torch.int32, device="cpu"), x.to(torch.float64)
     e = exponent(x.transpose(0, axis).reshape(x.shape[axis], -1))
     shape = [-1 if a == axis else 1 for a in range(x.dim())]
     return e.reshape(-1), whole_in_row(x, e.reshape(shape), p).to(torch.float64)
@@ -113,9 +113,8 @@ def _sums(
 ) -> Tensor:
     """The one of x, w and g that is not given, in float64: one matrix product per kernel element, summed."""
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
-    made = torch.zeros(
-        call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape(), dtype=torch.float64
-    )
+    shape = call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape()
+    made = torch.zeros(shape, dtype=torch.float64, device="cpu")
     xs = (made if x is None else x).reshape(n, groups, inputs, *call.size)
     gs = (made if g is None else g).reshape(n, groups, outputs, *call.result)
     ws = (made if w is None else w).reshape(groups, outputs, inputs, *call.kernel)

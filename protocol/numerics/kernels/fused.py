@@ -13,7 +13,7 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.kernels.native import address, empty, library, variants
 from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
@@ -106,7 +106,8 @@ class Absorb(ctypes.Structure):
 class Fused:
     """The functions of one instruction set. Operands are f32 on the CPU unless a function says otherwise.
 
-    Results are contiguous, canonical and new, but some functions write to a given tensor instead.
+    Results are contiguous, canonical and new, but some functions write to a given tensor instead. Each
+    function raises `NumericsError` if an operand has another type or another number of elements.
     """
 
     def __init__(self, variant: str) -> None:
@@ -121,66 +122,71 @@ class Fused:
         """function(x), or g function(x) for the functions named GRAD; `x` has any shape, `g` the same."""
         x = x.detach().contiguous()
         g = None if g is None else g.detach().contiguous()
-        out = torch.empty_like(x)
-        self._call("map", int(function), _at(g), _at(x), _at(out), _long(x.numel()))
+        out = empty(*x.shape)
+        count = x.numel()
+        self._call("map", int(function), _at(g, count), _at(x), _at(out), _long(count))
         return out
 
     def pair(self, operation: Pair, x: Tensor, y: Tensor) -> Tensor:
         """operation(x, y) for tensors of equal shape, or if one has a single element; see `elementwise`."""
         x, y = x.detach().contiguous(), y.detach().contiguous()
         dtype = torch.float32 if operation < Pair.LT else torch.bool
-        out = torch.empty(broadcast(x.shape, y.shape), dtype=dtype)
-        ones = (int(x.numel() == 1 != out.numel()), int(y.numel() == 1))
-        self._call("pair", int(operation), _at(x), _at(y), _at(out), _long(out.numel()), *ones)
+        out = empty(*broadcast(x.shape, y.shape), dtype=dtype)
+        count = out.numel()
+        ones = (int(x.numel() == 1 != count), int(y.numel() == 1))
+        at = (_at(t, 1 if one else count) for t, one in zip((x, y), ones))
+        self._call("pair", int(operation), *at, _at(out, count, dtype), _long(count), *ones)
         return out
 
     def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """x where the bool condition holds, else y; each has the condition's shape or a single element."""
         condition, x, y = (t.detach().contiguous() for t in (condition, x, y))
-        out = torch.empty(condition.shape)
+        out = empty(*condition.shape)
+        count = out.numel()
         ones = (int(x.numel() == 1), int(y.numel() == 1))
-        self._call("select", *map(_at, (condition, x, y, out)), _long(out.numel()), *ones)
+        at = (_at(t, 1 if one else count) for t, one in zip((x, y), ones))
+        self._call("select", _at(condition, count, torch.bool), *at, _at(out), _long(count), *ones)
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
         """Rows of [… N]: exp(x - max) / sum; with `safe`, a row of only -inf gives zeros."""
         x = x.detach().contiguous()
-        out = torch.empty_like(x)
+        out = empty(*x.shape)
         self._call("softmax", _at(x), _at(out), *_table(x), int(safe))
         return out
 
     def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
         """Rows of [… N]: y (g - sum(g y))."""
         g, y = g.detach().contiguous(), y.detach().contiguous()
-        out = torch.empty_like(g)
-        self._call("softmax_grad", _at(g), _at(y), _at(out), *_table(g))
+        out = empty(*g.shape)
+        self._call("softmax_grad", _at(g), _at(y, g.numel()), _at(out), *_table(g))
         return out
 
     def log_softmax(self, x: Tensor) -> Tensor:
         """Rows of [… N]: x - max - log(sum of exp(x - max))."""
         x = x.detach().contiguous()
-        out = torch.empty_like(x)
+        out = empty(*x.shape)
         self._call("log_softmax", _at(x), _at(out), *_table(x))
         return out
 
     def log_softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
         """Rows of [… N]: g - exp(y) sum(g)."""
         g, y = g.detach().contiguous(), y.detach().contiguous()
-        out = torch.empty_like(g)
-        self._call("log_softmax_grad", _at(g), _at(y), _at(out), *_table(g))
+        out = empty(*g.shape)
+        self._call("log_softmax_grad", _at(g), _at(y, g.numel()), _at(out), *_table(g))
         return out
 
     def sum_rows(self, x: Tensor) -> Tensor:
         """Row sums, [… N] to [… 1]: section 5."""
         x = x.detach().contiguous()
-        out = torch.empty(*x.shape[:-1], 1)
+        out = empty(*x.shape[:-1], 1)
         self._call("sum_rows", _at(x), _at(out), *_table(x))
         return out
 
     def sum_columns(self, x: Tensor) -> Tensor:
         """Column sums, [M, N] to [1, N]: section 5."""
         x = x.detach().contiguous()
-        out = torch.empty(1, x.shape[1])
+        out = empty(1, x.shape[1])
         self._call("sum_columns", _at(x), None, None, None, _at(out), *_table(x))
         return out
 
@@ -190,9 +196,11 @@ class Fused:
         """Layer norm of x [M, N]: y, mean [M, 1] and rstd [M, 1]; see `library.layer_norm`."""
         x = x.detach().contiguous()
         gain, bias = (None if t is None else t.detach().contiguous() for t in (gain, bias))
-        y, mean, rstd = torch.empty_like(x), torch.empty(x.shape[0], 1), torch.empty(x.shape[0], 1)
-        out = (_at(y), _at(mean), _at(rstd))
-        self._call("layer_norm", _at(x), _at(gain), _at(bias), ctypes.c_float(eps), *out, *_table(x))
+        rows, columns = x.shape
+        y, mean, rstd = empty(rows, columns), empty(rows, 1), empty(rows, 1)
+        given = (_at(x), _at(gain, columns), _at(bias, columns))
+        made = (_at(y), _at(mean), _at(rstd))
+        self._call("layer_norm", *given, ctypes.c_float(eps), *made, *_table(x))
         return y, mean, rstd
 
     def layer_norm_grad(
@@ -200,15 +208,19 @@ class Fused:
     ) -> Tensor:
         """The gradient of x [M, N]; see `library.layer_norm`."""
         kept = [None if t is None else t.detach().contiguous() for t in (g, x, mean, rstd, gain)]
-        out = torch.empty(g.shape)  # contiguous, even if `g` is not
-        self._call("layer_norm_grad", *map(_at, kept), _at(out), *_table(g))
+        rows, columns = g.shape
+        out = empty(rows, columns)
+        counts = (g.numel(), g.numel(), rows, rows, columns)
+        self._call("layer_norm_grad", *map(_at, kept, counts), _at(out), *_table(g))
         return out
 
     def layer_norm_grad_gain(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
         """The gradient of the gain, [N]: column sums of g (x - mean) rstd."""
         kept = [t.detach().contiguous() for t in (g, x, mean, rstd)]
-        out = torch.empty(g.shape[1])
-        self._call("sum_columns", *map(_at, kept), _at(out), *_table(g))
+        rows, columns = g.shape
+        out = empty(columns)
+        counts = (g.numel(), g.numel(), rows, rows)
+        self._call("sum_columns", *map(_at, kept, counts), _at(out), *_table(g))
         return out
 
     def scalars(self, *values: Tensor) -> tuple[float, ...]:
@@ -223,9 +235,10 @@ class Fused:
         See `library.adam`.
         """
         kept = [t.detach().contiguous() for t in tensors]
-        made = [torch.empty_like(kept[0]) for _ in range(3)]
-        adam = Adam(*(t.data_ptr() for t in (*kept, *made)), *scalars)
-        self._call("adamw", ctypes.byref(adam), _long(kept[0].numel()))
+        made = [empty(*kept[0].shape) for _ in range(3)]
+        count = kept[0].numel()
+        adam = Adam(*(address(t, count) for t in (*kept, *made)), *scalars)
+        self._call("adamw", ctypes.byref(adam), _long(count))
         return made[0], made[1], made[2]
 
     def sgd(
@@ -238,12 +251,13 @@ class Fused:
     ) -> tuple[Tensor, ...]:
         """One SGD update: p, g to p', or p, g and a buffer to p' and the next buffer; see `library.sgd`."""
         kept = [t.detach().contiguous() for t in tensors]
-        made = tuple(torch.empty_like(kept[0]) for _ in kept[1:])
-        at = {name: t.data_ptr() for name, t in zip(("p", "g", "buffer"), kept)}
-        at |= {name: t.data_ptr() for name, t in zip(("p_new", "buffer_new"), made)}
+        made = tuple(empty(*kept[0].shape) for _ in kept[1:])
+        count = kept[0].numel()
+        at = {name: address(t, count) for name, t in zip(("p", "g", "buffer"), kept)}
+        at |= {name: address(t, count) for name, t in zip(("p_new", "buffer_new"), made)}
         scalars = {"rate": rate, "momentum": momentum, "decay": weight_decay}
         sgd = Sgd(**at, **scalars, decays=weight_decay != 0, nesterov=nesterov)
-        self._call("sgd", ctypes.byref(sgd), _long(kept[0].numel()))
+        self._call("sgd", ctypes.byref(sgd), _long(count))
         return made
 
     def lstm_cell(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
@@ -255,7 +269,8 @@ class Fused:
         i f g o [B, 4 H], and the next c and h [B, H].
         """
         rows, size = made[-1].shape
-        problem = LstmCell(*(t.data_ptr() for t in (*given, *made)), size)
+        counts = (rows * size * parts for parts in (4, 4, 1, 4, 1, 1))
+        problem = LstmCell(*map(address, (*given, *made), counts), size)
         self._call("lstm_cell", ctypes.byref(problem), _long(rows))
 
     def lstm_cell_grad(self, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
@@ -267,7 +282,8 @@ class Fused:
         previous c. `made`: gradients of the gates before activation [B, 4 H] and of the previous c [B, H].
         """
         rows, size = made[-1].shape
-        problem = LstmCellGrad(*(t.data_ptr() for t in (*given, *made)), size)
+        counts = (rows * size * parts for parts in (1, 1, 1, 1, 4, 1, 1, 4, 1))
+        problem = LstmCellGrad(*map(address, (*given, *made), counts), size)
         self._call("lstm_cell_grad", ctypes.byref(problem), _long(rows))
 
     def emit(
@@ -275,14 +291,14 @@ class Fused:
     ) -> tuple[Tensor, ...]:
         """A message and the next feedback from base, local and feedback [N]; see `library.lanes`."""
         kept = [t.detach().contiguous() for t in tensors]
-        base = kept[0]
-        blocks = base.numel() // block
-        index = [torch.empty(blocks, dtype=torch.uint8)] if block > 1 else []
-        value = torch.empty(blocks, dtype=torch.uint8)
-        exponent, left = torch.empty(blocks // SHARED, dtype=torch.int32), torch.empty_like(base)
-        at = (t.data_ptr() for t in (*kept, *(index or [value]), value, exponent, left))
-        problem = Emit(*at, block=block, decay=decay, top=top)
-        self._call("lane_emit", ctypes.byref(problem), _long(blocks // SHARED))
+        count = kept[0].numel()
+        groups = _groups(count, block)
+        index = [empty(groups * SHARED, dtype=torch.uint8)] if block > 1 else []
+        value, exponent = empty(groups * SHARED, dtype=torch.uint8), empty(groups, dtype=torch.int32)
+        left = empty(*kept[0].shape)
+        made = (t.data_ptr() for t in (*(index or [value]), value, exponent, left))
+        problem = Emit(*(address(t, count) for t in kept), *made, block=block, decay=decay, top=top)
+        self._call("lane_emit", ctypes.byref(problem), _long(groups))
         return *index, value, exponent, left
 
     def absorb(
@@ -300,13 +316,15 @@ class Fused:
         """
         base, feedback = (t.detach().contiguous() for t in tensors)
         kept = [[t.detach().contiguous() for t in message] for message in messages]
-        moved, left = torch.empty_like(base), torch.empty_like(feedback)
-        own, *inbox = (
-            Message(*([None] * (3 - len(message))), *(t.data_ptr() for t in message)) for message in kept
-        )
+        moved, left = empty(*base.shape), empty(*feedback.shape)
+        count = base.numel()
+        groups = _groups(count, sizes[0])
+        if len(kept) > 1 + MOST_LANES:
+            raise NumericsError(f"expected at most {MOST_LANES} messages, got {len(kept) - 1}")
+        own, *inbox = (_message(message, groups, sizes[0]) for message in kept)
         problem = Absorb(
-            base.data_ptr(),
-            feedback.data_ptr(),
+            address(base),
+            address(feedback, count),
             own,
             (Message * MOST_LANES)(*inbox),
             moved.data_ptr(),
@@ -314,14 +332,15 @@ class Fused:
         )
         problem.block, problem.limit = sizes
         problem.messages, (problem.rate, problem.divisor, problem.returned) = len(inbox), scalars
-        self._call("lane_absorb", ctypes.byref(problem), _long(base.numel() // (SHARED * sizes[0])))
+        self._call("lane_absorb", ctypes.byref(problem), _long(groups))
         return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
         """Sums of f32 rows [K, N] by i32 index [K], f32 [rows, N]; see `indexing.scatter_sum`."""
         index, value = index.detach().contiguous(), value.detach().contiguous()
-        out = torch.empty(rows, value.shape[1])
-        self._call("scatter_sum", _at(value), _at(index), _at(out), *_table(value), _long(rows))
+        out = empty(rows, value.shape[1])
+        at = _at(index, value.shape[0], torch.int32)
+        self._call("scatter_sum", _at(value), at, _at(out), *_table(value), _long(rows))
         return out
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
@@ -338,8 +357,27 @@ FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
 """The library's fused functions, by instruction set, fastest first."""
 
 
-def _at(x: Tensor | None) -> ctypes.c_void_p | None:
-    return None if x is None else ctypes.c_void_p(x.data_ptr())
+def _at(
+    x: Tensor | None, count: int | None = None, dtype: torch.dtype = torch.float32
+) -> ctypes.c_void_p | None:
+    return None if x is None else ctypes.c_void_p(address(x, count, dtype))
+
+
+def _groups(count: int, block: int) -> int:
+    """Groups of `SHARED` blocks in `count` numbers."""
+    groups, rest = divmod(count, SHARED * block)
+    if rest or not groups:
+        raise NumericsError(f"expected whole groups of {SHARED} blocks of {block}, got {count} numbers")
+    return groups
+
+
+def _message(parts: Sequence[Tensor], groups: int, block: int) -> Message:
+    """A message: places unless a block is a single number, then values and the groups' exponents."""
+    if len(parts) != (3 if block > 1 else 2):
+        raise NumericsError(f"expected a message for blocks of {block}, got {len(parts)} tensors")
+    *bytes_, exponents = parts
+    at = [address(t, groups * SHARED, torch.uint8) for t in bytes_]
+    return Message(*([None] * (3 - len(parts))), *at, address(exponents, groups, torch.int32))
 
 
 def _long(value: int) -> ctypes.c_int64:

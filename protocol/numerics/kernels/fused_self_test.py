@@ -9,6 +9,7 @@ affects the results.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
@@ -19,6 +20,7 @@ from torch.utils._pytree import tree_map_only
 
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels.fused import Map, Pair
+from protocol.numerics.kernels.native import empty
 from protocol.numerics.types import canonical
 
 DEVICE = torch.device("cpu")
@@ -52,16 +54,19 @@ def digest(results: Tensor | tuple[Tensor, ...]) -> str:
     return found.hexdigest()[:16]
 
 
+SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0)
+
+
 def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
     """Deterministic f32 [rows, columns]: rows of arbitrary bits, of ordinary size, of special values."""
-    k = torch.arange(rows * columns, dtype=torch.int64) + seed * 1_000_003
+    k = torch.arange(rows * columns, dtype=torch.int64, device="cpu") + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
     anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
     ordinary = (words & 0xFFFFFF).to(torch.float32) * 2.0**-21 - 4.0
     table = torch.where((k // columns) % 3 == 0, anything, ordinary).reshape(rows, columns)
     table[1::6] *= 2.0**20
     table[2::6] *= 2.0**-130
-    special = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0])
+    special = torch.tensor(SPECIAL, dtype=torch.float32, device="cpu")
     table[4, 3 : 3 + len(special)] = special
     table[5], table[7], table[8] = -torch.inf, -0.0, 0.0
     return table
@@ -97,7 +102,7 @@ NANS = (-(1 << 22), 0x7F800001, 0x7FFFFFFF, -1)
 def _with_nans(x: Tensor) -> Tensor:
     """Set every 61st element of `x` to one of `NANS`, and return `x`."""
     places = x.view(torch.int32).view(-1)[::61]
-    places.copy_(torch.tensor(NANS, dtype=torch.int32).repeat(len(places))[: len(places)])
+    places.copy_(torch.tensor(NANS, dtype=torch.int32, device="cpu").repeat(len(places))[: len(places)])
     return x
 
 
@@ -118,8 +123,8 @@ def _cell(fused: Any, rows: int = 24, size: int = 16) -> Any:
     """A step of an LSTM, forward and backward."""
     kinds = [_table(seed, rows, size) for seed in range(1, 8)]
     gates = [torch.cat([_table(seed + k, rows, size) for k in range(4)], 1) for seed in (11, 21)]
-    forward = [torch.empty(rows, 4 * size), torch.empty(rows, size), torch.empty(rows, size)]
-    backward = [torch.empty(rows, 4 * size), torch.empty(rows, size)]
+    forward = [empty(rows, 4 * size), empty(rows, size), empty(rows, size)]
+    backward = [empty(rows, 4 * size), empty(rows, size)]
     fused.lstm_cell((*gates, kinds[0]), forward)
     fused.lstm_cell_grad((*kinds[1:5], gates[0], *kinds[5:]), backward)
     return *forward, *backward
@@ -153,14 +158,13 @@ def _row(seed: int, size: int) -> Tensor:
 
 
 def _message(seed: int, blocks: int, block: int) -> list[Tensor]:
-    k = torch.arange(blocks, dtype=torch.int64) + seed * 1_000_003
+    k = torch.arange(blocks, dtype=torch.int64, device="cpu") + seed * 1_000_003
     words = (k * 2654435761 >> 7) & 0xFFFF
     places = (words % (block + 2) % 5).to(torch.uint8)  # few, so that they coincide
     places[::7] = 200
     exponents = words[::64].to(torch.int32) % 40 - 20
-    exponents[::5] = (
-        torch.tensor((32767, -(2**31), 2**31 - 1)).repeat(blocks)[: len(exponents[::5])].to(torch.int32)
-    )
+    extremes = torch.tensor((32767, -(2**31), 2**31 - 1), dtype=torch.int32, device="cpu")
+    exponents[::5] = extremes.repeat(blocks)[: len(exponents[::5])]
     return [*([places] if block > 1 else []), (words >> 8).to(torch.uint8), exponents]
 
 
@@ -233,12 +237,13 @@ CUDA divides the work differently.
 
 def _index() -> Tensor:
     """Indices for the rows `numbers(5)[9:]`: repeated, out of order and out of range, with gaps."""
-    return torch.tensor([4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1], dtype=torch.int32)
+    rows = [4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1]
+    return torch.tensor(rows, dtype=torch.int32, device="cpu")
 
 
 def _wide_index() -> Tensor:
     """Indices from -2 to 20, one for each row of `wide`, to sum into twenty rows. Some are out of range."""
-    return (torch.arange(WIDE[0]) * 7919 % 23 - 2).to(torch.int32)
+    return (torch.arange(WIDE[0], device="cpu") * 7919 % 23 - 2).to(torch.int32)
 
 
 def _normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:

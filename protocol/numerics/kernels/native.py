@@ -12,7 +12,10 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
+import torch  # its libgomp must be the one that the library finds loaded
+from torch import Tensor
+
+from protocol.numerics.types import NumericsError
 
 VERSION = 2
 """Version of the structures and functions that Python shares with the library.
@@ -50,6 +53,36 @@ class Problem(ctypes.Structure):
         ("variant", ctypes.c_int32),
         ("threads", ctypes.c_int32),
     )
+
+
+def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Memory for the library's results: contiguous, on the CPU, whatever torch's default type and device are."""
+    return torch.empty(shape, dtype=dtype, device="cpu")
+
+
+def address(x: Tensor | None, count: int | None = None, dtype: torch.dtype = torch.float32) -> int | None:
+    """The address of a tensor's elements; None for None.
+
+    Raises `NumericsError` unless it is a contiguous `dtype` tensor on the CPU and has `count` elements (if
+    given). The library would read or write beyond a smaller one.
+    """
+    if x is None:
+        return None
+    require_elements(x, dtype)
+    if not x.is_contiguous() or (count is not None and x.numel() != count):
+        wanted = "contiguous elements" if count is None else f"{count} contiguous elements"
+        raise NumericsError(
+            f"expected {wanted}, got shape {tuple(x.shape)} with strides {x.stride()}; run the function's body"
+        )
+    return x.data_ptr()
+
+
+def require_elements(x: Tensor, dtype: torch.dtype = torch.float32) -> None:
+    """Raise `NumericsError` unless a tensor's elements are `dtype` on the CPU."""
+    if x.dtype != dtype or x.device.type != "cpu":
+        raise NumericsError(
+            f"expected {dtype} on the CPU, got {x.dtype} on {x.device}; run the function's body"
+        )
 
 
 @cache

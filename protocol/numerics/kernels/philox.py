@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.native import library
+from protocol.numerics.kernels.native import empty, library
 from protocol.numerics.reference.philox import word
 
 MASK = 0xFFFFFFFF
@@ -39,13 +39,13 @@ def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: in
 
 
 def _words(native: Any, key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor:
-    out = torch.empty(tuple(shape), dtype=torch.int32)
+    out = empty(*shape, dtype=torch.int32)
     native.assay_philox(*_draw(key, step, stream, shape), out.data_ptr())
     return out
 
 
 def _mask(native: Any, key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor:
-    out = torch.empty(tuple(shape), dtype=torch.float32)
+    out = empty(*shape)
     native.assay_keep_mask(*_draw(key, step, stream, shape), below, out.data_ptr())
     return out
 
@@ -77,9 +77,9 @@ def _is_right(native: Any) -> bool:
     """
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7
-    given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)
+    given = torch.tensor([*key, step], dtype=torch.int64, device="cpu").to(torch.int32)
     found = _words(native, given[:2], given[2], stream, (count,)).to(torch.int64) & MASK
     kept = _mask(native, given[:2], given[2], stream, (count,), below)
     indices = [*range(600), *range(TASK - 3, TASK + 3), *range(count - 300, count)]
-    expected = torch.tensor([word(key, step, stream, i) for i in indices])
+    expected = torch.tensor([word(key, step, stream, i) for i in indices], device="cpu")
     return torch.equal(found[indices], expected) and torch.equal(kept, (found < below).to(torch.float32))

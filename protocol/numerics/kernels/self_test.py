@@ -106,7 +106,7 @@ def _contracted(
         e = torch.where(order_y == BAD_Y, SENTINEL, py + table.scales_y[order_y])
         ey = (e if call.y.batched else e[0]).unsqueeze(-1).to(device, torch.int32)
     if call.bias:  # of ordinary size, so that no sum is subnormal, because torch adds it here
-        bias = torch.tensor([(-1.5) ** (1 + n % 7) for n in range(call.n)])
+        bias = torch.tensor([(-1.5) ** (1 + n % 7) for n in range(call.n)], dtype=torch.float32, device="cpu")
         bits = add(bits.view(torch.float32), bias).view(torch.int32)
         bias = bias.to(device)
     found = kernel.contract(x, y, px, py, ex, ey, bias)
@@ -121,8 +121,8 @@ class _Table:
         make = _limits if at_limit else _runs
         self.x, self.y = make(kinds_x, terms, px), make(kinds_y, terms, py).flip(0)
         self.exact = (self.x.to(torch.int64)[:, None, :] * self.y.to(torch.int64)[None, :, :]).sum(dim=-1)
-        self.scales_x = torch.tensor([SCALES_X[r % len(SCALES_X)] for r in range(kinds_x)])
-        self.scales_y = torch.tensor([SCALES_Y[r % len(SCALES_Y)] for r in range(kinds_y)])
+        self.scales_x = torch.tensor([SCALES_X[r % len(SCALES_X)] for r in range(kinds_x)], device="cpu")
+        self.scales_y = torch.tensor([SCALES_Y[r % len(SCALES_Y)] for r in range(kinds_y)], device="cpu")
         self.values_x, self.values_y = _values(self.x, px, self.scales_x), _values(self.y, py, self.scales_y)
         if kinds_x > BAD_X:
             self.values_x[BAD_X, terms // 2], self.values_y[BAD_Y, terms // 2] = torch.inf, torch.nan
@@ -139,8 +139,8 @@ def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     Each matrix of a batch begins one row of x, or two rows of y, further in the table than the one before.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
-    start = torch.arange(call.batch)[:, None] * (1 + side if layout.batched else 0)
-    return (torch.arange(rows)[None, :] + start) % kinds
+    start = torch.arange(call.batch, device="cpu")[:, None] * (1 + side if layout.batched else 0)
+    return (torch.arange(rows, device="cpu")[None, :] + start) % kinds
 
 
 def _placed(rows: Tensor, layout: Layout, device: torch.device) -> Tensor:
@@ -157,7 +157,9 @@ def _placed(rows: Tensor, layout: Layout, device: torch.device) -> Tensor:
         matrix = matrix.contiguous().to(device)
     else:
         height, width = matrix.shape[-2:]
-        around = torch.full((*matrix.shape[:-2], height + 1, width + 3), _between(rows), dtype=rows.dtype)
+        around = torch.full(
+            (*matrix.shape[:-2], height + 1, width + 3), _between(rows), dtype=rows.dtype, device="cpu"
+        )
         around[..., :height, 1 : width + 1] = matrix
         matrix = around.to(device)[..., :height, 1 : width + 1]
     return matrix.mT if layout.order is Order.ROWS else matrix
@@ -170,7 +172,7 @@ def _between(rows: Tensor) -> float | int:
 def _limits(rows: int, terms: int, p: int) -> Tensor:
     """i32 [rows, terms] with |m| <= 2^p; the first term of every row is 2^p, so that a row's exponent is p."""
     top = 1 << p
-    k = torch.arange(terms, dtype=torch.int64)
+    k = torch.arange(terms, dtype=torch.int64, device="cpu")
     sign = 1 - 2 * (k & 1)
     # Knuth's multiplicative hash, spread over the range
     mixed = (k * 2654435761 + 12345) % (2 * top + 1) - top
@@ -195,8 +197,9 @@ def _runs(rows: int, terms: int, p: int) -> Tensor:
     The chunks repeat in this order: zeros, one that fits alone, two that fit together, zeros, one that does
     not fit. The first term of every row is 2^p.
     """
-    k = torch.arange(terms, dtype=torch.int64)
-    size = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, TOO_MUCH])[(k // CHUNK) % 6] << (p - 13)
+    k = torch.arange(terms, dtype=torch.int64, device="cpu")
+    sizes = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, TOO_MUCH], device="cpu")
+    size = sizes[(k // CHUNK) % 6] << (p - 13)
     signs = (torch.ones_like(k), 1 - 2 * (k & 1), -torch.ones_like(k), 1 - 2 * ((k * k >> 3) & 1))
     chosen = [signs[row % len(signs)] * (size - row % 3 * (size > 0)) for row in range(rows)]
     return _headed(torch.stack(chosen), 1 << p)
@@ -214,7 +217,7 @@ def _values(m: Tensor, p: int, scales: Tensor) -> Tensor:
     |x| must be below 2^(p + scale), so 2^p is replaced by 2^p - 2^(p-24), which rounds to it.
     """
     below = float((1 << 24) - 1) * 2.0 ** (p - 24)
-    factors = torch.tensor([[2.0**scale] for scale in scales.tolist()])
+    factors = torch.tensor([[2.0**scale] for scale in scales.tolist()], dtype=torch.float32, device="cpu")
     return m.to(torch.float32).clamp(-below, below) * factors
 
 

@@ -79,10 +79,10 @@ def _nll_loss_grad(
     # without a place writes its zero to column 0, so that shapes do not depend on the data.
     inside = (labels >= 0) & (labels < classes) & (labels != ignore)
     if classes == 1:  # each row has one place, and the weight may widen it by broadcasting, as in the body
-        return select(inside[:, None], each, torch.zeros((), device=labels.device))
+        return select(inside[:, None], each, torch.zeros((), dtype=torch.float32, device=labels.device))
     place = torch.where(inside, labels, 0).to(torch.int64)[:, None]
     each = each.expand(labels.shape[0], classes).gather(1, place)
-    zeros = torch.zeros(labels.shape[0], classes, device=labels.device)
+    zeros = torch.zeros(labels.shape[0], classes, dtype=torch.float32, device=labels.device)
     return zeros.scatter_(1, place, select(inside[:, None], each, torch.zeros_like(each)))
 
 

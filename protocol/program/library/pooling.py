@@ -88,7 +88,7 @@ def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **slidi
     own = torch.arange(height * width, dtype=torch.int32, device=g.device).reshape(height, width)
     came = _seen_tensors(spread_tensor(index, s, height, width, NOWHERE), s.unit(), (height, width))
     each = _seen_tensors(spread_tensor(g, s, height, width, 0.0), s.unit(), (height, width))
-    nothing = torch.zeros((), device=g.device)
+    nothing = torch.zeros((), dtype=torch.float32, device=g.device)
 
     def chosen(i: Tensor, x: Tensor) -> Tensor:
         return select(i == own, x, nothing)
@@ -133,7 +133,7 @@ def _mean_pool_grad(
     g: Tensor, *, height: int, width: int, divisor: int, include_padding: bool, **sliding: int
 ) -> Tensor:
     s = Sliding(**sliding)
-    plane = torch.empty((1, 1, height, width), device=g.device)
+    plane = torch.empty((1, 1, height, width), dtype=torch.float32, device=g.device)
     each = div(g, _terms_tensor(plane, s, divisor, include_padding))
     seen = _seen_tensors(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
     return _sum_of([part.clone for part in seen])
