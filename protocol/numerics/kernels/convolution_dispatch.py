@@ -19,7 +19,7 @@ from torch import Tensor
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.convolution_self_test import failure_of_class
-from protocol.numerics.kernels.convolution_shape_classes import ConvolutionCall, shape_classes_of
+from protocol.numerics.kernels.convolution_shape_classes import MOST_PHASES, ConvolutionCall, shape_classes_of
 from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_usable, is_usable
 
 _log = logging.getLogger("assay.numerics")
@@ -30,10 +30,10 @@ CPU = torch.device("cpu")
 def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
     """The convolutions to use for `call` on tensors like `x`, or None.
 
-    None if `x` is not f32 on the CPU, or if no convolutions are built, allowed and passed. Raises `NoKernel`
-    if no product kernel may be used either.
+    None if `x` is not f32 on the CPU, if the call has too many phases, or if no convolutions are built,
+    allowed and passed. Raises `NoKernel` if no product kernel may be used either.
     """
-    if x.device.type != "cpu" or x.dtype != torch.float32:
+    if x.device.type != "cpu" or x.dtype != torch.float32 or call.phases() > MOST_PHASES:
         return None
     return _chosen(os.environ.get(VARIABLE), call)
 

@@ -10,6 +10,7 @@ has its own class with few channels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,9 +31,15 @@ WIDE_BITS, MOST_TERMS = 51, 1 << 19
 """Sums that may reach 2^51 are rounded by different code: from 2^11 terms on for 20 x 20 bits, from 2^18 for
 20 x 13, and from 2^25 for 13 x 13, which is not tested. A self-test has fewer terms than `MOST_TERMS`.
 """
-BESIDE, SLAB, REACH = 8, 32, 64
+BESIDE, SLAB, REACH, MOST_PLACES = 8, 32, 64, 1 << 18
 """Limits of convolutions with one channel per group (native/convolution_depthwise.h): channels stored side by
-side, rows of results per slab, and the most elements from the first to the last of a window.
+side, rows of results per slab, the most elements from the first to the last of a window, and the most
+positions of a thread's slabs (16 MiB).
+"""
+MOST_PHASES = 1 << 12
+"""The most phases of a convolution at the input (native/convolution_phases.h).
+
+There is one for each remainder modulo the strides, of about 200 bytes, even if it is for a single element.
 """
 SHARED_PANELS = 8
 """Panels of columns per thread from which on two are packed together (native/convolution_positions.h)."""
@@ -87,11 +94,16 @@ class ConvolutionCall(NamedTuple):
     def is_depthwise(self) -> bool:
         """Whether the separate code for one channel per group computes it.
 
-        Its windows must be short enough (`REACH`), and the sum over a window below 2^51.
+        Its windows must be short enough (`REACH`), its slabs small enough (`MOST_PLACES`), and the sum over
+        a window below 2^51.
         """
         near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
         exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
-        return self.inputs == self.outputs == 1 and near and exact
+        return self.inputs == self.outputs == 1 and near and exact and _places(self) <= MOST_PLACES
+
+    def phases(self) -> int:
+        """Number of phases: of sets of results that use the same elements of the kernel."""
+        return math.prod(map(min, self.stride, self.size)) if self.kind == AT_INPUT else 1
 
     def positions(self) -> int:
         """Number of columns of a FORWARD or AT_INPUT product; AT_INPUT counts those of stride remainder 0."""
@@ -120,8 +132,18 @@ def convolution_call(
 @lru_cache(maxsize=4096)
 def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
     """The smallest calls that together take all paths of `call`."""
-    if call.is_depthwise():
-        return _depthwise(call)
+    return _depthwise(call) if call.is_depthwise() else tuple(map(_by_products, _classes(call)))
+
+
+def _by_products(call: ConvolutionCall) -> ConvolutionCall:
+    """`call`, with a second row of the left operand if it would not be computed by products otherwise."""
+    if not call.is_depthwise():
+        return call
+    return call._replace(inputs=2) if call.kind == AT_INPUT else call._replace(outputs=2)
+
+
+def _classes(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
+    """The shape classes of a call that is computed by products."""
     least = call._replace(groups=min(call.groups, 3), threads=min(call.threads, THREADS))
     least = _shorter(_shorter(least, 0), 1)
     least = least._replace(samples=_as_even(call.samples, 3))
@@ -165,6 +187,26 @@ def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
         one = _shorter(call._replace(groups=1, samples=1, threads=few.threads), 0, SLAB)
         longer.append(_stretched(one, call, most // columns + 1))
     return least, *longer
+
+
+def _places(call: ConvolutionCall) -> int:
+    """An upper bound of the positions in the slabs of a thread, if `call` has one channel per group.
+
+    A slab holds all image rows that 32 rows of results read, in their padded width. A weight gradient has
+    another one for rows of g.
+    """
+    (height, width), (result_y, result_x), (step_y, step_x) = call.size, call.result, call.stride
+    reach_y, reach_x = ((k - 1) * d for k, d in zip(call.kernel, call.dilation, strict=True))
+    padding = call.padding[1]
+    if call.kind == AT_INPUT:
+        rows = min(SLAB, _up(height, step_y)) + reach_y // step_y + 1
+        wide = max(result_x, _up(padding, step_x) + _up(width, step_x)) + _up(
+            max(reach_x - padding, 0), step_x
+        )
+        return rows * wide
+    rows = (min(SLAB, result_y) - 1) * step_y + reach_y + 1
+    wide = max(width + padding, (result_x - 1) * step_x + reach_x + 1)
+    return rows * wide + (min(SLAB, result_y) * result_x if call.kind == AT_WEIGHT else 0)
 
 
 def _limits(call: ConvolutionCall) -> list[int]:

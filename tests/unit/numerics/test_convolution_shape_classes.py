@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -29,6 +32,7 @@ from protocol.program.library import CATALOGUE
 from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
+ROOT = Path(__file__).parents[3]
 VARIANTS = [variant for variant in variants() if variant != "amx"]  # amx has no separate convolutions
 BITS = {FORWARD: (20, 20), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
 EVERY_BITS = ((13, 13), (13, 20), (20, 13), (20, 20))
@@ -208,6 +212,72 @@ def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, 
     for variant in VARIANTS:
         found = canonical(Convolution(variant).run(given, *of))
         assert torch.equal(found.view(torch.int32), expected), variant
+
+
+FAR = 1 << 21
+WIDE_CALLS = {
+    "stride": (FORWARD, (FAR + 1, 1), (1, 1, FAR, 1, 0, 0, 1, 1)),
+    "stride of a weight gradient": (AT_WEIGHT, (FAR + 1, 1), (1, 1, FAR, 1, 0, 0, 1, 1)),
+    "padding": (FORWARD, (1, 8), (1, 1, 1, FAR, 0, FAR, 1, 1)),
+    "padding at the input": (AT_INPUT, (1, 8), (1, 1, 1, 8, 0, FAR, 1, 1)),
+    "width": (FORWARD, (1, FAR), (1, 3, 1, 1, 0, 1, 1, 1)),
+    "width at the input": (AT_INPUT, (2, FAR // 4), (3, 3, 1, 1, 1, 1, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", WIDE_CALLS)
+def test_one_channel_a_group_is_computed_by_products_where_slabs_would_be_large(name: str) -> None:
+    """A thread's slabs have 64 bytes for each position, also for those that a stride leaves out."""
+    kind, size, windows = WIDE_CALLS[name]
+    given = call(kind, 1, (1, 1, 1), size, windows)
+    assert not given.is_depthwise()
+    for one in shape_classes_of(given):
+        assert not one.is_depthwise()
+        assert all(failure_of_class(Convolution(variant), one) is None for variant in VARIANTS)
+    of = operands(given)
+    expected = plain(given, *of).view(torch.int32)
+    assert torch.equal(canonical(Convolution(VARIANTS[0]).run(given, *of)).view(torch.int32), expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_class_is_of_one_channel_a_group_where_its_call_is(seed: int) -> None:
+    r = Random(f"one channel a group {seed}")
+    windows = [r.choice((1, 1, 2, 3, 7)) for _ in range(2)]
+    windows += [r.choice((1, 1, 2, 5, 70_000)) for _ in range(2)] + [
+        r.choice((0, 1, 3, 90_000)) for _ in range(2)
+    ]
+    windows += [r.choice((1, 2, 9)) for _ in range(2)]
+    size = r.choice(((40, 3), (3, 40), (200_000, 2), (2, 200_000), (70, 70)))
+    for kind in (FORWARD, AT_INPUT, AT_WEIGHT):
+        given = call(kind, r.choice((1, 4)), (r.choice((1, 9)), 1, 1), size, tuple(windows))
+        assert {one.is_depthwise() for one in shape_classes_of(given)} == {given.is_depthwise()}
+
+
+LARGE_STRIDES = """
+import resource, torch
+from protocol.program.library import CATALOGUE
+torch.set_num_threads(2)
+step, rows = 1 << 21, (1 << 21) + 1
+windows = {f"{name}_{axis}": 1 for name in ("kernel", "stride", "dilation") for axis in "yx"}
+windows |= {"stride_y": step, "padding_y": 0, "padding_x": 0, "groups": 1}
+x, g, w = torch.ones(1, 1, rows, 1), torch.ones(1, 1, 2, 1), torch.ones(1, 1, 1, 1)
+CATALOGUE["conv"].kernel(windows | {"stride_y": 1})([x[:, :, :9], w])
+CATALOGUE["conv_grad_input"].kernel(windows | {"stride_y": 1, "height": 2, "width": 1})([g, w])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+y = CATALOGUE["conv"].kernel(windows)([x, w])[0]
+back = CATALOGUE["conv_grad_input"].kernel(windows | {"height": rows, "width": 1})([g, w])[0]
+print(y.sum().item(), back.sum().item(), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+def test_a_large_stride_takes_no_more_memory_than_its_price_says() -> None:
+    """An image of 8 MiB: slabs would take 128 MiB for each thread, and phases 400 MiB."""
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE_STRIDES], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    forward, back, mib = done.stdout.split()
+    assert (float(forward), float(back)) == (2.0, 2.0)
+    assert int(mib) < 120  # five times a peak of 24 MiB
 
 
 class Planted(Convolution):

@@ -8,16 +8,35 @@ namespace {
 
 constexpr int64_t SLAB = 32;  // rows of a phase's results whose image is in memory at a time
 constexpr int64_t REACH = 64; // elements from the first of a window to its last: a slab's memory grows with it
+constexpr int64_t MOST_PLACES = 1 << 18;  // positions of a thread's slabs, BESIDE float64 each: 16 MiB
 constexpr int64_t RUN = 32;   // results whose products are added to a weight's sums at a time
 
 // Number of products whose sum stays below 2^51: float64 adds them exactly, and larger sums are rounded
 // differently.
 inline int64_t most_products(const AssayConvolution &p) { return int64_t(1) << (51 - p.left_bits - p.image_bits); }
 
+inline int64_t reach_of(const AssayConvolution &p, int axis) { return (p.kernel[axis] - 1) * p.dilation[axis]; }
+
+// Whether a thread's slabs have at most MOST_PLACES positions: strides and padding may have any size. The same
+// bound as `_places` of convolution_shape_classes.py, of which a Slab never has more.
+inline bool is_small(const AssayConvolution &p) {
+    int64_t rows, width, others = 0;
+    if (p.kind == AT_INPUT) {
+        const int64_t step = p.stride[1], before = reach_of(p, 1) - p.padding[1];
+        rows = std::min(SLAB, up(p.height, p.stride[0])) + reach_of(p, 0) / p.stride[0] + 1;
+        width = std::max(p.columns, up(p.padding[1], step) + up(p.width, step)) + (before > 0 ? up(before, step) : 0);
+    } else {
+        rows = (std::min(SLAB, p.rows) - 1) * p.stride[0] + reach_of(p, 0) + 1;
+        width = std::max(p.width + p.padding[1], (p.columns - 1) * p.stride[1] + reach_of(p, 1) + 1);
+        if (p.kind == AT_WEIGHT) others = std::min(SLAB, p.rows) * p.columns;
+    }
+    return rows <= MOST_PLACES && width <= MOST_PLACES && rows * width + others <= MOST_PLACES;
+}
+
 inline bool is_depthwise(const AssayConvolution &p) {
-    const auto is_near = [&p](int axis) { return (p.kernel[axis] - 1) * p.dilation[axis] <= REACH; };
     const bool is_exact = p.kernel[0] * p.kernel[1] <= most_products(p);
-    return p.inputs == 1 && p.outputs == 1 && is_exact && is_near(0) && is_near(1);
+    const bool is_near = reach_of(p, 0) <= REACH && reach_of(p, 1) <= REACH;
+    return p.inputs == 1 && p.outputs == 1 && is_exact && is_near && is_small(p);
 }
 
 // The rows of an image that a slab of results reads, with zeros outside the image.
