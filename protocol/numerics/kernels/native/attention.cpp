@@ -155,7 +155,9 @@ class Attention {
         if (mask.column_stride != 1 || (mask.kind != ASSAY_PLUS && !(mask.value <= HIDDEN))) return last;
         if (!tame(a_.q, a_.k, h, a_.inner, most)) return last;
         if (back && !(tame(a_.g, a_.v, h, a_.width, a_.dropout ? a_.kept : 1.0f) && zeros_stay())) return last;
-        if (back && mask.kind == ASSAY_PLUS && fills()) return last;
+        const auto fills = [](const AssayChange &c) { return c.kind == ASSAY_FILL_TRUE || c.kind == ASSAY_FILL_FALSE; };
+        const AssayChange *const end = a_.back_changes + a_.back_count;
+        if (back && mask.kind == ASSAY_PLUS && std::any_of(a_.back_changes, end, fills)) return last;
         for (int64_t i = 0; i < M_; ++i) {
             const int64_t at = mask.offsets[h] + i * mask.row_stride;
             int64_t n = N_;
@@ -183,15 +185,6 @@ class Attention {
             if (!(of_zero == 0.0f)) return false;
         }
         return true;
-    }
-
-    // Whether a change of gradients replaces some of them.
-    bool fills() const {
-        for (int32_t c = 0; c < a_.back_count; ++c) {
-            const int32_t kind = a_.back_changes[c].kind;
-            if (kind == ASSAY_FILL_TRUE || kind == ASSAY_FILL_FALSE) return true;
-        }
-        return false;
     }
 
     // The number of keys that any of these queries sees, rounded up to whole blocks, so that products have
