@@ -95,7 +95,7 @@ def digest(results: Sequence[Tensor]) -> str:
 
 
 def printed(call: str) -> str:
-    """What a call of this module prints in a process of its own; there must be no warning."""
+    """What a call of this module prints in a separate process; there must be no warning."""
     code = f"from tests.unit.library.test_torch_defaults import *; {call}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]

@@ -133,7 +133,7 @@ class Attention {
     // matter. Hidden keys do not matter if the only mask comes last and hides with -infinity (or close to
     // it), scores and their gradients are tame, and some key is seen. Then the hidden probabilities are
     // zeros, their products with gradients are too, and nothing else of them is read. Only a table may still
-    // make a row NaN, by a NaN or +infinity of its own: its gradients are then NaN at hidden keys too, and
+    // make a row NaN, by a NaN or +infinity in it: its gradients are then NaN at hidden keys too, and
     // may be NaN there alone if a change fills those of the keys before.
     std::vector<int32_t> last_of(int64_t h, bool back) const {
         std::vector<int32_t> last(M_, static_cast<int32_t>(N_));
