@@ -43,6 +43,12 @@ def state_made_inside(source: str) -> Problem:
     return Problem("new parameters in every step", remedy, source)
 
 
+def second_derivative(of: str, source: str) -> Problem:
+    """The refusal for a step that differentiates the gradients of `of`, such as a recurrent layer."""
+    remedy = "leave out create_graph, or write the layer's steps in torch's operations: its gradients are one operation"
+    return Problem(f"a second derivative of {of}", remedy, source)
+
+
 def outside_torch(error: Exception, source: str) -> Problem | None:
     """The refusal for a step that converts tensors to NumPy or lists, or uses a reentrant checkpoint.
 

@@ -3,7 +3,8 @@ hundred per step.
 
 While `Rolled` is active, torch.nn's LSTM, GRU and RNN make these operations. Products with the input and gradients of
 weights remain torch's own, over all steps at once. Packed sequences and projections are traced step by step. The
-operations compute in any type, for the preflight. Second derivatives are not supported.
+operations compute in any type, for the preflight. A step that asks for second derivatives through them is
+refused.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
+
+from protocol.capture.tracing.sources import require_one_derivative
 
 LIBRARY = torch.library.Library("assay", "DEF")
 SCHEMAS = {
@@ -177,8 +179,8 @@ class _Lstm(torch.autograd.Function):
         return states, cells
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, of_h: Tensor, of_c: Tensor) -> Any:
+        require_one_derivative("a recurrent layer")
         states, cells, gates, h, c, weight = ctx.saved_tensors
         raw, dh, dc = OPS.lstm_grad(of_h, of_c, gates, cells, _before(c, cells), weight)
         return raw, dh, dc, *_of_weights(raw, _before(h, states), ctx.biased)
@@ -195,8 +197,8 @@ class _Gru(torch.autograd.Function):
         return states
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, of_h: Tensor) -> Any:
+        require_one_derivative("a recurrent layer")
         states, gates, of_n, h, weight = ctx.saved_tensors
         before = _before(h, states)
         own, recurrent, dh = OPS.gru_grad(of_h, gates, of_n, before, weight)
@@ -214,8 +216,8 @@ class _Rnn(torch.autograd.Function):
         return states
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, of_h: Tensor) -> Any:
+        require_one_derivative("a recurrent layer")
         states, h, weight = ctx.saved_tensors
         raw, dh = OPS.rnn_grad(of_h, states, weight, ctx.relu)
         return raw, dh, *_of_weights(raw, _before(h, states), ctx.biased), None

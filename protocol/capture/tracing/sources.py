@@ -25,7 +25,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from protocol.capture.errors import CaptureError, Problem
-from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced, state_made_inside
+from protocol.capture.tracing.checks import (
+    DRAWN,
+    data_dependent,
+    require_traced,
+    second_derivative,
+    state_made_inside,
+)
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
 """The folders of torch and of `protocol.capture`. The first frame outside them is the submitter's."""
@@ -103,7 +109,7 @@ class SourceRecorder(TorchDispatchMode):
         backward: Any = torch._C._current_autograd_node()
         if backward is not None:
             return self._by_sequence.get(backward._sequence_nr(), "")
-        source = _line(traceback.walk_stack(sys._getframe(1)))
+        source = source_here()
         if self._modules and self._modules[-1]:
             source += f" (module {self._modules[-1]})"
         # Several operations may share a sequence number; the first of them is the differentiable operation.
@@ -163,6 +169,17 @@ def remedy_here() -> str:
         if not code.co_filename.startswith(HIDDEN):
             break
     return ""
+
+
+def source_here() -> str:
+    """The line of the submitter's code that is running; empty if there is none."""
+    return _line(traceback.walk_stack(sys._getframe(1)))
+
+
+def require_one_derivative(of: str) -> None:
+    """Refuse a backward pass of `of` that is to be differentiated again, as with `create_graph`."""
+    if torch.is_grad_enabled():
+        raise CaptureError([second_derivative(of, source_here())])
 
 
 def traceback_of(error: BaseException) -> str:

@@ -4,14 +4,15 @@ sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.capture import CapturedStep
+from protocol.capture import CapturedStep, CaptureError
 from protocol.capture.tracing.recurrent import Rolled
 from tests.unit.capture.steps import captured, follow
 
@@ -104,3 +105,17 @@ def test_dropout_between_layers_is_the_programs() -> None:
     assert "keep_mask" in {name for _, name in step.coverage_counts}
     assert step.preflight is not None
     assert step.preflight.gradient_error < 1e-2
+
+
+@pytest.mark.parametrize("weight", [1e-3, 3e-4])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_a_penalty_on_gradients_is_refused(kind: Any, weight: float) -> None:
+    def penalised(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        x = batch["x"].clone().requires_grad_()
+        y = model(x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return F.cross_entropy(y, batch["y"]) + weight * g.square().sum()
+
+    with pytest.raises(CaptureError, match="second derivative of a recurrent layer") as caught:
+        captured(Tagger(kind(4, 6, batch_first=True), 6), penalised, dataset=sequences(5))
+    assert "torch.autograd.grad(y.sum()" in caught.value.problems[0].source
