@@ -40,7 +40,9 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
     require_own_scheduler(scheduler, optimizer)
     require_all_steps(scheduler, steps)
     before = scheduler.state_dict()
-    options = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+    own = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+    # torch's schedulers write into a rate that is a tensor.
+    options = [{k: v.clone() if isinstance(v, Tensor) else v for k, v in held.items()} for held in own]
     table: list[list[float]] = [[] for _ in optimizer.param_groups]
     try:
         with warnings.catch_warnings():
@@ -59,8 +61,11 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
         raise CaptureError([ends_early(scheduler, done, steps, error, traceback_of(error))]) from error
     finally:
         scheduler.load_state_dict(before)
-        for group, option in zip(optimizer.param_groups, options):
-            group.update(option)
+        for group, held, option in zip(optimizer.param_groups, own, options):
+            group.update(held)
+            for key, value in held.items():
+                if isinstance(value, Tensor):
+                    value.copy_(option[key])
     return [torch.tensor(rates, dtype=torch.float32) for rates in table]
 
 
@@ -71,20 +76,21 @@ def rate_of(group: Mapping[str, Any]) -> float:
 
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
-    """Inside the context, change the learning rates, the scheduler's step count and the optimiser's state. A
+    """Inside the context, change the learning rates, the scheduler's step counts and the optimiser's state. A
     trace then differs if the code reads them.
     """
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
     tensors = dict(state)
     groups = optimizer.param_groups if isinstance(optimizer, Optimizer) else []
     rates = [group.get("lr") for group in groups]
-    epoch = scheduler.last_epoch if isinstance(scheduler, LRScheduler) else 0
+    counting = [each for each in _with_parts(scheduler) if hasattr(each, "last_epoch")]
+    epochs = [each.last_epoch for each in counting]
     try:
         for group, rate in zip(groups, rates):
             if rate is not None:
                 group["lr"] = rate * 0.5 + 1e-3
-        if isinstance(scheduler, LRScheduler):
-            scheduler.last_epoch = epoch + 1
+        for each, epoch in zip(counting, epochs):
+            each.last_epoch = epoch + 1
         state.clear()
         state.update({p: {"step": 1} for group in groups for p in group["params"] if p not in tensors})
         yield
@@ -94,5 +100,13 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
         for group, rate in zip(groups, rates):
             if rate is not None:
                 group["lr"] = rate
-        if isinstance(scheduler, LRScheduler):
-            scheduler.last_epoch = epoch
+        for each, epoch in zip(counting, epochs):
+            each.last_epoch = epoch
+
+
+def _with_parts(scheduler: Any) -> Iterator[LRScheduler]:
+    """A scheduler and those that it runs, as SequentialLR and ChainedScheduler do; the latter has no count of steps."""
+    if isinstance(scheduler, LRScheduler):
+        yield scheduler
+        for part in getattr(scheduler, "_schedulers", ()):
+            yield from _with_parts(part)

@@ -11,8 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import (
+    ChainedScheduler,
+    ConstantLR,
     CosineAnnealingLR,
     CyclicLR,
+    ExponentialLR,
     LambdaLR,
     LinearLR,
     OneCycleLR,
@@ -277,6 +280,43 @@ def test_one_cycle_of_the_rate_alone_is_a_table() -> None:
     step = captured(model, squares, optimizer, scheduler=scheduler)
     state = in_torch(step, model, optimizer, 4, scheduler)
     compare(model, state)
+
+
+def test_a_rate_that_is_a_tensor_is_left_as_it_was() -> None:
+    """torch's schedulers write into the tensor."""
+    model = Gains()
+    rate = torch.tensor(0.3)
+    optimizer = AdamW(model.parameters(), lr=rate)
+    scheduler = ExponentialLR(optimizer, 0.5)
+    tables = [captured(model, squares, optimizer, scheduler=scheduler, steps=5) for _ in range(2)]
+    first, second = (step.constants["learning_rate.0"] for step in tables)
+    torch.testing.assert_close(first, 0.3 * 0.5 ** torch.arange(5))
+    assert first.tolist() == second.tolist()
+    assert optimizer.param_groups[0]["lr"] is rate
+    assert rate == torch.tensor(0.3)
+
+
+def test_chained_schedulers_are_a_table() -> None:
+    model = Gains()
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    parts = [ConstantLR(optimizer, 0.5, total_iters=2), ExponentialLR(optimizer, 0.9)]
+    scheduler = ChainedScheduler(parts, optimizer)
+    step = captured(model, squares, optimizer, scheduler=scheduler)
+    assert [part.last_epoch for part in parts] == [0, 0]
+    compare(model, in_torch(step, model, optimizer, 4, scheduler))
+
+
+def test_a_step_that_reads_the_count_of_a_chained_scheduler_is_refused() -> None:
+    model = nn.Linear(8, 3)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    counting = ExponentialLR(optimizer, 0.9)
+    scheduler = ChainedScheduler([counting], optimizer)
+
+    def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return cross_entropy(m, batch) * (1.0 if counting.last_epoch == 0 else 0.5)
+
+    with pytest.raises(CaptureError, match=r"not the same every time|the first time"):
+        captured(model, objective, optimizer, scheduler=scheduler)
 
 
 def test_schedulers_that_need_more_than_the_step_are_refused() -> None:
