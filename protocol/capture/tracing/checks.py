@@ -49,6 +49,15 @@ def second_derivative(of: str, source: str) -> Problem:
     return Problem(f"a second derivative of {of}", remedy, source)
 
 
+def seeded(source: str) -> Problem:
+    """The refusal for a step that sets the seed or the state of torch's random numbers at line `source`."""
+    remedy = (
+        "leave it out: all random numbers are drawn with the state's key; draw numbers that are the same in every step "
+        "once, before training, and keep them as a buffer"
+    )
+    return Problem("the step seeds torch's random numbers", remedy, source)
+
+
 def outside_torch(error: Exception, source: str) -> Problem | None:
     """The refusal for a step that converts tensors to NumPy or lists, or uses a reentrant checkpoint.
 

@@ -7,6 +7,7 @@ forward operation.
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -33,8 +34,14 @@ from protocol.capture.tracing.checks import (
     state_made_inside,
 )
 
-HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
-"""The folders of torch and of `protocol.capture`. The first frame outside them is the submitter's."""
+HIDDEN = (
+    os.path.dirname(torch.__file__) + os.sep,
+    str(Path(__file__).parents[1]) + os.sep,
+    contextlib.__file__,
+)
+"""The folders of torch and of `protocol.capture`, and contextlib, which enters their contexts. The first frame
+outside them is the submitter's.
+"""
 SOURCE_KEY = "source"
 """Key in `node.meta`: the source line."""
 BACKWARD_KEY = "backward"

@@ -39,6 +39,7 @@ from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inp
 from protocol.capture.tracing.grouped import WRITTEN_OUT
 from protocol.capture.tracing.recurrent import Rolled
 from protocol.capture.tracing.replaced import replaced
+from protocol.capture.tracing.seeds import unseeded
 from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
     Batch,
@@ -124,6 +125,7 @@ def trace_step(
             without_validation(distributions),
             drawn_once(),
             replaced(),
+            unseeded(),
             Rolled(),
         )
         with ExitStack() as active:

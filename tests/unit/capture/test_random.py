@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch import manual_seed as seeding
 
-from protocol.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, CaptureError, capture
 from protocol.program.execute import Interpreter
 
 SIZE = 4096
@@ -121,3 +122,47 @@ def test_noise_reaches_gradients() -> None:
     step = capture(model, denoise, optimizer, {"x": torch.randn(32, 4)}, batch_size=8, steps=3)  # type: ignore[arg-type]
     assert step.preflight is not None
     assert step.preflight.gradient_error < 1e-2
+
+
+STATE = torch.get_rng_state()
+
+
+def forked() -> Tensor:
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        return torch.randn(4)
+
+
+def repeated() -> Tensor:
+    with torch.random.fork_rng():
+        first = torch.randn(4)
+    return first + torch.randn(4)
+
+
+def with_seed(seed: Callable[[], object]) -> Tensor:
+    seed()
+    return torch.randn(4)
+
+
+SEEDED: list[Callable[[], Tensor]] = [
+    lambda: with_seed(lambda: torch.manual_seed(3)),
+    lambda: with_seed(lambda: torch.random.manual_seed(3)),
+    lambda: with_seed(lambda: seeding(3)),
+    lambda: with_seed(lambda: torch.default_generator.manual_seed(3)),
+    lambda: with_seed(lambda: torch.set_rng_state(STATE)),
+    lambda: with_seed(lambda: torch.random.set_rng_state(STATE)),
+    forked,
+    repeated,
+]
+
+
+@pytest.mark.parametrize("draw", SEEDED)
+def test_a_step_that_seeds_its_random_numbers_is_refused(draw: Callable[[], Tensor]) -> None:
+    """torch draws the same numbers in every step, but a program would draw new ones."""
+    before = torch.default_generator
+    with torch.random.fork_rng(), pytest.raises(CaptureError, match="seeds torch's random numbers") as caught:
+        captured(draw)
+    assert all("test_random.py" in problem.source for problem in caught.value.problems)
+    assert torch.default_generator is before
+    torch.manual_seed(3)
+    assert before.initial_seed() == 3

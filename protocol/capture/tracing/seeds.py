@@ -1,0 +1,71 @@
+"""Refuses a step that seeds torch's random numbers.
+
+torch then draws the same numbers in every step, but a trace has no seed, and a program draws new ones. The preflight
+would not notice, because it gives torch the program's numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import torch
+import torch.utils.checkpoint as checkpoints
+from torch import Tensor
+
+from protocol.capture.errors import CaptureError, Problem
+from protocol.capture.tracing.checks import seeded
+from protocol.capture.tracing.sources import source_here
+
+PLACES: tuple[ModuleType, ...] = (torch, torch.random)
+"""The modules that hold torch's generator. `torch.manual_seed` and `torch.random.fork_rng` look it up in the latter."""
+BETWEEN = (__file__, torch.random.__file__, contextlib.__file__)
+
+
+@contextmanager
+def unseeded() -> Iterator[None]:
+    """Raise `CaptureError` if code in the `with` block sets the seed or the state of torch's random numbers.
+
+    `torch.utils.checkpoint` may set the state; `checkpoints.drawn_once` gives its second run the first one's numbers.
+    """
+    before = [module.default_generator for module in PLACES]
+    watched = _Watched()
+    try:
+        for module in PLACES:
+            module.default_generator = watched  # type: ignore[attr-defined]
+        yield
+    finally:
+        for module, generator in zip(PLACES, before, strict=True):
+            module.default_generator = generator  # type: ignore[attr-defined]
+
+
+class _Watched(torch.Generator):
+    """A generator that no code may seed. Nothing is drawn from it."""
+
+    _refusal: Problem | None = None
+
+    def manual_seed(self, *_: Any, **__: Any) -> Any:
+        """Refuse a seed."""
+        self._refuse()
+
+    def set_state(self, new_state: Tensor) -> Any:
+        """Refuse a state, unless a checkpoint sets it."""
+        if not _in_a_checkpoint():
+            self._refuse()
+        return super().set_state(new_state)
+
+    def _refuse(self) -> None:
+        """Raise the first refusal, also where `fork_rng` sets the state because of it."""
+        self._refusal = self._refusal or seeded(source_here())
+        raise CaptureError([self._refusal])
+
+
+def _in_a_checkpoint() -> bool:
+    """Whether `torch.utils.checkpoint` asked for what is running, itself or by `fork_rng`."""
+    files = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1)))
+    return next((file for file in files if file not in BETWEEN), "") == checkpoints.__file__
