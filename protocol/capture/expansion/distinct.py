@@ -1,4 +1,4 @@
-"""Finds writes whose places are all distinct, because such writes can be computed as sums onto zeros.
+"""Finds writes whose places are all distinct: torch does not define which value wins at a place written twice.
 
 Such writes occur in the gradient of a sort, and in code with constant indices, such as those of a triangle.
 """

@@ -265,10 +265,33 @@ def cross(x: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def put_columns(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """A copy of `x` with `v` in columns 0 and 2."""
+    y = x.clone()
+    y[:, [0, 2]] = v
+    return y
+
+
+def put_apart(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """`x` with `v` at two places of its first and last axes."""
+    x[[2, 0], :, :, [1, 2]] = v
+    return x
+
+
+def put_between(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """`x` with `v` at two places of its second and third axes."""
+    x[:, [2, 0], [1, 3]] = v
+    return x
+
+
 SCATTERING = [
     Case("put in a triangle", triangle, [(2, 3, 4), (2, 6)]),
     Case("put one value in a triangle", triangle, [(2, 3, 4), (1,)]),
     Case("put in every second column", alternate, [(5, 7), (5, 2)]),
+    Case("put at separated axes", lambda x, v: put_apart(x * 2, v), [(3, 4, 2, 3), (2, 4, 2)]),
+    Case("put rows and slices", lambda x, v: put_between(x * 2, v), [(2, 3, 4, 3), (2, 1, 3)]),
+    Case("put integers in columns", lambda x, v: put_columns(x, v), [INTEGERS, INTEGERS[:, :2] * 7654321]),
+    Case("put in columns of a mask", lambda x: put_columns(x > 4, torch.tensor(True)), [INTEGERS]),
     Case("put at rows and columns", cross, [(3, 4), (2, 2), torch.tensor([2, 0])]),
     *(
         Case(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from protocol.capture import CaptureError
+from protocol.capture import CaptureError, capture
 from protocol.capture.expansion.table import EXPANSIONS
 from tests.unit.capture.expansion_cases import CASES, cross, one
 from tests.unit.capture.operations import Case, by_capture, by_torch
@@ -67,6 +67,38 @@ def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> 
     ):  # torch may order equal elements either way
         ours, theirs = ours[0], theirs[0]
     torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("values", [[1e12, 1e-12], [-INFINITE, 1.0], [-INFINITE, -INFINITE]], ids=str)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_write_at_distinct_places_is_a_copy(values: list[float], ordered: bool) -> None:
+
+    class Copy(nn.Module):
+        """Writes the values into a buffer."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4))
+            self.register_buffer("given", torch.tensor(values))
+            self.register_buffer("scores", torch.tensor([3.0, 1.0, 2.0, 1e20]))
+            self.register_buffer("result", torch.zeros(4))
+
+        def forward(self) -> Tensor:
+            y = self.get_buffer("scores") * 2
+            if ordered:
+                y = y.index_put((y.topk(2).indices,), self.get_buffer("given"))
+            else:
+                y[[0, 2]] = self.get_buffer("given")
+            self.get_buffer("result").copy_(y)
+            return self.weight.square().sum()
+
+    model = Copy()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rows = {"rows": torch.zeros(1, 1)}
+    step = capture(model, lambda m, _: m(), optimizer, rows, batch_size=1, steps=1)
+    result = step.step(step.initial_state(0))["result"]
+    assert result[[3, 0] if ordered else [0, 2]].tolist() == torch.tensor(values).tolist()
+    assert result[1] == 2.0
 
 
 def test_writes_at_one_place_are_refused() -> None:

@@ -48,29 +48,43 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 def _is_distinct(node: Node) -> bool:
     """Whether it is known that no two values go to the same place; `index_put`'s own rule cannot tell."""
-    constant = bool(node.meta.get(DISTINCT)) and node.meta["val"].is_floating_point()
-    return constant or _is_of_an_ordering(node)
+    return bool(node.meta.get(DISTINCT)) or _is_of_an_ordering(node)
+
+
+MOST_VALUES = 1 << 24
+"""The largest number of places that can be counted in f32."""
 
 
 @expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
 def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bool = False) -> Tensor:
-    """x with elements replaced at distinct places: floats by sums onto zeros, integers by looking up rows."""
-    if not x.is_floating_point():
-        return _replaced_rows(x, indices, values)
-    zeros, one = torch.zeros(x.shape, device=x.device), torch.ones((), device=x.device)
-    hits = aten.index_put.default(zeros, indices, one, True)
-    given = aten.index_put.default(zeros, indices, values, True)
-    return torch.where(hits > 0, given, x)
-
-
-def _replaced_rows(x: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Tensor:
-    (places,) = indices
-    assert places is not None, "an ordering gave them"
-    hits = places == torch.arange(len(x), device=x.device).unsqueeze(1)
-    rows = values.expand(len(places), *x.shape[1:])[hits.int().argmax(1)]
-    if len(places) == len(x):
-        return rows
-    return torch.where(hits.any(1).view(-1, *(1 for _ in x.shape[1:])), rows, x)
+    """x with elements replaced at distinct places: each place looks up the value written to it."""
+    given = {axis: index for axis, index in enumerate(indices) if index is not None}
+    rest = [axis for axis in range(x.dim()) if axis not in given]
+    shape = torch.broadcast_shapes(*(index.shape for index in given.values()))
+    count = math.prod(shape)
+    assert count <= MOST_VALUES, "the numbers of the values are exact in f32"
+    if count == 0:
+        return x.clone()
+    # At most one number is added at each place, so the sums are exact. 0 means that nothing is written.
+    numbers = torch.arange(1, count + 1, dtype=torch.float32, device=x.device).view(shape)
+    unwritten = torch.zeros([x.shape[axis] for axis in given], device=x.device)
+    number = aten.index_put.default(unwritten, list(given.values()), numbers, True)
+    order = [*given, *rest]
+    back = [order.index(axis) for axis in range(x.dim())]
+    if values.numel() == 1:
+        found = values.reshape(())
+    else:
+        whole = values.expand(aten.index.Tensor(x, indices).shape)
+        adjacent = max(given) - min(given) == len(given) - 1
+        start = min(given) if adjacent else 0  # where torch puts the axes of the indices
+        end = start + len(shape)
+        rows = whole.permute(*range(start, end), *range(start), *range(end, whole.dim()))
+        rows = rows.reshape(count, *(x.shape[axis] for axis in rest))
+        found = rows[(number.to(torch.int64) - 1).clamp(0, count - 1)].permute(back)
+    if count == number.numel():  # every place is written, also if x is an empty tensor
+        return found.expand(x.shape)
+    hits = (number > 0).view(*number.shape, *(1 for _ in rest)).permute(back)
+    return torch.where(hits, found, x)
 
 
 @expands(aten.scatter_reduce.two)
