@@ -134,6 +134,18 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
     return loss, dict(metrics)
 
 
+def require_no_gradients(parameters: Mapping[str, Tensor]) -> None:
+    """Refuse an objective that leaves gradients in `parameters`, whose gradients were None before it. torch adds the
+    loss's own to them.
+    """
+    remedy = "add what it differentiates to the loss; take other gradients with torch.autograd.grad, or zero them again"
+    raise_any(
+        Problem(f"the objective leaves a gradient in parameter {name}", remedy)
+        for name, p in parameters.items()
+        if p.grad is not None
+    )
+
+
 def require_no_new_attributes(
     tensors: Mapping[str, Tensor], attributes: Mapping[str, Mapping[str, Any]]
 ) -> None:

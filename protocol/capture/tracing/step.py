@@ -20,7 +20,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.inputs.python_values import in_library, is_installed
-from protocol.capture.tracing.checks import require_loss_and_metrics, require_no_new_attributes
+from protocol.capture.tracing.checks import (
+    require_loss_and_metrics,
+    require_no_gradients,
+    require_no_new_attributes,
+)
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
@@ -55,6 +59,7 @@ class StepModule(nn.Module):
         tensors = dict((*tensors_of(self.model), *batch.items()))
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
+        require_no_gradients({name: t for name, t in tensors.items() if any(t is leaf for leaf in trained)})
         gradients = torch.autograd.grad(loss, trained, allow_unused=True)
         require_no_new_attributes(tensors, attributes)
         buffers = dict(self.model.named_buffers(remove_duplicate=False))

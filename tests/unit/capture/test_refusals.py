@@ -236,6 +236,25 @@ def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None
     refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"count": (batch["y"] == 1).sum()}))
 
 
+def twice(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """Accumulates half of the loss's gradients itself."""
+    loss = cross_entropy(model, batch)
+    (0.5 * loss).backward(retain_graph=True)
+    return loss
+
+
+def test_gradients_that_the_objective_leaves_are_refused() -> None:
+    problems = refused(Head(), twice)
+    assert [problem.what.split()[-1] for problem in problems] == ["out.weight", "out.bias"]
+
+    def zeroed(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        loss = twice(model, batch)
+        model.zero_grad()
+        return loss
+
+    captured(Head(), zeroed)
+
+
 def test_names_that_the_state_has_already_are_refused() -> None:
     class Key(Head):
         def __init__(self) -> None:
