@@ -230,6 +230,11 @@ WINDOWS = [
 ]
 
 
+def both_halves(x: Tensor) -> Tensor:
+    """The low ten bits of integers, and the others: f32 holds both."""
+    return torch.stack([x & 1023, x >> 10])
+
+
 def inverse(order: Tensor) -> Tensor:
     """The inverse of a permutation, computed as in mixture-of-experts code."""
     found = torch.empty_like(order)
@@ -238,6 +243,7 @@ def inverse(order: Tensor) -> Tensor:
 
 
 INDEX = torch.tensor([[0, 2, 2], [1, 0, 1]])
+LARGE = torch.tensor([[16777217, -16777219, 5], [16777219, -3, 700_000_001]])
 MASKS = torch.tensor([[True, False, True, True], [False, False, True, False], [True, True, False, True]])
 
 
@@ -300,6 +306,15 @@ SCATTERING = [
             [(3, 4), (2, 3), INDEX],
         )
         for how in ("sum", "mean", "amax", "amin", "prod")
+        for own in (True, False)
+    ),
+    *(
+        Case(
+            f"scatter reduce {how} of integers {own}",
+            lambda x, y, at, how=how, own=own: both_halves(x.scatter_reduce(0, at, y, how, include_self=own)),
+            [LARGE - 7, LARGE - 3, torch.tensor([[0, 1, 0], [0, 0, 1]])],
+        )
+        for how in ("sum", "mean", "amax", "amin")
         for own in (True, False)
     ),
     Case("masked scatter", lambda x, y, m: x.masked_scatter(m, y), [(3, 4), (2, 5), MASKS]),

@@ -94,7 +94,7 @@ def scatter_reduce(
     """Each element reduced with all values whose index refers to it, by comparing all indices and places."""
     axis %= x.dim()
     values = values[tuple(slice(0, size) for size in index.shape)]
-    neutral = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[reduce]
+    neutral = _neutral(reduce, x.dtype)
     wide = [slice(0, size) if k != axis else slice(None) for k, size in enumerate(index.shape)]
     inside, rows = x[tuple(wide)].movedim(axis, -1), index.movedim(axis, -1)
     hits = rows.unsqueeze(-2) == torch.arange(inside.shape[-1], device=x.device).unsqueeze(-1)
@@ -105,7 +105,7 @@ def scatter_reduce(
         found = own + given.sum(-1)
         if reduce == "mean":
             terms = hits.sum(-1) + (1 if include_self else 0)
-            found = found / torch.where(terms == 0, 1, terms)
+            found = _mean(found, torch.where(terms == 0, 1, terms))
     elif reduce == "prod":
         found = own * given.prod(-1)
     else:
@@ -117,6 +117,26 @@ def scatter_reduce(
             part = [slice(0, n) if j > k and j != axis else slice(None) for j, n in enumerate(index.shape)]
             result = torch.cat((result, rest[tuple(part)]), k)
     return result
+
+
+def _neutral(reduce: str, dtype: torch.dtype) -> float:
+    """The value that changes no reduction of this kind. Programs have 32 bits for an int64."""
+    if dtype.is_floating_point or dtype is torch.bool:
+        return {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[reduce]
+    limits = torch.iinfo(torch.int32 if dtype is torch.int64 else dtype)
+    return {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
+
+
+def _mean(total: Tensor, terms: Tensor) -> Tensor:
+    """total / terms; for integers, the floor. Less than 2^22 `terms` then give the exact result."""
+    if total.is_floating_point():
+        return total / terms
+    # Each pass divides what is left. The first is off by at most 2^9, the second by 1.
+    quotient = torch.zeros_like(total)
+    for _ in range(3):
+        rest = (total - quotient * terms).to(torch.float32)
+        quotient = quotient + (rest / terms.to(torch.float32)).floor().to(total.dtype)
+    return quotient
 
 
 @expands(aten.histc.default)
