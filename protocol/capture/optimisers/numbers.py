@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 ENDS_IN_PLACE = "_"
 LESS_EXACT = (torch.bfloat16, torch.float16)
@@ -58,12 +58,13 @@ class _Factors(TorchFunctionMode):
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        less_exact = any(_is_less_exact(x) for x in tree_leaves((args, kwargs)))
         args, kwargs = tree_map(_in_float32, (args, dict(kwargs or {})))
         name = getattr(func, "__name__", "").rstrip(ENDS_IN_PLACE)
         if name == "item" and sys._getframe(1).f_code.co_name not in DECIDING:
             return args[0].view(())
-        if name in ("bfloat16", "half"):
-            return args[0].float()
+        if name in ("bfloat16", "half") or (name in ("to", "type") and less_exact):
+            return args[0].to(torch.float32, copy=True)  # code may write into the conversion
         if name in ("add", "sub", "subtract") and isinstance(kwargs.get("alpha"), Tensor):
             args = (args[0], args[1] * kwargs.pop("alpha"))
         elif name in ("addcmul", "addcdiv") and isinstance(kwargs.get("value"), Tensor):
@@ -74,7 +75,11 @@ class _Factors(TorchFunctionMode):
 
 
 def _in_float32(x: Any) -> Any:
-    return torch.float32 if isinstance(x, torch.dtype) and x in LESS_EXACT else x
+    return torch.float32 if _is_less_exact(x) else x
+
+
+def _is_less_exact(x: Any) -> bool:
+    return isinstance(x, torch.dtype) and x in LESS_EXACT
 
 
 @contextmanager

@@ -138,9 +138,10 @@ class Layers(nn.Module):
         return torch.tanh(x @ self.first) @ self.second
 
 
-def test_muon_is_followed_though_torch_computes_it_in_bfloat16() -> None:
+@pytest.mark.parametrize("nesterov", [True, False])
+def test_muon_is_followed_though_torch_computes_it_in_bfloat16(nesterov: bool) -> None:
     model = Layers()
-    optimizer = Muon(model.parameters(), lr=0.01)
+    optimizer = Muon(model.parameters(), lr=0.01, nesterov=nesterov)
     step = captured(model, squares, optimizer)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     after = in_torch(step, model, optimizer, 4)
@@ -197,6 +198,19 @@ class AsAWhole(Own):
             p.sub_(self.state[p]["mean"], alpha=self.param_groups[0]["lr"] * getattr(p, "scale", 1.0))
 
 
+class Copying(Own):
+    """Writes into a bfloat16 copy of its state."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+            mean.lerp_(p.grad, 0.1)
+            for copy in (mean.to(torch.bfloat16), mean.type(torch.bfloat16), mean.half(), mean.bfloat16()):
+                copy.mul_(0.25)
+                p.sub_(copy.float(), alpha=self.param_groups[0]["lr"])
+
+
 class Trained(Own):
     """Skips frozen parameters."""
 
@@ -217,6 +231,13 @@ class Scaled(Own):
             if not state:
                 state["scale"] = 1 / p.grad.norm().item()
             p.add_(p.grad, alpha=-self.param_groups[0]["lr"] * state["scale"])
+
+
+def test_a_conversion_to_bfloat16_is_a_copy() -> None:
+    model = Gains()
+    optimizer = Copying(model.parameters())
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4), 1e-3)
 
 
 @pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled])
