@@ -48,7 +48,9 @@ def ctc_loss(
     chances = log_probs.gather(2, states.expand(steps, -1, -1))
 
     place = torch.arange(states.shape[1], device=log_probs.device)
-    paths = torch.where(place < 2, chances[0], NEVER)
+    # Without any frame, only the state before the first label is possible.
+    unspoken = torch.where(place < 1, 0.0, NEVER).to(chances.dtype)
+    paths = torch.where((spoken > 0).unsqueeze(1), torch.where(place < 2, chances[0], NEVER), unspoken)
     for k in range(1, steps):
         one, two = (_moved(paths, count) for count in (1, 2))
         ways = torch.stack([paths, one, torch.where(may_skip, two, NEVER)])

@@ -159,6 +159,26 @@ RESIZING = [
     Case("nearest 3d", lambda x: F.interpolate(x, (4, 2, 5), mode="nearest"), [(1, 2, 3, 3, 2)]),
     Case("pixel shuffle", lambda x: F.pixel_shuffle(x, 2), [(2, 8, 3, 2)]),
     Case("pixel unshuffle", lambda x: F.pixel_unshuffle(x, 2), [(2, 2, 4, 6)]),
+    *(
+        image(f"nearest by {factor}", lambda x, factor=factor: F.interpolate(x, scale_factor=factor))
+        for factor in (3.2, (2.0, 3.1), 3)
+    ),
+    Case("nearest to whole blocks", lambda x: F.interpolate(x, scale_factor=3.2), [(1, 2, 4, 4)]),
+    *(
+        Case(
+            f"grid sample on the border {padding} {corners}",
+            lambda x, at, padding=padding, corners=corners: F.grid_sample(
+                x, at, "bilinear", padding, corners
+            ),
+            [
+                (1, 2, 4, 4),
+                torch.tensor([-1.0, 1.0, -0.75, 0.75, 0.25, 3.0]).view(1, 1, 6, 1).repeat(1, 6, 1, 2),
+            ],
+            atol=2e-4,
+        )
+        for padding in ("border", "reflection", "zeros")
+        for corners in (True, False)
+    ),
     image("nearest exact", lambda x: F.interpolate(x, (7, 4), mode="nearest-exact")),
     Case(
         "grid sample",

@@ -69,6 +69,58 @@ def test_what_is_not_finite_is_torchs(operation: Any, args: tuple[Any, ...]) -> 
     torch.testing.assert_close(ours, tuple(theirs) if isinstance(theirs, tuple) else theirs, equal_nan=True)
 
 
+FINITE = torch.tensor([1.0, -1.0, 0.0, 5.0, 7.0, -7.0, 3.3, -1e-9, 123456.0])
+DIVISORS = torch.tensor([0.1, 0.1, INFINITE, INFINITE, -INFINITE, -0.1, 0.3, 0.1, 0.7])
+WITH_NAN = torch.tensor([[1.0, NAN, 2.0, NAN], [3.0, 1.0, 2.0, 4.0]])
+EDGES = torch.tensor([-1.0, 1.5, 2.0])
+BYTES = torch.tensor([44, 255, 0, 3], dtype=torch.uint8)
+EXACT: list[tuple[str, Any, list[Tensor]]] = [
+    ("remainder", lambda x: torch.remainder(x, 0.1), [FINITE]),
+    ("remainder of less than 0", lambda x: torch.remainder(x, -0.1), [FINITE]),
+    ("remainder by tensors", torch.remainder, [FINITE, DIVISORS]),
+    ("remainder by a power of two", lambda x: torch.remainder(x, 0.5), [FINITE]),
+    ("remainder of what is not finite", lambda x: torch.remainder(x, 0.1), [SPECIAL]),
+    ("remainder by 0", lambda x: torch.remainder(x, 0.0), [FINITE]),
+    ("fmod", lambda x: torch.fmod(x, 0.1), [FINITE]),
+    ("fmod by tensors", torch.fmod, [FINITE, DIVISORS]),
+    ("floor divide", lambda x: torch.floor_divide(x, 0.1), [FINITE]),
+    ("floor divide by tensors", torch.floor_divide, [FINITE, DIVISORS]),
+    ("floor divide of what is not finite", lambda x: torch.floor_divide(x, 0.1), [SPECIAL]),
+    ("floor divide by 0", lambda x: torch.floor_divide(x, 0.0), [FINITE]),
+    ("norm -2", lambda x: torch.linalg.vector_norm(x, -2, 1), [torch.tensor([[0.0, 2.0], [3.0, 0.0]])]),
+    ("norm -2 of infinity", lambda x: torch.linalg.vector_norm(x, -2), [torch.tensor([INFINITE, -INFINITE])]),
+    ("median of NaN", torch.median, [WITH_NAN]),
+    ("medians of NaN", lambda x: torch.stack(x.median(1)[:1]), [WITH_NAN]),
+    ("places of medians", lambda x: x.median(1, True).indices, [WITH_NAN]),
+    ("bucketize NaN", lambda x, y: torch.bucketize(x, y), [WITH_NAN, EDGES]),
+    ("bucketize NaN right", lambda x, y: torch.bucketize(x, y, right=True), [WITH_NAN, EDGES]),
+    ("searchsorted NaN", lambda x, y: torch.searchsorted(y, x), [WITH_NAN, EDGES]),
+    ("addr", lambda x, y: torch.addr(x[:, :3] * NAN, x[:, 0], y, beta=0), [WITH_NAN[1:] + 1, EDGES]),
+    ("bool eq", lambda m: torch.stack([m == k for k in (0, 1, 2, -1)]), [BYTES > 3]),
+    ("bool ne", lambda m: torch.stack([m != k for k in (0, 1, 2, -1)]), [BYTES > 3]),
+    ("byte eq", lambda x: torch.stack([x == k for k in (44, 300, -1)]), [BYTES]),
+    ("byte lt", lambda x: torch.stack([x < k for k in (44, 300, -1)]), [BYTES]),
+]
+
+
+@pytest.mark.parametrize(("operation", "operands"), [each[1:] for each in EXACT], ids=[x[0] for x in EXACT])
+def test_a_result_is_exactly_torchs_in_f32(operation: Any, operands: list[Tensor]) -> None:
+    case = Case("exact", lambda *given: operation(*(t.detach() for t in given)), operands)
+    result, _ = by_capture(case)
+    torch.testing.assert_close(result, operation(*operands).float(), rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("operation", [torch.remainder, torch.fmod, torch.floor_divide])
+def test_divisions_with_a_rest_are_exact(operation: Any) -> None:
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(2000, generator=generator) * 10.0 ** torch.randint(-3, 6, (2000,), generator=generator)
+    y = torch.randn(2000, generator=generator)
+    y = torch.where(x.abs() / y.abs() < 2**23, y, 1.0)
+    for other in (y, x / torch.randint(1, 100, (2000,), generator=generator)):
+        result, _ = by_capture(Case("exact", lambda x, y: operation(x.detach(), y.detach()), [x, other]))
+        torch.testing.assert_close(result, operation(x, other), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("values", [[1e12, 1e-12], [-INFINITE, 1.0], [-INFINITE, -INFINITE]], ids=str)
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_write_at_distinct_places_is_a_copy(values: list[float], ordered: bool) -> None:

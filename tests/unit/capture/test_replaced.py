@@ -49,11 +49,12 @@ def both(
     [
         (PADDED, SPOKEN, WRITTEN),
         (PADDED, SPOKEN, WRITTEN * torch.tensor([1, 1, 0, 1])),
+        (PADDED, SPOKEN * torch.tensor([1, 1, 0, 1]), WRITTEN * torch.tensor([1, 1, 0, 1])),
         (PADDED, (8, 8, 7, 6), (3, 3, 2, 1)),
         (IN_A_ROW, SPOKEN, WRITTEN),
         (IN_A_ROW, (8, 8, 7, 6), (3, 3, 2, 1)),
     ],
-    ids=["padded", "one empty", "numbers", "in a row", "in a row, numbers"],
+    ids=["padded", "one empty", "one without frames", "numbers", "in a row", "in a row, numbers"],
 )
 def test_ctc_is_torchs(labels: Tensor, spoken: object, written: object, reduction: str) -> None:
     """Inputs that are not normalised log-probabilities give torch's loss too."""
@@ -65,7 +66,8 @@ def test_ctc_is_torchs(labels: Tensor, spoken: object, written: object, reductio
 def test_ctc_of_one_row_and_of_what_cannot_be_is_torchs() -> None:
     logits = torch.randn(SOUNDS, 4, CLASSES).double().log_softmax(-1)
     torch.testing.assert_close(*both(logits[:, 0], PADDED[0], SPOKEN[0], WRITTEN[0], "none"))
-    torch.testing.assert_close(*both(logits, PADDED, TOO_SHORT, WRITTEN, "mean", zero=True))
+    for spoken in (TOO_SHORT, TOO_SHORT * torch.tensor([1, 0, 1, 1])):
+        torch.testing.assert_close(*both(logits, PADDED, spoken, WRITTEN, "mean", zero=True))
     (theirs, _), (ours, _) = both(logits, PADDED, TOO_SHORT, WRITTEN, "none")
     torch.testing.assert_close(theirs, ours)
     assert ours.isinf().tolist() == [False, True, False, False]

@@ -51,14 +51,19 @@ def kthvalue(x: Tensor, k: int, axis: int = -1, keepdim: bool = False) -> tuple[
 
 @expands(aten.median.default)
 def median(x: Tensor) -> Tensor:
-    """The lower median of all elements."""
-    return kthvalue(x.reshape(-1), (x.numel() + 1) // 2, 0)[0]
+    """The lower median of all elements; NaN if any is NaN."""
+    return median_along(x.reshape(-1), 0)[0]
 
 
 @expands(aten.median.dim)
 def median_along(x: Tensor, axis: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along an axis, and its place."""
-    return kthvalue(x, (x.shape[axis] + 1) // 2, axis, keepdim)
+    """The lower median along an axis, and its place; those of the first NaN, if there is one."""
+    places = kthvalue(x, (x.shape[axis] + 1) // 2, axis, True)[1]
+    if x.is_floating_point():
+        nan = torch.isnan(x)
+        places = torch.where(nan.any(axis, True), nan.int().argmax(axis, True), places)
+    values = x.gather(axis, places)
+    return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
 
 
 @expands(aten.searchsorted.Tensor)
@@ -71,22 +76,18 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """For each x, the number of elements of a sorted row that are below it; with `right`, below or equal."""
+    """For each x, the number of elements of a sorted row that are below it; with `right`, below or equal. All are
+    below NaN.
+    """
     if sorter is not None:
         row = row.gather(-1, sorter)
-    before = (
-        row.unsqueeze(-2) <= x.unsqueeze(-1)
-        if right or side == "right"
-        else row.unsqueeze(-2) < x.unsqueeze(-1)
-    )
-    return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
+    return _count_below(row.unsqueeze(-2), x, right or side == "right", out_int32)
 
 
 @expands(aten.bucketize.Tensor)
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of each element's bucket, where the sorted `boundaries` separate the buckets."""
-    before = boundaries <= x.unsqueeze(-1) if right else boundaries < x.unsqueeze(-1)
-    return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
+    """The index of each element's bucket, where the sorted `boundaries` separate the buckets; NaN is in the last."""
+    return _count_below(boundaries, x, right, out_int32)
 
 
 @expands(aten.isin.Tensor_Tensor)
@@ -94,6 +95,15 @@ def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool 
     """Whether each element of x occurs in `among`."""
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
     return ~found if invert else found
+
+
+def _count_below(rows: Tensor, x: Tensor, right: bool, out_int32: bool) -> Tensor:
+    """For each x, the number of elements of its row that are below it; with `right`, below or equal."""
+    each = x.unsqueeze(-1)
+    before = rows <= each if right else rows < each
+    if x.is_floating_point():
+        before = before | torch.isnan(each)
+    return before.to(torch.int32 if out_int32 else torch.int64).sum(-1)
 
 
 def _first(x: Tensor, count: int, axis: int, descending: bool) -> tuple[Tensor, Tensor]:

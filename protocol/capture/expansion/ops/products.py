@@ -22,9 +22,14 @@ def vdot(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten.addr.default)
 def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta x + alpha left right^T; multiplies elementwise, so that the operands are not rounded."""
+    """beta x + alpha left right^T, without x if beta is 0. It multiplies elementwise, so that the operands are not
+    rounded.
+    """
     product = left.unsqueeze(-1) * right
-    return (x if beta == 1 else x * beta) + (product if alpha == 1 else product * alpha)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:  # x may hold NaN
+        return product
+    return (x if beta == 1 else x * beta) + product
 
 
 @expands(aten.linalg_solve_triangular.default)

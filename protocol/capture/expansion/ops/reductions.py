@@ -38,6 +38,12 @@ def norm(
         return (x != 0).to(x.dtype).sum(axes, keepdim)
     if order == -math.inf:
         return x.abs().amin(axes, keepdim)
+    if order < 0:  # relative to the smallest, so that no power is infinite
+        least = x.abs().amin(axes, True)
+        limit = (least == 0) | (least == math.inf)
+        powers = (x.abs() / torch.where(limit, 1.0, least)) ** order
+        found = torch.where(limit, least, least * powers.sum(axes, True) ** (1 / order))
+        return found if keepdim else found.squeeze(axes)
     return (x.abs() ** order).sum(axes, keepdim) ** (1 / order)
 
 

@@ -20,11 +20,15 @@ BORDER, REFLECTION = 1, 2
 
 def _is_uneven(node: Node) -> bool:
     """Whether a nearest-neighbour resizing, or its gradient, scales an axis by a factor that is not an
-    integer.
+    integer. A factor may be given beside the sizes, as 3.2 from 4 to 12.
     """
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
-    return any(b % a for a, b in zip(small, large))
+    if any(b % a for a, b in zip(small, large)):
+        return True
+    given: Any = node.args[3 if "backward" in str(node.target) else 2 :]
+    factors = given[0] if given and isinstance(given[0], list | tuple) else given
+    return any(factor and a * factor != b for a, b, factor in zip(small, large, factors or ()))
 
 
 def _resizing(forward: OpOverload, backward: OpOverload, where: Callable[[Node], bool] | None = None) -> None:
@@ -64,9 +68,7 @@ def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners
     interpolation is cubic.
     """
     if padding == REFLECTION and mode != CUBIC:
-        turned = (grid + 1).abs()
-        turned = turned - 4 * (turned / 4).floor()
-        grid, padding = torch.where(turned > 2, 3 - turned, turned - 1), BORDER
+        grid, padding = _reflected(grid), BORDER
     sampled: Tensor = decomposition_table[aten.grid_sampler_2d.default](x, grid, mode, padding, align_corners)
     return sampled
 
@@ -77,4 +79,25 @@ def grid_sampler_gradient(
 ) -> tuple[Tensor | None, Tensor | None]:
     """The gradients with respect to the image and the grid."""
     found = gradients(lambda image, at: grid_sampler(image, at, mode, padding, align_corners), (x, grid), g)
-    return (found[0] if mask[0] else None), (found[1] if mask[1] else None)
+    of_grid = found[1]
+    if padding in (BORDER, REFLECTION) and mode != CUBIC:
+        # As in torch, also a place on the border has no gradient.
+        at = _reflected(grid) if padding == REFLECTION else grid
+        inside = [_is_inside(at[..., axis], x.shape[3 - axis], align_corners) for axis in (0, 1)]
+        of_grid = torch.where(torch.stack(inside, -1), of_grid, 0.0)
+    return (found[0] if mask[0] else None), (of_grid if mask[1] else None)
+
+
+def _reflected(grid: Tensor) -> Tensor:
+    """Coordinates reflected at -1 and 1."""
+    turned = (grid + 1).abs()
+    turned = turned - 4 * (turned / 4).floor()
+    return torch.where(turned > 2, 3 - turned, turned - 1)
+
+
+def _is_inside(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
+    """Whether a place lies between the centres of the first and the last pixel, computed as in torch's
+    decomposition.
+    """
+    place = coordinate * (size * 0.5 - (0.5 if align_corners else 0.0)) + (size * 0.5 - 0.5)
+    return (place > 0) & (place < size - 1)

@@ -60,7 +60,10 @@ def _comparison(packet: Any, name: str, compare: Compare) -> None:
         dtype = x.dtype
         if (isinstance(y, View) and y.dtype is not dtype) or isinstance(y, float):
             dtype = DType.F32
-        if dtype is DType.U8 or (dtype is DType.BOOL and name not in ("eq", "ne")):
+        if isinstance(y, int) and dtype is DType.U8:
+            y %= 256  # torch converts the number to the tensor's type
+        wide = name not in ("eq", "ne") or (isinstance(y, int) and y not in (0, 1))
+        if dtype is DType.U8 or (dtype is DType.BOOL and wide):
             dtype = DType.I32
         result = compare(lowering.builder, lowering.operand(x, dtype), lowering.operand(y, dtype))
         return shaped(lowering, node, View.of(result))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from protocol.capture.lowering.checks import Unsupported
@@ -151,40 +153,77 @@ def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -
 def floor_divide(
     lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
 ) -> View:
-    """floor(x / y), or x / y rounded towards zero if `rounding_mode` is "trunc". Integers need "floor" and
-    a positive constant divisor.
+    """floor(x / y), exact for floats while |x / y| is less than 2^24. If `rounding_mode` is "trunc", the rounded
+    x / y is rounded towards zero. Integers need "floor" and a positive constant divisor.
     """
     if lowering.dtype_of(node) is DType.F32 and rounding_mode in ("floor", "trunc"):
         b = lowering.builder
-        ratio = b.div(lowering.operand(x, DType.F32), lowering.operand(y, DType.F32))
+        dividend, divisor = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
+        ratio = b.div(dividend, divisor)
         whole = b.floor(ratio)
         if rounding_mode == "trunc":
             negative = b.lt(ratio, f32(lowering, 0.0))
             whole = b.select(negative, b.neg(b.floor(b.neg(ratio))), whole)
+        elif not _is_power_of_two(y):
+            below, rest = _divided(b, dividend, divisor)
+            of_number = b.select(b.eq(rest, rest), below, rest)
+            whole = b.select(b.eq(divisor, f32(lowering, 0.0)), ratio, of_number)
         return shaped(lowering, node, View.of(whole))
     return shaped(lowering, node, View.of(_quotient(lowering, node, x, y, rounding_mode)[0]))
 
 
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-    """x - y floor(x / y). Integers need a positive constant divisor. For floats every step is rounded, and
-    y is added if the result's sign is opposite to y's, which happens when the quotient was rounded up.
+    """x - y floor(x / y), with the sign of y. Integers need a positive constant divisor. For floats it is fmod(x, y),
+    to which y is added if the signs differ, as in torch. fmod is exact while |x / y| is less than 2^24.
     """
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
-        dividend, modulus, zero = (
-            lowering.operand(x, DType.F32),
-            lowering.operand(y, DType.F32),
-            f32(lowering, 0.0),
-        )
+        dividend, modulus = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
+        if not _is_power_of_two(y):
+            return shaped(lowering, node, View.of(_divided(b, dividend, modulus)[1]))
         remains = b.sub(dividend, b.mul(modulus, b.floor(b.div(dividend, modulus))))
-        beyond = b.xor(b.lt(remains, zero), b.lt(modulus, zero))
-        outside = b.and_(beyond, b.xor(b.eq(remains, zero), b.constant(DType.BOOL, (), True)))
-        return shaped(lowering, node, View.of(b.select(outside, b.add(remains, modulus), remains)))
+        return shaped(lowering, node, View.of(_with_sign_of(b, remains, modulus)[1]))
     quotient, divisor = _quotient(lowering, node, x, y, "floor")
     factor = b.i32((divisor + 2**31) % 2**32 - 2**31)  # only the low 32 bits of an int64 matter
     rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, factor))
     return shaped(lowering, node, View.of(rest))
+
+
+def _is_power_of_two(y: Operand) -> bool:
+    """Whether y is a constant by which f32 are divided without rounding."""
+    return not isinstance(y, View) and math.frexp(abs(y))[0] == 0.5
+
+
+def _divided(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
+    """floor(x / y) and x - y floor(x / y). The product is computed exactly, as a rounded f32 and its error (Dekker
+    1971), since the rounded quotient may be the next whole number.
+    """
+    whole = b.floor(b.div(x, y))
+    zero = b.constant(DType.F32, (), 0.0)
+    infinite = b.eq(b.abs(y), b.constant(DType.F32, (), math.inf))
+    factor = b.select(infinite, zero, y)  # of an infinite y, the quotient is 0
+    product = b.mul(whole, factor)
+    (high, low), (high_y, low_y) = _halves(b, whole), _halves(b, factor)
+    error = b.sub(b.mul(high, high_y), product)
+    for one, other in ((high, low_y), (low, high_y), (low, low_y)):
+        error = b.add(error, b.mul(one, other))
+    outside, rest = _with_sign_of(b, b.sub(b.sub(x, product), error), y)
+    return b.select(outside, b.sub(whole, b.constant(DType.F32, (), 1.0)), whole), rest
+
+
+def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
+    """Two f32 whose sum is x, each with at most 12 significant bits, so that their products are exact."""
+    high = b.from_bits_i32(b.and_(b.bits_i32(x), b.i32(-(2**12))))
+    return high, b.sub(x, high)
+
+
+def _with_sign_of(b: Builder, rest: Value, y: Value) -> tuple[Value, Value]:
+    """Whether a rest has the sign opposite to y's, and the rest, with y added in this case."""
+    zero = b.constant(DType.F32, (), 0.0)
+    opposite = b.xor(b.lt(rest, zero), b.lt(y, zero))
+    outside = b.and_(opposite, b.xor(b.eq(rest, zero), b.constant(DType.BOOL, (), True)))
+    return outside, b.select(outside, b.add(rest, y), rest)
 
 
 def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
