@@ -61,7 +61,7 @@ def products(r: Random, count: int, work: int) -> list[bytes]:
 
 def _contracted(p: Product) -> bytes:
     batch = torch.broadcast_shapes(p.x.shape[:-2], p.y.shape[:-2])
-    sides = _Side(p.x, p.px, p.ex, batch), _Side(p.y, p.py, p.ey, batch)
+    sides = _Side(p.x, p.px, p.ex, batch, p.x.dtype), _Side(p.y, p.py, p.ey, batch, p.y.dtype)
     return _product(sides, batch.numel(), p.x.shape[-1], p.bias, p.right)
 
 
@@ -73,7 +73,8 @@ def _integers(r: Random, m: int, n: int, k: int) -> bytes:
     x, y = torch.tensor(values[:m], dtype=torch.int32), torch.tensor(values[m:], dtype=torch.int32)
     x, y = (t.mT.contiguous().mT if r.random() < 0.5 else t for t in (x, y))
     right = torch.tensor([plain.dot(a, b) for a in values[:m] for b in values[m:]])
-    return _product((_Side(x, px, None, torch.Size()), _Side(y, py, None, torch.Size())), 1, k, None, right)
+    sides = _Side(x, px, None, torch.Size(), torch.int32), _Side(y, py, None, torch.Size(), torch.int32)
+    return _product(sides, 1, k, None, right)
 
 
 def _product(sides: tuple[_Side, _Side], batch: int, terms: int, bias: Tensor | None, right: Tensor) -> bytes:
