@@ -148,13 +148,16 @@ class Unmined:
     def _keep(self, entry: Entry) -> ChainError | None:
         """Send the node a transaction that it has lost or never got. If the node refuses it, for example
         because the base fee has risen, send one with a higher fee. Returns the final refusal, if any: the
-        transaction is then dropped, unless the account cannot pay the fee.
+        transaction is then dropped, unless the account cannot pay the fee or it is far above the usual one.
         """
         (refused,) = self._offer([entry])
         if refused is None:
             return None
         try:
-            refused = self._replace(entry, self._offers())
+            offers = self._offers()
+            if offers.is_dear(entry.raw):
+                return refused
+            refused = self._replace(entry, offers)
         except InsufficientFunds as error:
             return error
         if refused is not None:

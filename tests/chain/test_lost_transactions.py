@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from protocol.chain.accounts import development_account
 from protocol.chain.connection import Connection
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import (
+    ChainError,
     NonceTaken,
     NotMined,
     RpcRefused,
@@ -53,6 +54,28 @@ def test_the_fee_is_not_raised_far_above_the_usual_one(chain: Devnet, sender: Se
             sender.recover()
     finally:
         chain.connection.request("evm_setAutomine", True)
+    require_bounded(sender, chain)
+
+
+def test_the_fee_is_not_raised_far_for_a_node_that_forgets_and_refuses_what_it_had(chain: Devnet) -> None:
+    forgetful, had = Connection(chain.url), set[bytes]()
+
+    def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
+        answers = [RpcRefused("broadcast", "txpool is full") if raw in had else "0x" for raw in raws]
+        had.update(raws)
+        return answers
+
+    forgetful.broadcast = broadcast  # type: ignore[method-assign]
+    with Sender(forgetful, development_account(4, chain.chain_id), Sending(timeout=20)) as sender:
+        sender.hand_over([(transfer(4), "slow")])
+        for _ in range(40):
+            sender.recover()
+        require_bounded(sender, chain)
+        forgetful.close()
+
+
+def require_bounded(sender: Sender, chain: Devnet) -> None:
+    """Require that the fee of the intent "slow" was raised, and not much above `MOST`."""
     first, *_, last = (unsigned(one.raw, chain.chain_id) for one in sender.journal.of_intent("slow"))
     assert MOST <= last["maxFeePerGas"] / first["maxFeePerGas"] < 1.2 * MOST
 

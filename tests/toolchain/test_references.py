@@ -92,3 +92,8 @@ def test_named_sections_are_seen() -> None:
 def test_a_missing_file_is_seen() -> None:
     text = "See `kernels/choice.py`, docs/security.md and forge-std/Test.sol; report.json is written."
     assert [path for path in references(text) if path not in ENDS] == ["kernels/choice.py"]
+
+
+def test_no_link_is_committed() -> None:
+    """A link to a place on one machine leads nowhere in a clone."""
+    assert [name for name in FILES if (REPOSITORY / name).is_symlink()] == []
