@@ -61,7 +61,8 @@ def test_the_fee_is_not_raised_far_for_a_node_that_forgets_and_refuses_what_it_h
     forgetful, had = Connection(chain.url), set[bytes]()
 
     def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
-        answers = [RpcRefused("broadcast", "txpool is full") if raw in had else "0x" for raw in raws]
+        full = RpcRefused("broadcast", "txpool is full")
+        answers: list[str | ChainError] = [full if raw in had else "0x" for raw in raws]
         had.update(raws)
         return answers
 
