@@ -60,6 +60,12 @@ def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
     return Problem(what, SMALLER, source_of(node))
 
 
+def not_examined(node: Node, error: Exception) -> Problem:
+    """The refusal for an operation `node` if the search for its integers' bounds raised `error`."""
+    what = f"{node.target}: on these operands, {type(error).__name__}: {error}"
+    return Problem(what, "give it operands of another shape", source_of(node), cause=error)
+
+
 def refused_by_torch(node: Node, first: int, last: int, error: Exception) -> Problem:
     """The refusal for the dataset's rows `first` to `last` if torch raises an error on them."""
     what = f"torch refuses rows {first} to {last} of the dataset: {node.target}: {error}"

@@ -15,7 +15,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntFlag
 
 import torch
@@ -26,6 +26,7 @@ from protocol.capture.analysis.checks import (
     index_out_of_range,
     index_unbounded,
     may_be_too_wide,
+    not_examined,
     too_wide,
 )
 from protocol.capture.analysis.counters import bounds_over_steps
@@ -33,7 +34,7 @@ from protocol.capture.analysis.indices import Index, indices_of
 from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval
 from protocol.capture.analysis.rows import Found, Rows
 from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
-from protocol.capture.errors import CaptureError, Problems
+from protocol.capture.errors import CaptureError, Problem, Problems
 from protocol.capture.tracing.tracer import TracedStep, constants_of
 
 aten = torch.ops.aten
@@ -115,9 +116,14 @@ class _Ranges:
             wide = is_integer(node) and not found.in_32_bits
             self.bounds[node] = self._in_32_bits(node, found) if wide else found
         except CaptureError as error:
-            self.problems.add(error.problems)
-            self.bounds[node] = UNKNOWN
-            self.origins[node] |= Origin.TRAINED
+            self._refuse(node, error.problems)
+        except Exception as error:  # a transfer that these operands do not fit
+            self._refuse(node, [not_examined(node, error)])
+
+    def _refuse(self, node: Node, problems: Iterable[Problem]) -> None:
+        self.problems.add(problems)
+        self.bounds[node] = UNKNOWN
+        self.origins[node] |= Origin.TRAINED
 
     def _require_allowed(self, node: Node, index: Index) -> None:
         key = (index.node, index.allowed, index.ignored)

@@ -347,13 +347,13 @@ def _running_sum(node: Node, x: Interval, axis: int, **_: Any) -> Interval:
 @transfers(aten.argmax.default, aten.argmin.default)
 def _place(node: Node, _: Any, axis: int | None = None, *__: Any) -> Interval:
     operand: Any = node.args[0]
-    return Interval(0, (_elements(operand) if axis is None else operand.meta["val"].shape[axis]) - 1)
+    return Interval(0, (_elements(operand) if axis is None else _length(operand, axis)) - 1)
 
 
 @transfers(aten.max.dim, aten.min.dim)
 def _place_of_extreme(node: Node, x: Any, axis: int, *__: Any) -> Interval:
     operand: Any = node.args[0]
-    places = Interval(0, operand.meta["val"].shape[axis] - 1)
+    places = Interval(0, _length(operand, axis) - 1)
     return hull([x, places]) if is_integer(operand) else places
 
 
@@ -361,6 +361,12 @@ def _place_of_extreme(node: Node, x: Any, axis: int, *__: Any) -> Interval:
 def _place_in_window(node: Node, *_: Any, **__: Any) -> Interval:
     operand: Any = node.args[0]
     return Interval(0, math.prod(operand.meta["val"].shape[-2:]) - 1)
+
+
+def _length(node: Any, axis: int) -> int:
+    """The length of an axis; 1 for a single number, which torch reduces like a row of one."""
+    value: Tensor = node.meta["val"]
+    return value.shape[axis] if value.dim() else 1
 
 
 def _elements(node: Any) -> int:

@@ -48,9 +48,11 @@ def wrong_type(dtype: DType) -> Unsupported:
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
-    """The refusal for a node that has no rule, or for which its rule or the program raised `error`."""
+    """The refusal for a node that has no rule, or for which its rule or the program raised `error`. Its cause is that
+    of the error.
+    """
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
-    return Problem(f"{node.target}: {error}", remedy, source_of(node))
+    return Problem(f"{node.target}: {error}", remedy, source_of(node), cause=error.__cause__)
 
 
 def made_inside(user: torch.fx.Node) -> Problem:

@@ -22,6 +22,7 @@ from protocol.capture.lowering.checks import Unsupported, made_inside, unsupport
 from protocol.capture.lowering.context import Lowering, dtype_of
 from protocol.capture.lowering.rules import RULES, Lowered, Rule, rule_of
 from protocol.capture.lowering.views import View
+from protocol.errors import AssayError
 from protocol.program.errors import ProgramError
 
 
@@ -86,7 +87,12 @@ def _apply(
         raise Unsupported("with these arguments") from None
     lowering.dtype_of(node)
     lowering.called.clear()
-    result = _in_traced_type(lowering, node.meta["val"], rule(lowering, node, *args, **kwargs))
+    try:
+        result = _in_traced_type(lowering, node.meta["val"], rule(lowering, node, *args, **kwargs))
+    except AssayError:
+        raise
+    except Exception as error:  # a rule that these operands do not fit
+        raise Unsupported(f"on these operands, {type(error).__name__}: {error}") from error
     became = ", ".join(lowering.called) or rule.__name__.strip("_")
     lowering.coverage[str(node.target), became] += 1
     return result

@@ -45,8 +45,14 @@ LAYERS: dict[str, Any] = {
     "depthwise": lambda: nn.Conv2d(4, 8, 3, groups=4, padding=1),
     "transposed": lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1),
     "transposed groups": lambda: nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2, bias=False),
+    "transposed, output padding above the stride": lambda: nn.ConvTranspose2d(
+        4, 6, 2, stride=2, padding=2, output_padding=3, dilation=4
+    ),
     "one axis": lambda: nn.Conv1d(4, 6, 5, stride=2, padding=2),
     "one axis transposed": lambda: nn.ConvTranspose1d(4, 6, 3, stride=2),
+    "one axis transposed, output padding of the stride": lambda: nn.ConvTranspose1d(
+        4, 6, 2, stride=1, padding=1, output_padding=1, dilation=2
+    ),
 }
 
 

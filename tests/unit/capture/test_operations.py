@@ -331,7 +331,37 @@ FAR = [  # 1 + exp(-18) is nearly 1: its logarithm must not round to 0
     one("unsafe split", lambda x: torch.unsafe_split(x, 3, 1)[1]),
 ]
 
+ONE_NUMBER = [
+    Case(f"{name} of one number", operation, [()])
+    for name, operation in (
+        ("max", lambda x: torch.stack(x.max(0))),
+        ("min", lambda x: torch.stack(x.min(0))),
+        ("argmax", lambda x: x.argmax(-1)),
+        ("argmin", lambda x: x.argmin(0, True)),
+        ("max of integers", lambda x: x.long().max(0).values),
+        ("index_select", lambda x: x.index_select(0, torch.tensor([0]))),
+        ("index_add", lambda x: x.index_add(0, torch.tensor([0]), x * 2)),
+        ("gather", lambda x: x.gather(0, torch.tensor(0))),
+        ("scatter_add", lambda x: x.scatter_add(0, torch.tensor(0), x * 2)),
+        ("unfold", lambda x: x.unfold(0, 1, 1)),
+        ("flip", lambda x: x.flip(0)),
+        ("sort", lambda x: x.sort(0).values),
+        ("any", lambda x: (x > 0).any(0)),
+    )
+]
+WITHOUT_AXES = [
+    Case("index_select by one number", lambda x: x.index_select(0, torch.tensor(1)), X),
+    Case("index_add at one number", lambda x: x.index_add(0, torch.tensor(1), x[:1]), [(3,)]),
+    one("any of no axes", lambda x: (x > 0).any(dim=())),
+    one("all of no axes", lambda x: (x > 0).all(dim=())),
+    one("any of all axes", lambda x: (x > 0).any()),
+    Case("in nothing", lambda x: torch.isin(x, torch.tensor([], dtype=torch.int64)), [INTEGERS]),
+    Case("not in nothing", lambda x: torch.isin(x, torch.tensor([]), invert=True), [INTEGERS]),
+]
+
 CASES = [
+    *ONE_NUMBER,
+    *WITHOUT_AXES,
     *POINTWISE,
     *LOGIC,
     *ACTIVATIONS,

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import CaptureError, Objective, Problem
+from protocol.capture.analysis.transfers import TRANSFERS
+from protocol.capture.lowering.rules import RULES
 from tests.unit.capture.steps import DATASET, captured, cross_entropy
 
 
@@ -203,6 +205,41 @@ def test_uses_without_an_exact_form_are_refused(change: Callable[[Tensor], Tenso
     )
     assert all(operation in problem.what for problem in problems)
     assert all("test_refusals.py" in problem.source for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("use", "operation"),
+    [
+        (lambda x: torch.cat([x[:0], x[:0]]).sum(), "aten.cat.default"),
+        (lambda x: x[:0].roll(1, 0).sum(), "aten.roll.default"),
+        (lambda x: x[[]].sum(), "aten.index.Tensor"),
+        (lambda x: F.max_pool3d(x[0].long().view(1, 2, 2, 2), 2).sum().float(), "aten."),
+    ],
+)
+def test_operands_that_no_rule_expects_are_refused(use: Callable[[Tensor], Tensor], operation: str) -> None:
+    problems = refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"use": use(batch["x"])}))
+    assert any(operation in problem.what for problem in problems)
+    assert all("test_refusals.py" in problem.source for problem in problems)
+
+
+def test_a_defect_of_a_rule_is_the_refusals_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def defect(*_: Any, **__: Any) -> Any:
+        raise KeyError("planted")
+
+    def with_metric(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        x = batch["x"]
+        return cross_entropy(model, batch), {"use": x.sin().sum() + x.argmax(1).sum()}
+
+    for table, overload in (
+        (RULES, torch.ops.aten.sin.default),
+        (TRANSFERS, torch.ops.aten.argmax.default),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(table, overload, defect)
+            with pytest.raises(CaptureError, match="planted") as caught:
+                captured(Head(), with_metric)
+        assert isinstance(caught.value.__cause__, KeyError)
+        assert str(overload) in caught.value.problems[0].what
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])

@@ -93,6 +93,8 @@ def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: 
 @expands(aten.isin.Tensor_Tensor)
 def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:  # noqa: ARG001
     """Whether each element of x occurs in `among`."""
+    if not among.numel():
+        return torch.full(x.shape, invert, device=x.device)
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
     return ~found if invert else found
 

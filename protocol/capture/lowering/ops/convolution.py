@@ -76,9 +76,14 @@ def convolve_grad(
     at_x = at_w = at_bias = None
     if wanted[0] and transposed:
         bits = _bits(lowering, Role.CONVOLUTION_INPUT_GRADIENT)
-        at_x = View.of(
+        whole = View.of(
             lowering.call(convolution.conv, values[0], values[2], groups=groups, **bits, **sliding)
         )
+        # An output padding of at least the stride makes room for more windows than x has elements.
+        at_x = whole
+        for axis in (2, 3):
+            if whole.shape[axis] > planes.shape[axis]:
+                at_x = at_x.apply(b, aten.slice.Tensor, axis, 0, planes.shape[axis])
     elif wanted[0]:
         height, width = planes.shape[2:]
         sizes = {"groups": groups, "height": height, "width": width}

@@ -42,7 +42,9 @@ def index(lowering: Lowering, _: torch.fx.Node, x: View, indices: Indices) -> Vi
 @lowers(aten.index_select.default)
 def index_select(lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View) -> View:
     """The slices of x at some indices along an axis."""
-    return index(lowering, node, x, _along(x, axis, chosen))
+    if not x.shape:  # the only index is 0
+        return x
+    return index(lowering, node, x, _along(lowering, x, axis, chosen))
 
 
 @lowers(aten.index_put.default, aten._unsafe_index_put.default)
@@ -82,13 +84,16 @@ def index_add(
     """x with slices of `values` added at some indices along an axis."""
     if alpha != 1:
         raise Unsupported("with a factor", "multiply the values first")
-    return index_put(lowering, node, x, _along(x, axis, chosen), values, True)
+    if not x.shape:  # the only index is 0
+        one = values.apply(lowering.builder, aten.view.default, ())
+        return binary(lowering, node, x, one, lowering.builder.add)
+    return index_put(lowering, node, x, _along(lowering, x, axis, chosen), values, True)
 
 
 @lowers(aten.gather.default)
 def gather(
     lowering: Lowering,
-    _: torch.fx.Node,
+    node: torch.fx.Node,
     x: View,
     axis: int,
     chosen: View,
@@ -96,6 +101,8 @@ def gather(
     sparse_grad: bool = False,  # noqa: ARG001
 ) -> View:
     """x[…, chosen[…, k, …], …]: `chosen` gives the index along one axis."""
+    if not x.shape:  # the only index is 0
+        return shaped(lowering, node, x)
     b = lowering.builder
     flat = b.reshape(x.elements(b), (math.prod(x.shape),))
     return View.of(b.gather(flat, _flat_index(lowering, x.shape, axis, chosen)))
@@ -107,6 +114,8 @@ def scatter_add(
 ) -> View:
     """x with each value added where `gather` would have read it."""
     b = lowering.builder
+    if not x.shape and not chosen.shape:  # the only index is 0
+        return binary(lowering, node, x, values, b.add)
     part = values
     for k, size in enumerate(chosen.shape):
         part = part.apply(b, aten.slice.Tensor, k, 0, size)
@@ -123,6 +132,8 @@ def scatter(
 ) -> View:
     """x with one element of every row along an axis replaced, as the gradient of a maximum needs it."""
     b = lowering.builder
+    if not x.shape and not chosen.shape:  # the only index is 0
+        return shaped(lowering, node, View.of(lowering.operand(value, x.dtype)))
     if not x.shape:
         raise Unsupported("of a single number", "unsqueeze it first")
     axis %= len(x.shape)
@@ -145,6 +156,8 @@ def unfold_grad(
 ) -> View:
     """The gradients of windows, summed where the windows overlap."""
     b = lowering.builder
+    if not shape:
+        return g.apply(b, aten.view.default, ())
     axis %= len(shape)
     rest = [k for k in range(len(shape)) if k != axis]
     windows = g.shape[axis]
@@ -235,8 +248,10 @@ def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)
 
 
-def _along(x: View, axis: int, chosen: View) -> Indices:
-    return [None] * (axis % len(x.shape)) + [chosen]
+def _along(lowering: Lowering, x: View, axis: int, chosen: View) -> Indices:
+    """Indices along an axis; a single number is a row of one."""
+    row = chosen if chosen.shape else chosen.apply(lowering.builder, aten.view.default, (1,))
+    return [None] * (axis % len(x.shape)) + [row]
 
 
 def _require_small(elements: int) -> None:

@@ -75,11 +75,13 @@ def pad(lowering: Lowering, _: torch.fx.Node, x: View, widths: Sequence[int], va
 @lowers(aten.flip.default)
 def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> View:
     """The elements with some axes reversed."""
+    if not axes or not x.shape:
+        return x
     strides, offset = list(x.strides), x.offset
     for axis in axes:
         offset += (x.shape[axis] - 1) * strides[axis]
         strides[axis] = -strides[axis]
-    return View.of(lowering.builder.strided(x.value, x.shape, strides, offset)) if axes else x
+    return View.of(lowering.builder.strided(x.value, x.shape, strides, offset))
 
 
 @lowers(aten.roll.default)

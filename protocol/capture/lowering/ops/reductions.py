@@ -130,14 +130,18 @@ def log_sum_exp(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes, _k
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
 def any_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False) -> View:
-    """Whether any element is not zero."""
+    """Whether any element is not zero. An empty list of axes leaves every element by itself."""
+    if _is_empty(axes):
+        return _as_bool(lowering, x)
     count = _count(lowering, _as_bool(lowering, x), axes)
     return reshaped(lowering, node, lowering.builder.cast(count, DType.BOOL))
 
 
 @lowers(aten.all.default, aten.all.dim, aten.all.dims)
 def all_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False) -> View:
-    """Whether no element is zero."""
+    """Whether no element is zero. An empty list of axes leaves every element by itself."""
+    if _is_empty(axes):
+        return _as_bool(lowering, x)
     b = lowering.builder
     terms = math.prod(x.shape[axis] for axis in axes_of(x, axes))
     return reshaped(lowering, node, b.eq(_count(lowering, _as_bool(lowering, x), axes), b.i32(terms)))
@@ -197,6 +201,11 @@ def _moments(lowering: Lowering, x: View, axes: Axes, correction: Scalar | None)
 
 def _as_f32(lowering: Lowering, x: View) -> View:
     return x if x.dtype is DType.F32 else View.of(lowering.elements(x, DType.F32))
+
+
+def _is_empty(axes: Axes) -> bool:
+    """Whether an empty list of axes is given."""
+    return axes is not None and not isinstance(axes, int) and not axes
 
 
 def _as_bool(lowering: Lowering, x: View) -> View:
