@@ -97,6 +97,10 @@ REDUCTIONS = [
     one("norm 3", lambda x: torch.linalg.vector_norm(x, 3, 1)),
     one("norm 0", lambda x: torch.linalg.vector_norm(x, 0, 1)),
     one("norm 1", lambda x: torch.norm(x, 1, 1)),
+    *(
+        one(f"renorm {order}", lambda x, order=order: torch.renorm(x.detach(), order, 0, 1.0))
+        for order in (1, 2, 3, math.inf)
+    ),
     one("std_mean", lambda x: torch.stack(torch.std_mean(x, 1))),
     one("var dim", lambda x: torch.var(x, 1, unbiased=False)),
     Case("weight norm", lambda v, g: torch._weight_norm(v, g, 0), [(3, 4), (3, 1)]),
@@ -364,6 +368,8 @@ PRODUCTS = [
         for name, (how, shapes) in TRIANGULAR.items()
     ),
     Case("vdot", torch.vdot, [(4,), (4,)], rtol=1e-3, atol=1e-2),
+    Case("cross", torch.linalg.cross, [(5, 3), (1, 3)]),
+    Case("cross along an axis", lambda x, y: torch.linalg.cross(x, y, dim=0), [(3, 4), (3, 4)]),
     Case("pdist", torch.pdist, [(4, 3)]),
     Case("cdist of many", torch.cdist, [(30, 3), (4, 3)], rtol=1e-3, atol=1e-2),
     Case("addr", torch.addr, [(3, 4), (3,), (4,)], rtol=1e-3, atol=1e-2),
@@ -407,6 +413,17 @@ QUANTISATION = [
 ]
 WORDS, OFFSETS = torch.tensor([1, 4, 4, 0, 2, 3, 1]), torch.tensor([0, 3, 3, 5])
 BAGS = [
+    *(
+        Case(
+            f"frozen bags {mode} {padding}",
+            lambda x, i, at, mode=mode, padding=padding: F.embedding_bag(
+                i, x.detach(), at, mode=mode, padding_idx=padding
+            ),
+            [(5, 3), WORDS, OFFSETS],
+        )
+        for mode in ("sum", "mean")
+        for padding in (None, 4)
+    ),
     Case("bags", lambda x, i: F.embedding_bag(i.view(1, 7), x, mode="sum"), [(5, 3), WORDS]),
     *(
         Case(

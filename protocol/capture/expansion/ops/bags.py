@@ -12,7 +12,7 @@ from protocol.capture.expansion.table import aten, expands
 SUM, MEAN = 0, 1
 
 
-@expands(aten._embedding_bag.default)
+@expands(aten._embedding_bag.default, aten._embedding_bag_forward_only.default)
 def embedding_bag(
     table: Tensor,
     index: Tensor,

@@ -32,6 +32,13 @@ def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: floa
     return (x if beta == 1 else x * beta) + product
 
 
+@expands(aten.linalg_cross.default)
+def cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross products of vectors of three elements along an axis."""
+    x, y = torch.broadcast_tensors(x, y)
+    return x.roll(-1, dim) * y.roll(-2, dim) - x.roll(-2, dim) * y.roll(-1, dim)
+
+
 @expands(aten.linalg_solve_triangular.default)
 def solve_triangular(
     x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False

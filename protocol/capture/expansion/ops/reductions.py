@@ -8,15 +8,25 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 from torch.fx import Node
 
 from protocol.capture.expansion.table import EXPANSIONS, aten, expands, expands_as_torch, gradients
 
 expands_as_torch(
-    *(aten.norm.Scalar, aten.norm.ScalarOpt_dim, aten.dist.default, aten.renorm.default),
+    *(aten.norm.Scalar, aten.norm.ScalarOpt_dim, aten.dist.default),
     aten._weight_norm_interface.default,
     *(aten.std_mean.correction, aten.var.dim, aten.aminmax.default),
 )
+
+
+@expands(aten.renorm.default)
+def renorm(x: Tensor, order: float, axis: int, limit: float) -> Tensor:
+    """Slices with norms of at most `limit`, as torch decomposes it. Its gradient is refused: torch computes it in
+    float64.
+    """
+    found: Tensor = decomposition_table[aten.renorm.default](x, order, axis, limit)
+    return found
 
 
 def _is_of_another_order(node: Node) -> bool:
