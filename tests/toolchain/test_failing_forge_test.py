@@ -52,4 +52,4 @@ def test_make_test_goes_through_the_contract_tests() -> None:
     result = make(REPOSITORY, "test", "--dry-run")
     assert result.returncode == 0, result.stdout
     recipes = result.stdout.splitlines()
-    assert [line.split()[-1] for line in recipes if line.endswith("forge test")] == ["test"], result.stdout
+    assert [line.split()[-1] for line in recipes if line.endswith('forge" test')] == ["test"], result.stdout
