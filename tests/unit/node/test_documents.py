@@ -19,7 +19,6 @@ OWN = {
     "assay/notes.py": "notes in the home folder",
     "protocol/chain/abi.py": "the package's contracts",
     "protocol/chain/duties.py": "the package's table of gas",
-    "protocol/exchange/lane.py": "what the lane itself has trained",
     "protocol/execution/machine_check.py": "a child process",
     "protocol/execution/workers/pool.py": "a child process",
     "protocol/execution/workers/worker.py": "the parent process",
