@@ -125,7 +125,7 @@ class Interpreter:
         if instruction.op is Op.INPUT:
             return (operands[0],)
         if instruction.op is Op.CALL:
-            return tuple(map(_compact, self._call(site, operands)))
+            return self._call(site, operands)
         if instruction.op is Op.CONSTANT:
             return (self._constant(site),)
         result = (_compact(PRIMITIVES[instruction.op].evaluate(instruction, operands)),)
@@ -134,13 +134,24 @@ class Interpreter:
         )
         return result
 
-    def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
+    def run(self, program: Program, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The outputs of a checked program.
 
         They are contiguous. Do not write to them: one may be an input itself.
 
         Raises `ValueMismatch` if the inputs do not have the program's types, or if the results of an
         instruction do not have its types.
+        """
+        outputs = self._outputs(program, inputs, ())
+        # An output that calls only pass on may be a view of an input.
+        whole = {id(x): x.contiguous() for x in outputs}
+        return tuple(whole[id(x)] for x in outputs)
+
+    def _outputs(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
+        """`run`, but an output need not be contiguous if the frame, or a call of it, only passes it on.
+
+        A cost of 2^14 operations does not cover a copy of it at every call. Other outputs are copied, if
+        necessary, once for all outputs of the same value: the instruction that made it has the cost.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}
@@ -155,7 +166,10 @@ class Interpreter:
                 instruction = program.instructions[work]
                 operands = gather_operands(instruction, values, inputs)
                 if instruction.op is Op.OUTPUT:
-                    outputs[decode_index(instruction.attributes)] = operands[0].contiguous()
+                    leaf = instruction.operands[0].leaf
+                    if program.instructions[program.producer(leaf)].op in PRIMITIVES:
+                        values[leaf] = values[leaf].contiguous()
+                    outputs[decode_index(instruction.attributes)] = values[leaf]
                 else:
                     results = self.results(Site(path, program, work), operands)
                     values.update(zip(instruction.leaves, results, strict=True))
@@ -195,11 +209,11 @@ class Interpreter:
             try:
                 results = kernel(operands)
                 require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
-                return results
+                return tuple(map(_compact, results))
             except (NumericsError, ValueMismatch) as error:
                 self._unfit.add(callee.id)
                 _log.warning("a call of %s runs without its kernel: %s", callee.name, error)
-        return self.run(callee, operands, (*site.path, site.number))
+        return self._outputs(callee, operands, (*site.path, site.number))
 
 
 def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:

@@ -5,12 +5,14 @@ bids on one would lose its stake.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from protocol.numerics.types import DType
-from protocol.program.builder import Builder
+from protocol.program.builder import Builder, Value
 from protocol.program.check import check
 from protocol.program.cost import DISPATCH, HASHED, cost
 from protocol.program.execute import Interpreter
@@ -168,3 +170,86 @@ def test_a_row_that_is_packed_with_absent_ones_counts_their_room() -> None:
     b.output(b.dot(b.input(row), b.input(row)))
     given = 2 * row.nbytes
     assert cost(b.build()).peak_bytes * WORKSPACE > given + 2 * 32 * 6 * (1 << 20)
+
+
+class Made(TorchDispatchMode):
+    """Counts the bytes of storage that torch operations allocate."""
+
+    bytes: int = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        given = {x.untyped_storage().data_ptr() for x in args if isinstance(x, torch.Tensor)}
+        if isinstance(found, torch.Tensor) and found.untyped_storage().data_ptr() not in given:
+            self.bytes += found.untyped_storage().nbytes()
+        return found
+
+
+SQUARE = TensorType(DType.F32, (512, 512))
+USES = 50
+
+
+def _made(program: Program, *inputs: torch.Tensor) -> int:
+    check(program)
+    made = Made()  # type: ignore[no-untyped-call]
+    with made:
+        Interpreter().run(program, inputs)
+    return made.bytes
+
+
+def _corners(b: Builder, x: Value) -> None:
+    """Output one element of `x`, read by many instructions."""
+    corner = b.strided(x, (1,), (0,), 3)
+    for _ in range(USES - 1):
+        corner = b.add(corner, b.strided(x, (1,), (0,), 3))
+    b.output(corner)
+
+
+def test_an_element_of_a_large_constant_does_not_copy_the_constant() -> None:
+    inner = Builder("corners")
+    _corners(inner, inner.constant(DType.F32, SQUARE.shape, 1.0))
+    corners = inner.build()
+    b = Builder("calls")
+    for _ in range(3):
+        b.output(b.call(corners)[0])
+    assert _made(b.build()) < SQUARE.nbytes
+
+
+def test_an_element_of_a_transposed_value_does_not_copy_the_value() -> None:
+    """Not in the frame that makes it, and not in a frame that it is given to at every call."""
+    inner = Builder("corners")
+    _corners(inner, inner.input(SQUARE))
+    corners = inner.build()
+    b = Builder("calls")
+    x = b.transpose(b.input(SQUARE), 0, 1)
+    for _ in range(3):
+        b.output(b.call(corners, x)[0])
+    _corners(b, x)
+    assert _made(b.build(), torch.ones(SQUARE.shape)) < SQUARE.nbytes
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["of the step", "of calls"])
+def test_outputs_of_one_value_share_one_copy(inside: bool) -> None:
+    b = Builder("outputs")
+    x = b.constant(DType.F32, SQUARE.shape, 1.0)
+    for _ in range(USES):
+        b.output(x)
+    program = b.build()
+    if inside:
+        b = Builder("calls")
+        b.output(b.strided(b.call(program)[-1], (1,), (0,)))
+        program = b.build()
+    assert _made(program) < 2 * SQUARE.nbytes
+
+
+def test_a_value_that_calls_pass_through_is_not_copied_by_each() -> None:
+    inner = Builder("inner")
+    inner.output(inner.input(SQUARE))
+    middle = Builder("middle")
+    middle.output(middle.call(inner.build(), middle.input(SQUARE))[0])
+    through = middle.build()
+    b = Builder("calls")
+    x = b.transpose(b.input(SQUARE), 0, 1)
+    passed = [b.call(through, x)[0] for _ in range(USES)]
+    b.output(passed[-1])
+    assert _made(b.build(), torch.ones(SQUARE.shape)) < 2 * SQUARE.nbytes

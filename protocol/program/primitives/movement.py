@@ -72,18 +72,39 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
     return result
 
 
+COPIED = 2
+"""A `strided` copies its operand only if that has at most so many elements for each element of the result.
+
+Copying an element takes up to 7 ns, picking one up to 23 ns. So the time of a `strided` is bounded by its
+result, as its cost is, however often it reads a large operand.
+"""
+
+
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    shape = instruction.result.shape
+    """A view of the operand, or of a contiguous copy; of a much larger operand, only the elements are copied."""
+    operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))
     # An axis of size 1 may have any stride of 64 bits, also one that torch cannot represent or negate. It has no
     # effect. With 1, torch can view the result as another type.
     strides = [1 if size == 1 else stride for size, stride in zip(shape, given, strict=True)]
+    if not operand.is_contiguous() and operand.numel() > COPIED * instruction.result.elements:
+        return _picked(operand, shape, offset, strides)
     # torch has no negative strides: read those axes from the other end and flip them.
     backward = [axis for axis, stride in enumerate(strides) if stride < 0]
     start = offset + sum(strides[axis] * (shape[axis] - 1) for axis in backward)
-    source = operands[0].contiguous().view(-1)
+    source = operand.contiguous().view(-1)
     view = torch.as_strided(source, shape, [abs(s) for s in strides], source.storage_offset() + start)
     return torch.flip(view, backward) if backward else view
+
+
+def _picked(operand: Tensor, shape: Sequence[int], offset: int, strides: Sequence[int]) -> Tensor:
+    """The elements at flat indices offset + sum of index x stride, without a copy of the operand."""
+    places = torch.full((1,) * len(shape), offset, dtype=torch.int64, device=operand.device)
+    for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        if size > 1 and stride:
+            along = torch.arange(0, size * stride, stride, dtype=torch.int64, device=operand.device)
+            places = places + along.view(-1, *(1,) * (len(shape) - 1 - axis))
+    return torch.take(operand, places.expand(shape))
 
 
 def _strided_source(instruction: Instruction, element: int) -> int:

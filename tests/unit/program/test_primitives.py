@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import reduce
 
 import pytest
+import torch
 from torch import Tensor
 
-from protocol.numerics.types import to_bytes
+from protocol.numerics.types import DType, to_bytes
+from protocol.program.builder import Builder
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES, Reduction, chunks_needed
+from protocol.program.types import TensorType
 from tests.unit.program.samples import SAMPLES, Sample, loader
 
 EVERY = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
@@ -111,3 +114,32 @@ def test_select_opens_only_the_branch_that_is_taken() -> None:
     sample = next(s for s in SAMPLES if s.name == "select F32")
     assert chunks_needed(sample.instruction, 0, 0, lambda *_: 1) == [(0, 0), (1, 0)]
     assert chunks_needed(sample.instruction, 0, 0, lambda *_: 0) == [(0, 0), (2, 0)]
+
+
+@pytest.mark.parametrize("dtype", DType)
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset"),
+    [
+        ((), (), 17),
+        ((1,), (2**40,), 3),
+        ((4, 3), (-7, 1), 40),
+        ((2, 1, 5), (0, -(2**40), 9), 2),
+        ((3, 2, 2), (1, 1, 0), 5),
+        ((96,), (-1,), 95),
+        ((8, 12), (1, 8), 0),
+    ],
+)
+def test_strided_of_a_view_has_the_elements_of_its_copy(
+    dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> None:
+    """Small results are picked out of the view, others are views of a copy."""
+    base = torch.arange(96).remainder(2 if dtype is DType.BOOL else 127).to(dtype.storage)
+    layouts = [base.view(8, 12).t(), base.view(4, 6, 4).permute(2, 0, 1), base[5].expand(12, 8)]
+    for operand in layouts:
+        b = Builder("strided")
+        b.output(b.strided(b.input(TensorType(dtype, tuple(operand.shape))), shape, strides, offset))
+        instruction = b.build().instructions[1]
+        due = PRIMITIVES[Op.STRIDED].evaluate(instruction, [operand.contiguous()])
+        found = PRIMITIVES[Op.STRIDED].evaluate(instruction, [operand])
+        assert found.dtype is due.dtype
+        assert torch.equal(found, due)
