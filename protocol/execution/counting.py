@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from protocol.execution.families import Family
-from protocol.program.cost import cost
+from protocol.program.cost import cost, run_operations
 from protocol.program.execute import Kernel
 from protocol.program.library.function import LibraryKernel
 from protocol.program.opcodes import Op
@@ -23,12 +23,17 @@ OF_FUNCTION: Final[Mapping[str, Family]] = {
 def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:
     """Operations of one run of a checked program, by family. `kernels` holds the kernels that run the
     program's calls, by program id.
+
+    They sum to the program's cost. If hashing decides that, each family has the same share of it as of the run.
     """
     counted: dict[Family, int] = dict.fromkeys(Family, 0)
     _count(program, kernels, counted, {})
     # What no kernel runs: all operations minus those of calls with a kernel.
-    counted[Family.PRIMITIVES] += max(0, cost(program).operations - sum(counted.values()))
-    return counted
+    run, total = run_operations(program), cost(program).operations
+    counted[Family.PRIMITIVES] += run - sum(counted.values())
+    shares = {family: count * total // run for family, count in counted.items()}
+    shares[Family.PRIMITIVES] += total - sum(shares.values())  # the rest of the divisions
+    return shares
 
 
 def _count(
@@ -51,6 +56,6 @@ def _count(
                 _count(callee, kernels, known[callee.id], known)
             else:
                 name = kernel.function.name if isinstance(kernel, LibraryKernel) else ""
-                known[callee.id][OF_FUNCTION.get(name, Family.FUNCTIONS)] = cost(callee).operations
+                known[callee.id][OF_FUNCTION.get(name, Family.FUNCTIONS)] = run_operations(callee)
         for family, count in known[callee.id].items():
             counted[family] += count

@@ -82,6 +82,16 @@ def cost(program: Program) -> Cost:
     return replace(frame, operations=operations, called_operations=called)
 
 
+@kept
+def run_operations(program: Program) -> int:
+    """The operations of one run of a checked program, even if hashing its values takes more.
+
+    Unlike `cost(program).operations`, which counts at least the hashing, they are the sum of the operations of
+    the program's instructions and calls.
+    """
+    return _frame(program, {}).operations
+
+
 def _frame(program: Program, known: dict[bytes, Cost]) -> Cost:
     """The cost of a frame. `known` caches results by program id, so that each program is measured once."""
     if program.id not in known:
