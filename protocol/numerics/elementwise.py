@@ -134,7 +134,7 @@ def shr(x: Tensor, y: Tensor, dtype: DType) -> Tensor:
     """x >> (y mod width): arithmetic on i32 and i64, logical on u32."""
     count = _shift_count(y)
     if dtype is DType.U32:
-        return _narrow(torch.bitwise_right_shift(unsigned(x), count.to(torch.int64)))
+        return _narrow_(torch.bitwise_right_shift(unsigned(x), count.to(torch.int64)))
     return torch.bitwise_right_shift(x, count)
 
 
@@ -158,8 +158,7 @@ def mulhi(x: Tensor, y: Tensor) -> Tensor:
 
     The wrapped i64 product has the bits of the u64 product.
     """
-    product = torch.mul(unsigned(x), unsigned(y))
-    return _narrow(torch.bitwise_right_shift(product, 32))
+    return _narrow_(torch.mul(unsigned(x), unsigned(y)).bitwise_right_shift_(32))
 
 
 def bits(x: Tensor) -> Tensor:
@@ -183,7 +182,7 @@ def scale(x: Tensor, k: Tensor) -> Tensor:
 def power_of_two(k: Tensor) -> Tensor:
     """2^clamp(k, -400, 400) as float64, built from bits."""
     bounded = k.to(torch.int64).clamp(-SCALE_LIMIT, SCALE_LIMIT)
-    return torch.bitwise_left_shift(bounded + 1023, 52).view(torch.float64)
+    return bounded.add_(1023).bitwise_left_shift_(52).view(torch.float64)
 
 
 def cast(x: Tensor, source: DType, target: DType) -> Tensor:
@@ -197,11 +196,13 @@ def cast(x: Tensor, source: DType, target: DType) -> Tensor:
         return x != 0
     if source is DType.F32:
         return _cast_f32(x, target)
+    if source is DType.BOOL:
+        return x.to(target.storage)
     wide = unsigned(x) if source is DType.U32 else x.to(torch.int64)
     if target is DType.F32:
         return round_i64(wide) if source is DType.I64 else wide.to(torch.float64).to(torch.float32)
     if target in (DType.I32, DType.U32):
-        return _narrow(wide)
+        return _narrow_(wide.clone() if wide is x else wide)
     return wide.to(target.storage)
 
 
@@ -224,7 +225,8 @@ def jam(x: Tensor) -> Tensor:
 
 def unsigned(x: Tensor) -> Tensor:
     """The values of a u32 (held in int32) as i64."""
-    return x.to(torch.int64) & 0xFFFFFFFF
+    wide = x.to(torch.int64)
+    return wide & 0xFFFFFFFF if wide is x else wide.bitwise_and_(0xFFFFFFFF)
 
 
 def _cast_f32(x: Tensor, target: DType) -> Tensor:
@@ -239,9 +241,12 @@ def _cast_f32(x: Tensor, target: DType) -> Tensor:
     return torch.where(x >= 2.0**31, I32_MAX, whole)
 
 
-def _narrow(x: Tensor) -> Tensor:
-    """i64 to 32 bits modulo 2^32, without the implementation-defined cast of out-of-range values."""
-    return (((x & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000).to(torch.int32)
+def _narrow_(x: Tensor) -> Tensor:
+    """i64 to 32 bits modulo 2^32, without the implementation-defined cast of out-of-range values.
+
+    Writes to `x`, so that all temporaries of an operation fit into `WORKSPACE` (`protocol.tasks.bundles.limits`).
+    """
+    return x.bitwise_and_(0xFFFFFFFF).bitwise_xor_(0x80000000).sub_(0x80000000).to(torch.int32)
 
 
 def _ordered(x: Tensor, dtype: DType) -> Tensor:

@@ -60,8 +60,11 @@ def round_scaled(acc: Tensor, exponents: Tensor | tuple[Tensor, Tensor], p: int)
     for e in parts:
         total = total + e.to(torch.int64)
         bad = bad | (e == SENTINEL)
-    value = (jam(acc).to(torch.float64) * power_of_two(total)).to(torch.float32)
-    return torch.where(bad, torch.nan, value)
+    factor = power_of_two(total)
+    del total  # where exponents broadcast, it is twice as large as the result; so is `factor`
+    product = jam(acc).to(torch.float64) * factor
+    del factor
+    return torch.where(bad, torch.nan, product.to(torch.float32))
 
 
 def whole_in_row(x: Tensor, e: Tensor, p: int) -> Tensor:

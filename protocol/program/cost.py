@@ -51,8 +51,8 @@ class Cost:
     they bound that too.
 
     `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
-    inputs. With temporaries, primitives and kernels need up to five times as much
-    (`protocol.tasks.bundles.limits`).
+    inputs. An output lives from its instruction to the end of its frame. With temporaries, primitives and
+    kernels need up to five times as much (`protocol.tasks.bundles.limits`).
 
     `traced_bytes` are the bytes of all values of the frame and of all frames below it, which a full trace
     hashes.
@@ -107,6 +107,7 @@ def _measured(program: Program, known: dict[bytes, Cost]) -> Cost:
     given = sum(type_.nbytes for type_ in program.inputs)
     live, peak = given, given
     sizes: dict[int, int] = {}
+    held: set[int] = set()  # leaves that are outputs, which live to the frame's end
     for number, freed in enumerate(releases(program)):
         instruction = program.instructions[number]
         made = sum(type_.nbytes for type_ in instruction.results)
@@ -132,7 +133,9 @@ def _measured(program: Program, known: dict[bytes, Cost]) -> Cost:
         peak = max(peak, live + max(owned, inside))
         for leaf, type_ in zip(instruction.leaves, instruction.results, strict=True):
             sizes[leaf] = 0 if instruction.op is Op.INPUT else type_.nbytes
-        live += owned - sum(sizes[leaf] for leaf in freed)
+        if instruction.op is Op.OUTPUT:
+            held.add(instruction.operands[0].leaf)
+        live += owned - sum(sizes[leaf] for leaf in freed if leaf not in held)
     return Cost(
         eager + called,
         peak,

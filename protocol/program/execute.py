@@ -162,6 +162,7 @@ class Interpreter:
                 types = [program.leaf_type(leaf) for leaf in work.results]
                 require_types(types, results, f"results of instructions of {program.name} that run as one")
                 values.update(zip(work.results, results, strict=True))
+                del results
             else:
                 instruction = program.instructions[work]
                 operands = gather_operands(instruction, values, inputs)
@@ -173,6 +174,8 @@ class Interpreter:
                 else:
                     results = self.results(Site(path, program, work), operands)
                     values.update(zip(instruction.leaves, results, strict=True))
+                    del results
+                del operands  # like `results`, it would hold freed values while the next instruction runs
             for leaf in freed:
                 del values[leaf]
         return tuple(outputs[k] for k in range(len(program.outputs)))

@@ -4,18 +4,23 @@ bids on one would lose its stake.
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from protocol.node.memory import forget_peak, peak_memory
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.check import check
 from protocol.program.cost import DISPATCH, HASHED, cost
-from protocol.program.execute import Interpreter
+from protocol.program.execute import Interpreter, Site
 from protocol.program.program import Program
 from protocol.program.types import TensorType
 from protocol.tasks.bundles.limits import WORKSPACE
@@ -253,3 +258,79 @@ def test_a_value_that_calls_pass_through_is_not_copied_by_each() -> None:
     passed = [b.call(through, x)[0] for _ in range(USES)]
     b.output(passed[-1])
     assert _made(b.build(), torch.ones(SQUARE.shape)) < 2 * SQUARE.nbytes
+
+
+def test_outputs_are_held_in_every_frame_of_a_path() -> None:
+    """Each frame outputs values one after the other, and then calls the next frame."""
+    width, levels = 15, 8
+    program = None
+    for _ in range(levels):
+        b = Builder("frame")
+        x = b.input(SQUARE)
+        for _ in range(width):
+            b.output(b.neg(x))
+        if program is not None:
+            b.output(b.strided(b.call(program, x)[0], (1,), (0,)))
+        program = b.build()
+    assert program is not None
+    alive: list[int] = []
+    made: list[weakref.ref[torch.Tensor]] = []
+
+    class Counting(Interpreter):
+        def results(self, site: Site, operands: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+            results = super().results(site, operands)
+            made.extend(map(weakref.ref, results))
+            held = {id(x): x.nbytes for x in (ref() for ref in made) if x is not None}
+            alive.append(sum(held.values()))
+            return results
+
+    Counting().run(program, [torch.ones(SQUARE.shape)])
+    assert max(alive) > levels * width * SQUARE.nbytes
+    assert cost(program).peak_bytes >= max(alive)
+
+
+ROWS, COLUMNS, BOTH = (2048, 1), (1, 4096), (2048, 4096)
+F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
+
+
+@pytest.mark.parametrize(
+    ("types", "made"),
+    [
+        ([(U32, ROWS), (U32, COLUMNS)], lambda b, x, y: b.mulhi(x, y)),
+        ([(U32, ROWS), (U32, COLUMNS)], lambda b, x, y: b.shr(x, y)),
+        ([(F32, ROWS), (I32, COLUMNS)], lambda b, x, y: b.scale(x, y)),
+        ([(F32, ROWS), (I32, COLUMNS)], lambda b, x, y: b.quantise(x, y, 30)),
+        ([(F32, ROWS), (I32, COLUMNS)], lambda b, x, y: b.to_fixed(x, y)),
+        ([(I64, ROWS), (I32, COLUMNS)], lambda b, x, y: b.round_scaled(x, y, p=30)),
+        ([(I64, (1, 1)), (I32, ROWS), (I32, COLUMNS)], lambda b, x, y, z: b.round_scaled(x, y, z, p=30)),
+        ([(I64, BOTH), (I32, ROWS), (I32, COLUMNS)], lambda b, x, y, z: b.round_scaled(x, y, z, p=30)),
+        ([(I64, (1, 1)), (I32, BOTH)], lambda b, x, y: b.round_scaled(x, y, p=30)),
+        ([(BOOL, BOTH), (F32, ROWS), (F32, COLUMNS)], lambda b, q, x, y: b.select(q, x, y)),
+        ([(U8, BOTH)], lambda b, x: b.cast(x, I32)),
+        ([(U8, BOTH)], lambda b, x: b.cast(x, F32)),
+        ([(BOOL, BOTH)], lambda b, x: b.cast(x, U8)),
+    ],
+    ids=lambda value: None if callable(value) else "_".join(f"{t.name}{s}" for t, s in value),
+)
+def test_temporaries_of_a_primitive_fit_into_what_is_counted(
+    types: list[tuple[DType, tuple[int, ...]]], made: Callable[..., Value]
+) -> None:
+    """Also where the operands are far smaller than the result."""
+    b = Builder("one")
+    b.output(made(b, *(b.input(TensorType(*type_)) for type_ in types)))
+    program = b.build()
+    inputs = [torch.ones(shape).to(dtype.storage) for dtype, shape in types]
+    Interpreter().run(program, inputs)
+    given = sum(x.nbytes for x in inputs)
+    forget_peak()
+    before = _resident()
+    Interpreter().run(program, inputs)
+    peak = peak_memory()
+    assert peak is not None
+    spare = 2 << 20  # the allocator's, a few percent of a result
+    assert given + peak - before <= WORKSPACE * cost(program).peak_bytes + spare
+
+
+def _resident() -> int:
+    """Resident bytes of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
