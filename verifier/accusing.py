@@ -14,7 +14,7 @@ from random import SystemRandom
 from typing import TYPE_CHECKING
 
 from protocol.chain.views import Seat, TaskStatus
-from protocol.commitments import BytesLike, step_tree
+from protocol.commitments import BytesLike, step_tree, tensor_root
 from protocol.dispute.accusing import choose_place, evidence
 from protocol.dispute.keys import salt_hash, steps_key
 from protocol.dispute.view import Phase
@@ -182,7 +182,8 @@ def _accuse(
     states = SegmentStates(run, program, segment)
     sizes = [len(data) for data in states.tensors(0)]
     at = choose_place(states, sizes, terms.segment_steps, terms.thinning, SystemRandom())
-    shown = evidence(states.tensors(at.step)[at.tensor], at, run.tensor_roots(segment, at.step), roots)
+    tensors = states.tensors(at.step)
+    shown = evidence(tensors[at.tensor], at, [tensor_root(data) for data in tensors], roots)
     if game == NO_GAME:  # otherwise the asking game's bond becomes free in time
         client.fund(terms.game_cost)
     receipt = client.looks.accuse(task, number, game, told.salt, told.segment_root, shown)

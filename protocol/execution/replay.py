@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
-from protocol.commitments import state_root, tensor_root
+from protocol.commitments import tensor_root
 from protocol.dispute.provider import Frame
 from protocol.execution.turns import InTurns
 from protocol.numerics.self_check import require_mode
@@ -32,16 +32,19 @@ if TYPE_CHECKING:
 
 ROOT_BYTES = 73
 """Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
-ROOTS_SHARE = 32
+ROOTS_SHARE = 64
 FRAMES_SHARE = 8
-"""A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory, roots in at most 1 /
-ROOTS_SHARE."""
+"""A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory. State roots and tensor roots each take at
+most 1 / ROOTS_SHARE.
+"""
 FRAMES_BYTES = 4 * KEEP_BYTES
 """Maximum bytes of kept frames, whatever the machine's memory is: two of the largest. They may be in a
 GPU's memory, which may be smaller than the machine's.
 """
 LEAST = 2
-"""Minimum number of kept values of each kind: a game is in one segment, and sometimes needs a neighbour."""
+"""Minimum number of kept values of each kind: a game is in one segment, and needs the tensor roots of the states before
+and after one step. By the limits of terms, two of each kind of root take at most 10 MB.
+"""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -143,7 +146,9 @@ class Replay:
     `segment_steps`.
 
     Results are kept for the life of the replay, because games in several segments alternate. If they take more than a
-    share of the machine's memory, the least recently used are dropped, but two of each kind remain.
+    share of the machine's memory, the least recently used are dropped, but two of each kind remain. Of a replayed
+    segment only the C + 1 state roots are kept. Tensor roots, of which each state may have 65,535, are kept only for
+    the states around traced steps and for the states that were asked for.
     """
 
     def __init__(
@@ -161,8 +166,11 @@ class Replay:
         self._segment_steps = segment_steps
         self._checkpoint = checkpoint
         self._roots = roots
-        size = (segment_steps + 1) * len(program.state) * ROOT_BYTES
-        self._segments: _Kept[int, list[tuple[bytes, ...]]] = _Kept(size, machine_memory() // ROOTS_SHARE)
+        roots_most = machine_memory() // ROOTS_SHARE
+        self._steps: _Kept[int, tuple[bytes, ...]] = _Kept((segment_steps + 1) * ROOT_BYTES, roots_most)
+        self._tensors: _Kept[tuple[int, int], tuple[bytes, ...]] = _Kept(
+            len(program.state) * ROOT_BYTES, roots_most
+        )
         most = min(machine_memory() // FRAMES_SHARE, FRAMES_BYTES)
         self._frames: _Kept[tuple[int, int], Frame] = _Kept(held_bytes(program.program), most)
         self._constants: tuple[bytes, ...] | None = None
@@ -173,11 +181,15 @@ class Replay:
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
         """State roots s_0 … s_C."""
-        return [state_root(roots) for roots in self._run_segment(segment)]
+        return self._steps.get(segment, lambda: self._run_segment(segment))
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """Tensor roots of state s_step (0 … C)."""
-        return self._run_segment(segment)[step]
+        """Tensor roots of state s_step (0 … C). Replays the segment up to the state, unless `frame` has passed it: a
+        game asks only for the states before and after the step that it traces.
+        """
+        return self._tensors.get(
+            (segment, step), lambda: self._program.tensor_roots(self.state(segment, step))
+        )
 
     def constant_roots(self) -> Sequence[bytes]:
         """Tensor roots of the dataset's tensors, then of the constants."""
@@ -198,28 +210,38 @@ class Replay:
         first = first_step(segment, self._segment_steps)
         return run_steps(self._executor, self._checkpoint(segment - 1), first, step)
 
-    def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
-        def roots() -> list[tuple[bytes, ...]]:
-            found = []
+    def _run_segment(self, segment: int) -> tuple[bytes, ...]:
+        found = []
 
-            def noted(state: State) -> State:
-                found.append(self._program.tensor_roots(state))
-                return state
+        def noted(state: State) -> State:
+            found.append(self._program.state_root(state))
+            return state
 
-            run_steps(
-                self._executor,
-                noted(self._checkpoint(segment - 1)),
-                first_step(segment, self._segment_steps),
-                self._segment_steps,
-                lambda _, state: noted(state),
-            )
-            return found
-
-        return self._segments.get(segment, roots)
+        run_steps(
+            self._executor,
+            noted(self._checkpoint(segment - 1)),
+            first_step(segment, self._segment_steps),
+            self._segment_steps,
+            lambda _, state: noted(state),
+        )
+        return tuple(found)
 
     def _trace(self, segment: int, step: int) -> Frame:
+        """Trace a step. It is also run once, so that the tensor roots of both of its states need no replay: with this,
+        a game runs at most C steps and hashes at most C + 1 states after its step tree, which is one replay.
+        """
         number = first_step(segment, self._segment_steps) + step - 1
-        return self._executor.trace(self.state(segment, step - 1), number)
+        before = self.state(segment, step - 1)
+
+        def note(step: int, state: State) -> None:
+            self._tensors.get((segment, step), lambda: self._program.tensor_roots(state))
+
+        def note_both(_number: int, after: State) -> None:
+            note(step - 1, before)
+            note(step, after)
+
+        run_steps(self._executor, before, number, 1, note_both)
+        return self._executor.trace(before, number)
 
 
 class _Kept(Generic[Key, Value]):

@@ -67,7 +67,7 @@ class Traces:
 def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
     """A solver's defence in all games of a task that can be played at once. Each game needs one replay, and
     the `traces` of the task's program, by default what the terms allow for. A second replay, of the steps
-    before the traced one, fits because admission counts on a third of the rates. All answers that one game
+    up to the traced one, fits because admission counts on a third of the rates. All answers that one game
     may request are sent one after the other, and each may wait for a running step or answer.
     """
     known = Traces.at_most(terms) if traces is None else traces

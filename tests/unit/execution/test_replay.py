@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.commitments import state_root
 from protocol.execution import replay
 from protocol.execution.replay import HonestExecutor, Replay
 from protocol.program import Interpreter
@@ -63,7 +64,7 @@ def test_where_memory_is_short_the_two_last_ones_stay(
 def test_a_share_of_the_memory_holds_as_many_as_fit(
     executor: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = (tiny.STEPS + 1) * 2 * replay.ROOT_BYTES  # two tensors
+    one = (tiny.STEPS + 1) * replay.ROOT_BYTES
     monkeypatch.setattr(replay, "machine_memory", lambda: 4 * one * replay.ROOTS_SHARE)
     kept = run(executor)
     for segment in (1, 2, 3, 4, 1, 2, 3, 4):
@@ -72,6 +73,34 @@ def test_a_share_of_the_memory_holds_as_many_as_fit(
     kept.step_roots(5)
     kept.step_roots(1)
     assert executor.steps == 6 * tiny.STEPS
+
+
+def test_tensor_roots_around_a_traced_step_need_no_replay(executor: Counting) -> None:
+    kept = run(executor)
+    expected = [kept.tensor_roots(1, step) for step in range(tiny.STEPS + 1)]
+    assert [state_root(roots) for roots in expected] == list(kept.step_roots(1))
+    for step in range(1, tiny.STEPS + 1):
+        kept = run(executor)
+        executor.steps = 0
+        kept.frame(1, step)
+        assert executor.steps == step, "a game's second replay is no longer than a segment"
+        assert [kept.tensor_roots(1, step - 1), kept.tensor_roots(1, step)] == expected[step - 1 : step + 1]
+        assert executor.steps == step
+
+
+def test_tensor_roots_around_a_traced_step_stay_where_memory_is_short(
+    executor: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "machine_memory", lambda: 1 << 10)
+    kept = run(executor)
+    kept.frame(1, 2)
+    kept.frame(2, 3)  # its roots replace those of segment 1
+    ran = executor.steps
+    kept.tensor_roots(2, 2)
+    kept.tensor_roots(2, 3)
+    assert executor.steps == ran
+    kept.tensor_roots(1, 2)
+    assert executor.steps == ran + 2
 
 
 def test_a_frame_is_counted_with_the_frames_below_it() -> None:

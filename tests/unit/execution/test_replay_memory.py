@@ -1,14 +1,18 @@
-"""A replay drops each state that it has passed. States may have gigabytes, and several replays may run."""
+"""A replay drops each state that it has passed, and the roots of its tensors. States may have gigabytes or 65,535
+tensors, and several replays may run."""
 
 from __future__ import annotations
 
+import tracemalloc
 import weakref
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from protocol.execution.replay import HonestExecutor, Replay, run_steps
-from protocol.program import Interpreter
+from protocol.numerics.types import DType
+from protocol.program import Builder, Interpreter, StepProgram, TensorType
 from protocol.program.step import State
 from tests.unit.solver import tiny
 
@@ -51,3 +55,27 @@ def test_a_replayed_segment_drops_the_checkpoint_that_it_begins_with() -> None:
         assert len(replay.step_roots(1)) == STEPS + 1
 
     assert not any(passed(play))
+
+
+def kept_bytes(tensors: int, steps: int) -> int:
+    """Python's memory that `step_roots` keeps for a segment of states of many scalars."""
+    builder = Builder("scalars")
+    inputs = [builder.input(TensorType(DType.I32, ())) for _ in range(tensors)]
+    for scalar in inputs:
+        builder.output(builder.add(scalar, builder.i32(1)))
+    program = StepProgram(builder.build(), tuple(map(str, range(tensors))), datasets=0, constants=0)
+    initial = {name: torch.tensor(0, dtype=torch.int32) for name in program.state}
+    executor = HonestExecutor(program, (), Interpreter())
+    replay = Replay(program, (), executor, steps, lambda _number: initial, lambda: None)
+    replay.tensor_roots(2, 1)  # what the first run of a program loads
+    tracemalloc.start()
+    try:
+        assert len(replay.step_roots(1)) == steps + 1
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_replayed_segment_keeps_one_root_a_step_however_many_tensors_a_state_has() -> None:
+    few, many = kept_bytes(2, 40), kept_bytes(60, 40)
+    assert many < few + 60 * 73, "less than the roots of the tensors of one state"
