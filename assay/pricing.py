@@ -53,7 +53,14 @@ class Price:
         # Not validated: a market may accept terms that a task file may not contain.
         plan = Plan.model_construct(task=run, terms=TermsTable.model_construct(**given))
         operations, state = terms.step_operations, terms.state_bytes
-        load = Load(terms.segments, terms.segment_steps, operations, state, bundle_bytes=state)
+        load = Load(
+            terms.segments,
+            terms.segment_steps,
+            operations,
+            state,
+            bundle_bytes=state,
+            state_tensors=terms.state_tensors,
+        )
         return cls(Derived.of(plan, place, load), terms)
 
     @property

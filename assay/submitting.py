@@ -63,6 +63,7 @@ class Prepared:
             bundle_bytes=sum(memoryview(tensor.data).nbytes for tensor in tensors)
             + sum(len(program.encode()) for program in self.bundle.step.program.closure()),
             traces=Traces.of(cost(self.bundle.step.program)),
+            state_tensors=committed["state_tensors"],
         )
 
     def derived(self, place: Place, sold: Sequence[Sold] = ()) -> Derived:

@@ -71,4 +71,5 @@ def _lines(name: str, made: Measured) -> list[str]:
     lines = [name]
     lines += [f"  {family:14} {rate:.3g} operations a second" for family, rate in made.operations.items()]
     speeds = {"hashing": made.hashing, "disk, written": made.written, "disk, read": made.read}
-    return [*lines, *(f"  {what:14} {rate / 1e6:,.0f} MB a second" for what, rate in speeds.items())]
+    lines += [f"  {what:14} {rate / 1e6:,.0f} MB a second" for what, rate in speeds.items()]
+    return [*lines, f"  {'disk, files':14} {made.files:,.0f} a second"]

@@ -21,6 +21,7 @@ from protocol.node.logs import get
 from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates, longest_step, seconds_beside
 from protocol.tasks.bundles import Fetches, Limits
+from protocol.tasks.keeping import checkpoint_bytes
 from protocol.tasks.task import Terms
 from solver.catalog import Catalog
 from solver.database import LIVE, Database, Stage
@@ -155,7 +156,7 @@ class Context:
         for task in self.database.live(Stage.BID, Stage.TRAINING):
             if task != but:
                 terms = self.terms(task)
-                due += max(0, terms.segments + 1 - self.database.kept(task)) * terms.state_bytes
+                due += max(0, terms.segments + 1 - self.database.kept(task)) * checkpoint_bytes(terms)
         return due
 
     def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from protocol.execution.families import Family, speed
 from protocol.execution.measured import Measured
 from protocol.tasks.admission import Rates
-from protocol.tasks.task import HASH_RATE
+from protocol.tasks.task import FILE_RATE, HASH_RATE
 from solver.settings import SolverSettings
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ UNMEASURED: Final = (
 class Machine:
     """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
     task; `most` is assumed for bidding when only its terms are known and its bundle must be fetched first.
-    `families` are measured speeds by kind of operation. `source` is "setting", "measured", "assumed", or
+    `families` are measured speeds by kind of operation, `files` the files of a checkpoint that its disk takes a second.
+    `source` is "setting", "measured", "assumed", or
     "none", which means that no bids are made.
     """
 
@@ -38,6 +39,7 @@ class Machine:
     source: str
     hashing: float = HASH_RATE
     families: Mapping[Family, float] | None = None
+    files: float = FILE_RATE
 
     @property
     def why_not(self) -> str:
@@ -46,11 +48,11 @@ class Machine:
 
     def rates(self, programs: Mapping[bytes, float]) -> Rates:
         """The rates of this machine. `programs` are the measured operations a second of programs, by id."""
-        return Rates(self.least, self.hashing, programs)
+        return Rates(self.least, self.hashing, programs, self.files)
 
     def hopes(self, programs: Mapping[bytes, float]) -> Rates:
         """The rates to assume for a task whose program is not known yet: it may be of the fastest kind."""
-        return Rates(self.most, self.hashing, programs)
+        return Rates(self.most, self.hashing, programs, self.files)
 
     def expected(self, work: Work) -> float | None:
         """Estimated operations a second of a program, from the speeds of its kinds of operations; None if
@@ -68,10 +70,11 @@ def machine_of(settings: SolverSettings, found: Measured | None, local: bool) ->
     development chain.
     """
     hashing = HASH_RATE if found is None else found.hashing
+    files = FILE_RATE if found is None else found.files
     if "speed" in settings.model_fields_set:
-        return Machine(settings.speed, settings.speed, "setting", hashing)
+        return Machine(settings.speed, settings.speed, "setting", hashing, files=files)
     if found is not None:
-        return Machine(found.slowest, found.fastest, "measured", hashing, found.operations)
+        return Machine(found.slowest, found.fastest, "measured", hashing, found.operations, files)
     return Machine(settings.speed, settings.speed, "assumed" if local else "none")
 
 

@@ -14,10 +14,12 @@ from typing import Final
 from protocol.chain.parameters import Parameters
 from protocol.tasks import owed
 from protocol.tasks.admission import Rates, Work
+from protocol.tasks.keeping import files_of
 from protocol.tasks.task import (
     ASSUMED_SPEED,
     BEGUN,
     ESCROW_DRAWS,
+    FILE_RATE,
     GAMES_AT_ONCE,
     HASH_RATE,
     INCLUSION_BLOCKS,
@@ -52,7 +54,7 @@ DAYS: Final = 7
 @dataclass(frozen=True, slots=True)
 class Load:
     """The size of a task's work: segments, steps of a segment, scalar operations of a step, bytes of a state
-    and of the whole bundle, and what a game takes beside replays.
+    and of the whole bundle, what a game takes beside replays, and the tensors of a state.
     """
 
     segments: int
@@ -61,6 +63,7 @@ class Load:
     state_bytes: int
     bundle_bytes: int
     traces: owed.Traces = field(default_factory=owed.Traces)
+    state_tensors: int = 1
 
     @property
     def operations(self) -> int:
@@ -104,7 +107,10 @@ def periods(
     extension = given.get("extension", min(bidding, _within(least, 3 * inclusion, most)))
     trained = TWICE * load.operations / ASSUMED_SPEED + COMMITMENTS * inclusion
     hashed = TWICE * load.segments * load.state_bytes / HASH_RATE
-    training = given.get("training_period", _within(least, START + fetch + trained + hashed, most))
+    written = TWICE * files_of(load.segments, load.state_tensors) / FILE_RATE  # beside the steps
+    training = given.get(
+        "training_period", _within(least, START + fetch + max(trained + hashed, written), most)
+    )
 
     replays = TWICE * SAFETY * segments_per_verifier * load.replay
     carried = TWICE * max(copies, segments_per_verifier + 2) * load.state_bytes / LINE

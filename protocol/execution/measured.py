@@ -18,6 +18,7 @@ from protocol.commitments.atomic import write_atomically
 from protocol.errors import AssayError
 from protocol.execution.families import Family
 from protocol.node.home import Home
+from protocol.tasks.task import FILE_RATE
 
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MAX_BYTES: Final = 1 << 20
@@ -30,7 +31,8 @@ class MeasuredError(AssayError):
 
 class Measured(BaseModel):
     """A device's measurement. `operations` are per second, by family. `hashing` is the speed of computing a
-    state's root, `written` and `read` are the speeds of the home folder's disk, all in bytes a second.
+    state's root, `written` and `read` are the speeds of the home folder's disk, all in bytes a second. `files` are the
+    small files a second that it takes, each on the disk before the next; files of earlier releases do not have it.
     `package` and `torch` are the versions that were measured.
     """
 
@@ -43,6 +45,7 @@ class Measured(BaseModel):
     hashing: Rate
     written: Rate
     read: Rate
+    files: Rate = FILE_RATE
 
     @property
     def slowest(self) -> float:

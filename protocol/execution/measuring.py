@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Final
 
 import torch
 
+from protocol.commitments.atomic import write_atomically
 from protocol.errors import Retryable
 from protocol.execution.counting import operations
 from protocol.execution.device import WARM_STEPS, executor_on
@@ -34,6 +35,8 @@ MOST_RUNS: Final = 2_000
 DISK_BYTES: Final = 256 << 20
 """Maximum bytes written to the disk, and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
+FILES: Final = 100
+"""Small files written to measure how many the disk takes."""
 SPARE_BYTES: Final = 64 << 20
 """Bytes of disk that measuring leaves free for other programs."""
 BLOCK: Final = 4 << 20
@@ -61,6 +64,7 @@ def measure(
     hashed = _hashing(device, seconds)
     on_stage("hashing")
     written, read = _disk(folder)
+    files = _files(folder)
     on_stage("disk")
     return Measured(
         date=datetime.now(UTC).replace(microsecond=0),
@@ -70,6 +74,7 @@ def measure(
         hashing=hashed,
         written=written,
         read=read,
+        files=files,
     )
 
 
@@ -147,6 +152,23 @@ def _disk(folder: Path) -> tuple[float, float]:
             expected=f"to write {LEAST_DISK_BYTES >> 20} to {DISK_BYTES >> 20} MiB for a moment",
             got=error.strerror or error,
             remedy="make room on it, then run `solver bench` again; what was measured before stands",
+        ) from error
+
+
+def _files(folder: Path) -> float:
+    """Small files a second that the disk takes as blobs of a checkpoint. Leaves no file."""
+    try:
+        with TemporaryDirectory(dir=folder, prefix=".measuring-") as place:
+            begun = time.perf_counter()
+            for number in range(FILES):
+                write_atomically(Path(place, f"{number:02x}", "blob"), number.to_bytes(8, "little"))
+            return FILES / max(1e-9, time.perf_counter() - begun)
+    except OSError as error:
+        raise MeasuringError(
+            f"measuring the disk of {folder}",
+            expected=f"to write {FILES} small files for a moment",
+            got=error.strerror or error,
+            remedy="see to the disk, then run `solver bench` again; what was measured before stands",
         ) from error
 
 

@@ -21,7 +21,7 @@ from itertools import accumulate
 from math import ceil, floor, inf, isclose, isfinite
 
 from protocol.node.words import duration
-from protocol.tasks.task import BEGUN, HASH_RATE, SAFETY
+from protocol.tasks.task import BEGUN, FILE_RATE, HASH_RATE, SAFETY
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,14 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations and hashed bytes a second, measured or configured. `programs` holds the operations a second of
-    programs that this machine has run, by program id.
+    """Operations, hashed bytes and written files a second, measured or configured. `programs` holds the operations a
+    second of programs that this machine has run, by program id.
     """
 
     operations: float
     hashed_bytes: float = HASH_RATE
     programs: Mapping[bytes, float] = field(default_factory=dict)
+    files: float = FILE_RATE
 
     def of(self, program: bytes) -> float:
         """Operations a second of a program."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from protocol.node.words import amount, duration, tokens
-from protocol.tasks import owed
+from protocol.tasks import keeping, owed
 from protocol.tasks.admission import Clocks, Rates, admission
 from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
@@ -107,8 +107,18 @@ class Refusal:
 
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
-    """Seconds that the training takes."""
+    """Seconds that the training takes: of its steps, or, if that is longer, of the files of its checkpoints, which are
+    written beside the steps.
+    """
+    return max(_computing(terms, figures), _writing(terms, figures))
+
+
+def _computing(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.rates.of(terms.program_id)
+
+
+def _writing(terms: Terms, figures: Figures) -> float:
+    return keeping.files(terms) / figures.rates.files
 
 
 def copies_at_once(terms: Terms) -> int:
@@ -139,10 +149,11 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             f"arithmetic version {terms.arithmetic}, this release computes {versions()}: install a later one",
             Rule.ARITHMETIC,
         )
-    needed = seconds_needed(terms, figures)
+    computing, needed = _computing(terms, figures), seconds_needed(terms, figures)
     if needed * SLACK > terms.training_period:
+        what = "training" if needed == computing else f"writing {keeping.files(terms)} files of checkpoints"
         return Refusal(
-            f"{duration(needed)} of training do not fit into {duration(terms.training_period)} with a quarter to spare",
+            f"{duration(needed)} of {what} do not fit into {duration(terms.training_period)} with a quarter to spare",
             Rule.TRAINING,
             math.ceil(needed * SLACK),
         )
@@ -156,7 +167,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             f"its steps take up to {figures.needs} bytes of memory, {figures.memory:.0f} are free for them",
             Rule.MEMORY,
         )
-    kept = (terms.segments + 1) * terms.state_bytes
+    kept = (terms.segments + 1) * keeping.checkpoint_bytes(terms)
     if kept > figures.disk:
         return Refusal(
             f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk",
@@ -192,7 +203,7 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             Rule.BOND,
             game,
         )
-    due = floor(terms, needed, figures.costs, figures.draw_delay)
+    due = floor(terms, computing, figures.costs, figures.draw_delay)
     if best is None:
         price, most = max(due.price, int(terms.budget * figures.opening)), terms.budget
     else:

@@ -116,6 +116,13 @@ def test_periods_grow_with_the_work_and_with_the_chain_s_blocks() -> None:
     assert slow["bidding_period"] > 4 * usual["bidding_period"]
 
 
+def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
+    """Nine checkpoints of 20,000 tensors and a manifest, at 200 files a second."""
+    many = times(replace(SMALL, state_tensors=20_000), DEVNET, 1.0)["training_period"]
+    assert many >= 2 * 9 * 20_001 / 200
+    assert times(replace(SMALL, state_tensors=100), DEVNET, 1.0) == times(SMALL, DEVNET, 1.0)
+
+
 def test_periods_keep_to_the_deployment_s_bounds_and_days_where_a_clock_has_them() -> None:
     day = 86_400
     usual = times(SMALL, RECOMMENDED, 12.0)

@@ -105,6 +105,8 @@ def test_a_disk_that_is_full_ends_it_and_what_was_measured_before_stands(
     keep(home, "x", made)
     with files_of_at_most(20 << 20), pytest.raises(MeasuringError, match="File too large; make room on it"):
         measuring._disk(home.root)
+    with files_of_at_most(4), pytest.raises(MeasuringError, match="100 small files"):
+        measuring._files(home.root)
     with files_of_at_most(10), pytest.raises(OSError, match="File too large"):
         keep(home, "x", made.model_copy(update={"hashing": 1.0}))
     monkeypatch.setattr(measuring, "room", lambda _folder, _spare: (16 << 20) - 1)

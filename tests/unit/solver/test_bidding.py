@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,23 @@ from protocol.tasks import owed
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
-from protocol.tasks.offers import Best, Figures, Offer, Refusal, Rule, Training, copies_at_once, decide
+from protocol.tasks.offers import (
+    Best,
+    Figures,
+    Offer,
+    Refusal,
+    Rule,
+    Training,
+    copies_at_once,
+    decide,
+    seconds_needed,
+)
 from protocol.tasks.task import Terms
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
 PROGRAM = b"\1" * 32
 FIGURES = Figures(
-    free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=500, traces={PROGRAM: owed.Traces()}
+    free=1_000, rates=Rates(1e6), costs=COSTS, opening=0.9, disk=166_900, traces={PROGRAM: owed.Traces()}
 )
 """Figures that know the program of `TERMS`, whose traces take nothing."""
 FLOOR = Floor(machine=30, power=10, capital=0, delay=0, gas=10, margin=25)
@@ -153,7 +164,7 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, arithmetic=2), "arithmetic version 2"),
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
-        (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
+        (replace(TERMS, state_bytes=101), "checkpoints take up to 166905 bytes, 166900 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 0.000000000000001001 tokens, 0.000000000000001 are free"),
         (
             replace(TERMS, bond=51),
@@ -167,6 +178,53 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
     decision = decide(terms, FIGURES)
     assert isinstance(decision, Refusal)
     assert words in decision.reason
+
+
+def scalars(count: int, segments: int, segment_steps: int) -> Terms:
+    """Terms whose states are `count` scalars of eight bytes, with the times of a long task."""
+    return replace(
+        TERMS,
+        state_tensors=count,
+        state_bytes=8 * count,
+        segments=segments,
+        segment_steps=segment_steps,
+        training_period=10**6,
+        attest_period=10**5,
+        challenge_period=2 * 10**5,
+        clock=10**7,
+        budget=10**9,
+    )
+
+
+def test_each_tensor_of_each_checkpoint_counts_as_a_file_on_the_disk() -> None:
+    """20,000 scalars in 2,001 checkpoints are 320 MB, but 40 million files with an entry of a manifest each."""
+    terms, disk = scalars(20_000, 2_000, 1_000), replace(FIGURES, rates=Rates(1e9, files=1e5))
+    refused = decide(terms, replace(disk, disk=500e9))
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.DISK
+    assert isinstance(decide(terms, replace(disk, disk=1e12)), Offer)
+
+
+def test_writing_the_files_of_checkpoints_has_to_fit_into_the_training_period() -> None:
+    """Steps of 1 s, and a checkpoint after each: 2,001 with 20,001 files each, at 200 a second, take 55 hours."""
+    terms, figures = scalars(20_000, 2_000, 1), replace(FIGURES, disk=1e12)
+    assert seconds_needed(terms, figures) == 2_001 * 20_001 / 200
+    assert isinstance(decide(terms, figures), Offer)
+    late = replace(terms, training_period=250_000)
+    refused = decide(late, figures)
+    assert isinstance(refused, Refusal)
+    assert refused.rule is Rule.TRAINING
+    assert refused.least == math.ceil(1.25 * 2_001 * 20_001 / 200)
+    assert "of writing 40022001 files of checkpoints do not fit" in refused.reason
+    assert isinstance(decide(late, replace(figures, rates=Rates(1e6, files=201))), Offer)
+
+
+def test_the_files_of_an_ordinary_state_change_nothing() -> None:
+    """A small GPT with AdamW has 150 tensors: a checkpoint takes 0.75 s, beside six seconds of steps."""
+    terms = replace(TERMS, state_tensors=150, segment_steps=60, step_operations=100_000)
+    figures = replace(FIGURES, disk=1e9)
+    assert seconds_needed(terms, figures) == 4 * 60 * 0.1
+    assert isinstance(decide(terms, figures), Offer)
 
 
 def test_each_move_needs_two_blocks_too() -> None:

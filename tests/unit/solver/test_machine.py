@@ -17,7 +17,7 @@ from protocol.program.library import hints, kernels
 from protocol.program.library.sgd import sgd
 from protocol.program.opcodes import Op
 from protocol.program.types import TensorType
-from protocol.tasks.task import HASH_RATE
+from protocol.tasks.task import FILE_RATE, HASH_RATE
 from solver.machine import UNMEASURED, machine_of
 from solver.settings import SolverSettings
 
@@ -35,6 +35,7 @@ FOUND = Measured(
     hashing=5e8,
     written=1e8,
     read=1e9,
+    files=50,
 )
 
 
@@ -50,6 +51,7 @@ def test_a_measured_machine_is_cautious_of_what_it_defends_and_hopes_of_what_it_
     assert (known.source, known.why_not) == ("measured", "")
     assert (known.rates({}).operations, known.hopes({}).operations) == (1e9, 4e11)
     assert known.rates({}).hashed_bytes == 5e8
+    assert known.rates({}).files == known.hopes({}).files == 50
     work, _ = yardstick(Family.PRODUCTS)
     expected = known.expected(work)
     assert expected is not None
@@ -64,6 +66,7 @@ def test_a_machine_that_was_not_measured_bids_on_a_development_chain_alone() -> 
     assert (here.source, here.why_not) == ("assumed", "")
     assert here.rates({b"x": 5.0}).programs == {b"x": 5.0}
     assert here.rates({}).hashed_bytes == HASH_RATE
+    assert here.rates({}).files == FILE_RATE
 
 
 @pytest.mark.parametrize("family", Family)

@@ -12,6 +12,7 @@ import pytest
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.tasks.bundles import TensorsTooLarge
 from protocol.tasks.bundles.limits import WORKSPACE
+from protocol.tasks.keeping import checkpoint_bytes
 from protocol.tasks.owed import Traces
 from solver.database import CheckpointRow, Stage
 from tests.unit.solver.auctions import ME, RIVAL, Stand
@@ -184,7 +185,7 @@ def test_a_stake_that_a_submitted_task_has_locked_is_waited_for(stand: Stand) ->
 
 def checkpoints(stand: Stand) -> int:
     """Bytes of all checkpoints of one task."""
-    return (stand.market.offer.segments + 1) * stand.market.offer.state_bytes
+    return (stand.market.offer.segments + 1) * checkpoint_bytes(stand.market.offer)
 
 
 def test_the_disk_for_checkpoints_that_are_not_written_yet_is_kept_free(stand: Stand) -> None:
@@ -221,10 +222,10 @@ def test_a_bundle_that_does_not_fit_beside_other_tasks_waits(stand: Stand) -> No
 def test_checkpoints_that_are_written_take_no_more_of_the_free_disk(stand: Stand) -> None:
     post(stand, 1)
     won(stand, 1)
-    state = stand.market.offer.state_bytes
+    one = checkpoint_bytes(stand.market.offer)
     assert stand.context.unwritten() == checkpoints(stand)
     stand.database.add_checkpoint(1, CheckpointRow(0, "manifest", bytes(32)))
-    assert stand.context.unwritten() == checkpoints(stand) - state
+    assert stand.context.unwritten() == checkpoints(stand) - one
     assert stand.context.unwritten(1) == 0
     stand.database.put(1, Stage.SUBMITTED)
     assert stand.context.unwritten() == 0
