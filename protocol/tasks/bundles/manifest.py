@@ -102,7 +102,9 @@ class Manifest(_Model):
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Parse a manifest. Raises BundleMalformed at the first violation of the format."""
+    """Parse a manifest. Raises BundleMalformed at the first violation of the format. As terms do, a manifest has at
+    least one dataset tensor or constant.
+    """
     try:
         manifest = Manifest.model_validate_json(data)
     except ValidationError as error:
@@ -126,4 +128,13 @@ def parse_manifest(data: bytes) -> Manifest:
                 got="repetitions",
                 remedy="refuse this bundle",
             )
+    if (
+        not manifest.dataset and not manifest.constants
+    ):  # the root of the terms' constants is over one at least
+        raise BundleMalformed(
+            "bundle manifest",
+            expected="at least one dataset tensor or constant",
+            got="neither",
+            remedy="refuse this bundle: no terms can describe it",
+        )
     return manifest

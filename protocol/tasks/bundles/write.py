@@ -24,7 +24,7 @@ def write_bundle(bundle: Bundle, url: str | Path) -> bytes:
     """Write a bundle to a folder or an fsspec URL. Returns the bundle's hash, the SHA-256 of its manifest.
 
     Raises ProgramError if the step program does not pass `check`, and BundleMalformed for names that a manifest does
-    not allow.
+    not allow, and if there is neither a dataset tensor nor a constant.
     """
     bundle.step.check()
     store = BlobStore(f"{url}/{BLOBS}")

@@ -111,19 +111,30 @@ def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Pa
     """Otherwise a stranger's bundle takes all files that a node may open."""
     type_, count = TensorType(DType.I32, (elements,)), 400
     b = Builder("step")
-    for x in [b.input(type_) for _ in range(count)]:
-        b.output(b.add(x, b.i32(1)))
+    *inputs, constant = [b.input(type_) for _ in range(count + 1)]
+    for x in inputs:
+        b.output(b.add(x, constant))
     names = [f"state.{i}" for i in range(count)]
     state = tuple(
         Tensor(name, int(DType.I32), type_.shape, i.to_bytes(4, "little") * elements)
         for i, name in enumerate(names)
     )
-    many = Bundle("many", StepProgram(b.build(), tuple(names), datasets=0, constants=0), state, (), ())
+    one = Tensor("one", int(DType.I32), type_.shape, (1).to_bytes(4, "little") * elements)
+    many = Bundle("many", StepProgram(b.build(), tuple(names), datasets=0, constants=1), state, (), (one,))
     bundle_hash = write_bundle(many, tmp_path / "bundle")
     before = len(os.listdir("/proc/self/fd"))
     back = fetched(tmp_path / "bundle", bundle_hash)
     assert len(os.listdir("/proc/self/fd")) == before
     assert back.state == many.state
+
+
+def test_a_bundle_without_dataset_and_constants_is_not_written(tmp_path: Path) -> None:
+    b = Builder("step")
+    b.output(b.add(b.input(ROW), b.f32(0x3F800000)))
+    state = (Tensor("row", int(ROW.dtype), ROW.shape, bytes(ROW.nbytes)),)
+    made = Bundle("alone", StepProgram(b.build(), ("row",), datasets=0, constants=0), state, (), ())
+    with pytest.raises(BundleMalformed, match="at least one dataset tensor or constant"):
+        write_bundle(made, tmp_path / "bundle")
 
 
 def test_a_bundle_comes_back_whole(folder: Path, bundle_hash: bytes) -> None:
@@ -208,6 +219,11 @@ def test_terms_that_misstate_the_work_are_named(bundle_hash: bytes) -> None:
         (lambda m: m["state"].reverse(), BundleMismatch, "type of"),
         (lambda m: m["state"].pop(), BundleMalformed, "inputs"),
         (lambda m: m["dataset"].clear(), BundleMalformed, "inputs"),
+        (
+            lambda m: m.update(dataset=[], constants=[]),
+            BundleMalformed,
+            "at least one dataset tensor or constant",
+        ),
         (lambda m: m["programs"].clear(), BundleMalformed, "programs"),
         (lambda m: m["programs"].pop(0), BundleMalformed, "the body of program"),
         (lambda m: m["programs"].pop(), BundleMalformed, "inputs"),
