@@ -6,6 +6,10 @@ computed nothing else computes (`turns`), except an answer in another game that 
 pauses for it between two steps. All moves that a game asks for are sent together, and the next game's are
 computed while they wait for their blocks. So each move costs its computing time, but the time of inclusion is
 spent only once.
+
+What is known of a game holds as long as the block in which it was seen is on the chain. After a
+re-organisation, games that were seen later are read again: a number may belong to another task's game, and a
+closed game may be open.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
 
 if TYPE_CHECKING:
+    from protocol.chain.blocks import Block
     from protocol.chain.game_view import GameReader
 
 STATES_SHARE = 8
@@ -47,6 +52,15 @@ class Defence:
         self._context = context
         self._failures = Failures("game", context.metrics, context.log)
         self._seen = 0
+        """Games up to this number were read."""
+        self._stops: list[tuple[int, str, int]] = []
+        """Number and hash of each block of the last looks, with the count of games that were read by then.
+        They reach back to `reorg_depth` blocks.
+        """
+        self._ended: dict[int, int] = {}
+        """Maps each closed game to the number of the block in which it was closed, until that block is
+        `reorg_depth` deep.
+        """
         self._later: set[int] = (
             set()
         )  # games on tasks that cannot be replayed yet, because their bundle is still being loaded
@@ -177,6 +191,8 @@ class Defence:
         waiting = [due for number, due in asking.items() if not self._has_room(number)]
         due = min([*self._answering.values(), *waiting])
         for number in before(asking, due, self._has_room):
+            if number not in self._open:  # it ended while another game was answered
+                continue
             with self._failures.kept(number, task=self._tasks[number]):
                 if not self._is_sending(number):
                     self._answer(number)
@@ -194,9 +210,11 @@ class Defence:
     def _look(self) -> dict[int, GameState]:
         """Discover games, and read the state of the open ones."""
         began = time.monotonic()
-        with self._context.client.connection.view():
+        with self._context.client.connection.view() as block:
+            self._rewind(block)
             self._discover()
-            states = self._states()
+            states = self._states(block.number)
+            self._stop_at(block)
         self._looked = time.monotonic()
         self._look_took = self._looked - began
         return states
@@ -208,16 +226,51 @@ class Defence:
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
-    def _states(self) -> dict[int, GameState]:
-        """The state of each open game that does not pause after a failure. A game may be missing because of
-        a re-organisation, or because the chain's node lags.
+    def _rewind(self, block: Block) -> None:
+        """Forget what was seen in blocks that are not on the chain any more. These games are read again."""
+        from protocol.chain.events import standing
+
+        connection = self._context.client.connection
+        last, self._seen = -1, 0
+        del self._stops[standing(connection, [stop[:2] for stop in self._stops], block) :]
+        if self._stops:
+            last, _, self._seen = self._stops[-1]
+        reopened = {number for number, closed in self._ended.items() if closed > last}
+        for number in reopened:
+            del self._ended[number]
+        self._later = {number for number in self._later | reopened if number <= self._seen}
+        self._others = {number: task for number, task in self._others.items() if number <= self._seen}
+
+    def _stop_at(self, block: Block) -> None:
+        """Remember the block of a look that has read all games."""
+        if self._stops and self._stops[-1][0] == block.number:
+            self._stops.pop()
+        self._stops.append((block.number, block.hash, self._seen))
+        deep = block.number - self._context.client.connection.chain.reorg_depth
+        while len(self._stops) > 1 and self._stops[1][0] <= deep:
+            self._stops.pop(0)
+        self._ended = {number: closed for number, closed in self._ended.items() if closed > deep}
+
+    def _states(self, block: int) -> dict[int, GameState]:
+        """The state of each open game that does not pause after a failure, as of block number `block`. Games
+        that are closed are not watched any more, once the moves sent in them are counted. A game may be
+        missing because of a re-organisation, or because the chain's node lags.
         """
-        found = {}
-        for number in self._open:
-            if not self._failures.rests(number):
-                with self._failures.kept(number, task=self._tasks[number]):
-                    found[number] = self._context.client.game.game(number)
-        return {number: state for number, state in found.items() if state.task}
+        found: dict[int, GameState] = {}
+        for number, task in list(self._tasks.items()):
+            if self._failures.rests(number):
+                continue
+            with self._failures.kept(number, task=task):
+                state = self._context.client.game.game(number)
+                if state.task != task:  # it is not there at this block
+                    continue
+                if state.phase is not Phase.CLOSED or number in self._sent:
+                    found[number] = state
+                    continue
+                self._close(number)
+                self._ended[number] = block
+                self._context.log.warning("game over", game=number, task=task, verdict=state.verdict.name)
+        return found
 
     def _drop_what_is_over(self) -> None:
         """Close the games of finished tasks: they cannot be lost any more, whatever they still demand."""
@@ -243,6 +296,12 @@ class Defence:
             if task == 0:  # this node lags behind the one that counted the games: look again later
                 newest = min(newest, number - 1)
                 break
+            if number in self._open:
+                if task == self._tasks[number]:
+                    continue
+                # After a re-organisation the number belongs to another task's game.
+                self._context.log.warning("another game", game=number, task=task, before=self._tasks[number])
+                self._close(number)
             if task not in taken:
                 self._later.discard(number)
                 self._others[number] = task
@@ -298,9 +357,8 @@ class Defence:
         """
         context = self._context
         view = self._open[number].view()
-        if view.phase is Phase.CLOSED:
-            self._close(number)
-            context.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
+        # The next look ends a closed game, and finds the one that has its number after a re-organisation.
+        if view.phase is Phase.CLOSED or view.task != self._tasks[number]:
             return False
         if not view.solver_to_move:
             return self._call_time(view)

@@ -74,7 +74,7 @@ class Follower:
         earlier. Raises UnstableChain, RpcError.
         """
         head = self._connection.block()
-        stops = self._standing(head)
+        stops = self._stops[: standing(self._connection, self._stops, head)]
         rewound = None
         if len(stops) < len(self._stops):
             rewound = stops[-1][0] if stops else self._first - 1
@@ -92,24 +92,9 @@ class Follower:
         self._stops = stops[-KEPT:]
         return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
-    def _standing(self, head: Block) -> list[tuple[int, str]]:
-        """The stops that are still on the chain. The chain may have become shorter. `head` has the hashes of
-        the newest two blocks; other hashes are requested.
-        """
-        stops = [stop for stop in self._stops if stop[0] <= head.number]
-        while stops and self._hash(stops[-1][0], head) != stops[-1][1]:
-            stops.pop()
-        return stops
-
-    def _hash(self, number: int, head: Block) -> str:
-        """The hash of a block that is not above the head."""
-        if number >= head.number - 1:
-            return head.hash if number == head.number else head.parent
-        return self._connection.block(number).hash
-
     def _read_one(self, number: int, head: Block) -> tuple[int, list[Log], str]:
         """Logs of one block, requested by its hash."""
-        block_hash = self._hash(number, head)
+        block_hash = _hash(self._connection, number, head)
         return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
@@ -144,6 +129,31 @@ class Follower:
         }
         found = self._connection.request("eth_getLogs", query | blocks, refusals="blockHash" in blocks)
         return [Log.read(fields) for fields in found]
+
+
+def standing(connection: Connection, stops: Sequence[tuple[int, str]], head: Block) -> int:
+    """How many of `stops`, blocks as pairs of number and hash in ascending order, are still on the chain that
+    ends in `head`. The chain may have become shorter. Requests no block if the last stop is one of the newest
+    two. Raises RpcError.
+    """
+    count = len(stops)
+    while count and not _is_on(connection, stops[count - 1], head):
+        count -= 1
+    return count
+
+
+def _is_on(connection: Connection, stop: tuple[int, str], head: Block) -> bool:
+    number, block_hash = stop
+    return number <= head.number and _hash(connection, number, head) == block_hash
+
+
+def _hash(connection: Connection, number: int, head: Block) -> str:
+    """The hash of a block that is not above the head. `head` has the hashes of the newest two blocks; other
+    hashes are requested.
+    """
+    if number >= head.number - 1:
+        return head.hash if number == head.number else head.parent
+    return connection.block(number).hash
 
 
 def _topic(topic: bytes | Sequence[bytes] | None) -> str | list[str] | None:

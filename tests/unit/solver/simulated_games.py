@@ -140,7 +140,6 @@ class Machine:
         solver._closed = cast(Any, SimpleNamespace(is_set=lambda: False, wait=self._wait))
         for number, game in enumerate(self.games, 1):
             solver._watch(number, game.task)
-        solver._seen = len(self.games)
         try:
             solver._run()
         except Done:
@@ -170,7 +169,8 @@ class Machine:
             game=number,
             task=game.task,
             waits=False,
-            phase=Phase.FRAME,
+            phase=Phase.CLOSED if game.over and game.mined == inf else Phase.FRAME,
+            verdict=Verdict.NONE,
             depth=9,
             demands=DEMANDS + SPLITS - left,
             demand_open=int(asks),
@@ -223,7 +223,7 @@ class Machine:
 
     @contextmanager
     def _view(self) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(time=self.now)
+        yield SimpleNamespace(time=self.now, number=0, hash="0x0", parent="")
 
     def _context(self) -> Context:
         engagements = [task.engagement for task in self.tasks]
@@ -241,7 +241,7 @@ class Machine:
                 game=calls,
                 outcomes=self._outcomes,
                 deployment=SimpleNamespace(block=0),
-                connection=SimpleNamespace(view=self._view),
+                connection=SimpleNamespace(view=self._view, chain=SimpleNamespace(reorg_depth=8)),
             ),
             catalog=SimpleNamespace(run_store=lambda _task: run_store),
             count=lambda *_what, **_about: None,

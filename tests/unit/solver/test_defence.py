@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, permutations
 from types import SimpleNamespace
@@ -112,28 +112,56 @@ class Chain:
 
     def __init__(self) -> None:
         self.counted = self.known = 0
+        self.tasks: dict[int, int] = {}  # of games on another task than 7
+        self.block = SimpleNamespace(number=100, hash="a100", parent="a99")
+        self.forked = (0, "a")  # the first block of the present branch
+        self.ended: set[int] = set()  # closed games
         self.stage = Stage.SUBMITTED
         self.closed = False
         self.replays = 0
         self.loaded = True
         self.moves = 0  # in each answer
         self.broken: set[int] = set()  # games whose answer fails
+        self.read: list[int] = []  # games
         self.sent: list[tuple[int, int]] = []
         self.mining = True
         self.waits = False
 
     def game(self, number: int) -> SimpleNamespace:
         """The state of a game; a node that does not have the game answers with zeros."""
+        self.read.append(number)
         return SimpleNamespace(
             game=number,
-            task=7 if number <= self.known else 0,
+            task=self.tasks.get(number, 7) if number <= self.known else 0,
             deadline=-number,
             waits=self.waits,
-            phase=Phase.SEGMENT,
+            phase=self.phase(number),
+            verdict=Verdict.NONE,
             depth=0,
             demands=0,
             demand_open=1,
         )
+
+    def phase(self, number: int) -> Phase:
+        """The phase of a game."""
+        return Phase.CLOSED if self.closed or number in self.ended else Phase.SEGMENT
+
+    @contextmanager
+    def view(self) -> Iterator[SimpleNamespace]:
+        """The newest block."""
+        yield self.block
+
+    def mine(self, branch: str = "a", forks: int = 0) -> None:
+        """Add a block to a branch, or replace the newest `forks` blocks by one block more of that branch."""
+        number = self.block.number + 1
+        parent = self.block.hash if not forks else f"{branch}{number - 1}"
+        self.block = SimpleNamespace(number=number, hash=f"{branch}{number}", parent=parent)
+        self.forked = (number - forks, branch) if forks else self.forked
+
+    def hash_of(self, number: int) -> SimpleNamespace:
+        """A block of the present branch."""
+        first, branch = self.forked
+        return SimpleNamespace(hash=f"{branch if number >= first else 'a'}{number}")
 
     def replay(self) -> object:
         """Count a replay; returns a new run."""
@@ -170,7 +198,9 @@ class Chain:
                 game=games,
                 outcomes=self.outcomes,
                 deployment=SimpleNamespace(block=0),
-                connection=SimpleNamespace(view=nullcontext),
+                connection=SimpleNamespace(
+                    view=self.view, block=self.hash_of, chain=SimpleNamespace(reorg_depth=8)
+                ),
             ),
             catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 and self.loaded else None),
             count=lambda *_what, **_about: None,
@@ -205,9 +235,13 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
 
         def view(self) -> SimpleNamespace:
             """The game's view."""
-            phase = Phase.CLOSED if made.closed else Phase.SEGMENT
             return SimpleNamespace(
-                task=7, number=self.number, phase=phase, solver_to_move=True, verdict=Verdict.NONE, head=b""
+                task=made.game(self.number).task,
+                number=self.number,
+                phase=made.phase(self.number),
+                solver_to_move=True,
+                verdict=Verdict.NONE,
+                head=b"",
             )
 
     monkeypatch.setattr(game_view, "GameReader", Reader)
@@ -295,3 +329,67 @@ def test_games_on_a_task_that_is_over_are_left_alone(chain: Chain) -> None:
     chain.counted, chain.known, chain.stage = 1, 1, Stage.OVER
     watching.tick()
     assert not watching._open
+
+
+@pytest.mark.parametrize("looks", [1, 5])
+def test_games_that_swap_numbers_in_a_re_organisation_are_found_again(chain: Chain, looks: int) -> None:
+    """Game 1 is a stranger's and game 2 ours, until the blocks of both are replaced."""
+    chain.counted, chain.known, chain.moves = 2, 2, 1
+    chain.tasks = {1: 8}
+    watching = Defence(chain.context)
+    for _ in range(looks):
+        watching.tick()
+        chain.mine()
+    assert list(watching._open) == [2]
+    chain.sent.clear()
+    chain.tasks = {2: 8}
+    chain.mine("b", forks=looks + 1)
+    watching.tick()
+    assert watching._tasks == {1: 7}
+    assert chain.sent == [(1, 0)]
+
+
+def test_a_game_whose_number_moves_down_in_a_re_organisation_is_found_again(chain: Chain) -> None:
+    chain.counted, chain.known, chain.moves = 2, 2, 1
+    chain.tasks = {1: 8}
+    watching = Defence(chain.context)
+    watching.tick()
+    chain.counted, chain.known, chain.tasks = 1, 1, {}
+    chain.mine("b", forks=2)
+    chain.sent.clear()
+    watching.tick()
+    assert chain.sent == [(1, 0)]
+    assert list(watching._states(chain.block.number)) == [1]
+
+
+def test_a_closed_game_that_is_open_after_a_re_organisation_is_answered(chain: Chain) -> None:
+    chain.counted, chain.known, chain.moves = 1, 1, 1
+    watching = Defence(chain.context)
+    watching.tick()
+    watching.tick()
+    chain.mine()
+    chain.ended = {1}
+    watching.tick()
+    watching.tick()
+    assert not watching._open
+    chain.mine()
+    watching.tick()
+    chain.ended.clear()
+    chain.mine("b", forks=2)
+    chain.sent.clear()
+    watching.tick()
+    assert chain.sent == [(1, 0)]
+
+
+def test_a_game_is_read_no_more_once_its_close_is_deep(chain: Chain) -> None:
+    chain.counted, chain.known, chain.ended = 1, 1, {1}
+    watching = Defence(chain.context)
+    watching.tick()
+    assert watching._ended
+    chain.read.clear()
+    for _ in range(10):
+        chain.mine()
+        watching.tick()
+    assert not chain.read
+    assert not watching._ended
+    assert len(watching._stops) <= 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -25,7 +26,10 @@ def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
     context = SimpleNamespace(
         client=SimpleNamespace(
             game=SimpleNamespace(games=lambda: 2, game=read, ahead=list),
-            connection=SimpleNamespace(view=nullcontext),
+            connection=SimpleNamespace(
+                view=partial(nullcontext, SimpleNamespace(number=1, hash="0x1", parent="0x0")),
+                chain=SimpleNamespace(reorg_depth=8),
+            ),
         ),
         catalog=SimpleNamespace(run_store=lambda _task: None),
         database=SimpleNamespace(task=lambda _task: None, tasks=list, live=lambda *_stages: [1]),
