@@ -29,6 +29,10 @@ from verifier.database import Challenge, Database
 from verifier.salts import salt_of_challenge
 
 OPENED_LATE = "opened_late"
+NEEDLESS = "needless"
+"""Outcome of a challenge that was not committed to before the task ended."""
+FORFEITED = "forfeited"
+"""Outcome of a challenge that was not opened in time, in a task that has ended."""
 
 
 def nothing(_challenge: Challenge) -> Sequence[Owed]:
@@ -135,7 +139,7 @@ class ChallengeCommitment:
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over or (challenge.asks and view.status is not TaskStatus.SUBMITTED):
-            self._database.update_challenge(self._key, outcome="needless")
+            self._database.update_challenge(self._key, outcome=NEEDLESS)
             return False
         # A redraw reopens the time for challenges.
         if self._client.now() + inclusion + opening > self._challenged_until(view):
@@ -228,7 +232,7 @@ class ChallengeCommitment:
         bond = made.arguments["bond"] / TOKEN
         self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
         if view.status.is_over:
-            self._database.update_challenge(self._key, outcome="forfeited")
+            self._database.update_challenge(self._key, outcome=FORFEITED)
         else:
             again = salt_of_challenge(client, self._task, challenge.seat, challenge.segment, challenge.salt)
             self._database.renew_challenge(self._key, again)

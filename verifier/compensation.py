@@ -1,5 +1,6 @@
 """Collects the compensation that a conviction owes to our seats (audit.md section 8). Anyone may make these
-calls, within the time for claims.
+calls, within the time for claims. What was collected is noted in the database once the conviction is final,
+before that in memory for this conviction alone: after a re-organisation, claims begin again.
 
 A seat whose account challenged in one of the seat's segments gets the game's cost and its fee. An attested
 seat without the convicted segment gets its fee. For a commitment that was opened late, the opening itself
@@ -19,7 +20,7 @@ from protocol.dispute.looks import is_look
 from protocol.dispute.view import Verdict
 from protocol.node.party.exits import Observation
 from verifier.challenge_commitment import OPENED_LATE
-from verifier.context import Context
+from verifier.context import Context, Conviction
 from verifier.jobs import Job
 
 REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
@@ -44,6 +45,9 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
     task, database = seen.view.task, context.database
     own = [seat for seat in seen.places if seat.account in context.clients]
     due = [seat for seat in own if not database.is_claimed(task, seat.number)]
+    if due and context.claimed:
+        convicted = context.client.game.conviction(task)
+        due = [seat for seat in due if (task, seat.number, convicted) not in context.claimed]
     return due if due and seen.now <= context.client.commitments.claims_until(task) else []
 
 
@@ -54,24 +58,31 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     task, seats = seen.view.task, pending(context, seen)
     if not seats:
         return
-    _, convicted = context.client.game.conviction(task)
+    conviction = context.client.game.conviction(task)
+    _, convicted = conviction
     for seat in seats:
         challenges = [row for row in context.database.all_challenges(task) if row.account == seat.account]
         if any(row.is_committed and row.game is None and row.outcome is None for row in challenges):
             continue  # the commitment is about to be opened late
         if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in challenges):
-            context.database.put_claimed(task, seat.number)
+            _put_claimed(context, task, seat.number, conviction)
             continue
         segments = context.segments(task, seat.number)
         games = [
             row.game for row in challenges if row.game is not None and _pays(context, row.game, segments)
         ]
         if games:
-            yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, games[0])))
+            yield Job(
+                task,
+                f"claim {seat.number}",
+                partial(_fetch, context, task, Claim(seat, games[0]), conviction),
+            )
         elif seat.attested and not seat.caught and not is_look(seat.number) and convicted not in segments:
-            yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, None)))
+            yield Job(
+                task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, None), conviction)
+            )
         else:
-            context.database.put_claimed(task, seat.number)
+            _put_claimed(context, task, seat.number, conviction)
             context.log.info("nothing is owed to a seat", task=task, seat=seat.number, convicted=convicted)
 
 
@@ -86,8 +97,19 @@ def _pays(context: Context, game: int, segments: list[int]) -> bool:
     )
 
 
-def _fetch(context: Context, task: int, claim: Claim) -> None:
-    """Collect a claim. A final refusal by the contract is only logged. Raises ChainError."""
+def _put_claimed(context: Context, task: int, seat: int, conviction: Conviction) -> None:
+    """Note that nothing more is owed to a seat after this conviction. Raises ChainError."""
+    context.claimed.add((task, seat, conviction))
+    client = context.client
+    if (
+        client.is_over_for_good(task)
+        and client.game.conviction(task, client.connection.final_block()) == conviction
+    ):
+        context.database.put_claimed(task, seat)
+
+
+def _fetch(context: Context, task: int, claim: Claim, conviction: Conviction) -> None:
+    """Collect a claim of this conviction. A final refusal by the contract is only logged. Raises ChainError."""
     calls, number = context.client.commitments, claim.seat.number
     try:
         receipt = (
@@ -107,4 +129,4 @@ def _fetch(context: Context, task: int, claim: Claim) -> None:
             tokens=sum(paid) / TOKEN,
             gas=receipt.gas_used,
         )
-    context.database.put_claimed(task, number)
+    _put_claimed(context, task, number, conviction)

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from protocol.execution.replay import Executor
 
 
+Conviction = tuple[int, int]
+"""Time of a conviction, in seconds since 1970, and the convicted segment."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The objects that all modules of one verifier use. `client` makes the calls that anyone may make;
@@ -61,6 +65,10 @@ class Context:
     turns: Turns
     """Schedules computing: in all kinds of work, the earliest deadline goes first."""
     speeds: Speeds
+    claimed: set[tuple[int, int, Conviction]] = field(default_factory=set)
+    """Seats to which nothing more is owed after a conviction that is not final yet, by task and number. After
+    another conviction their claims begin again.
+    """
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -164,6 +172,7 @@ class Context:
     def forget(self, task: int) -> None:
         """The task is over: drop its data in memory, its material, and the items that jurors served."""
         self._terms.pop(task, None)
+        self.claimed.difference_update([claim for claim in list(self.claimed) if claim[0] == task])
         for key in [key for key in self._segments if key[0] == task]:
             del self._segments[key]
         self.materials.drop(task)

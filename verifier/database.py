@@ -335,6 +335,10 @@ class Database(NodeDatabase):
             key,
         )
 
+    def reopen_challenge(self, key: tuple[int, int]) -> None:
+        """Forget a challenge's outcome because a re-organisation removed it; the challenge goes on."""
+        self._execute("UPDATE challenges SET outcome = NULL WHERE task = ? AND seat = ?", key)
+
     def turn_on_solver(self, asking: Challenge) -> None:
         """Let an asking challenge continue against the solver, because the requested step tree is false.
         If the challenge was not noted before, it is noted now.

@@ -50,6 +50,7 @@ from verifier import (
     reporting,
     retention,
 )
+from verifier.challenge_commitment import NEEDLESS
 from verifier.context import Context
 from verifier.database import Database
 from verifier.deadlines import due_next
@@ -58,6 +59,7 @@ from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.offered_salts import OfferedSalts
 from verifier.open_tasks import OpenTasks
+from verifier.outcomes import Outcomes
 from verifier.registration import ensure_registered, speed_of
 from verifier.seats import releasable
 from verifier.seeing import see_events
@@ -127,6 +129,7 @@ class VerifierNode(Node):
         self._keeps = Jobs(1, longest_rest=math.inf)
         """Separate jobs, so that fetching further states for claimants does not delay duties."""
         self._games = Games(self.context, self._fetches, self._engagements)
+        self._challenged = Outcomes(self.context)
         self._offered = OfferedSalts(
             client, self.context.clients, self.context.database, self.context.metrics
         )
@@ -296,6 +299,7 @@ class VerifierNode(Node):
         """
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
+        self._challenged.see(seen)
         self._reports.see(seen, self.alerts)
         see_events(self.context, seen, (self._fetches, self._keeps))
         bound = (
@@ -353,7 +357,7 @@ class VerifierNode(Node):
             return
         for row in challenges:
             if row.outcome is None:  # another challenger was first, and nothing of ours is at stake
-                database.update_challenge(row.key, outcome="needless")
+                database.update_challenge(row.key, outcome=NEEDLESS)
             self._outcomes.add(row.outcome)
         if database.is_held(task):
             settled = view.status is TaskStatus.SETTLED
@@ -362,6 +366,7 @@ class VerifierNode(Node):
         self._tasks.close(task)
         self.context.forget(task)
         self._games.forget(task)
+        self._challenged.forget(task)
         self._engagements.forget(task)
         self._offered.forget(task)
         self._reports.forget(task, self.alerts)
