@@ -79,8 +79,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end our games that asked for a step tree, once nobody can be accused any more: another look
-    has caught the seat, or a jury has ended the task. Each replays a segment, because the game continues
+    """Jobs that end our games that asked for a step tree, once nobody is accused any more: another look has
+    caught the seat, it is one of ours, or a jury has ended the task. Each replays a segment, because the game continues
     against a solver whose step tree is false. Raises ChainError.
     """
     view = seen.view
@@ -91,7 +91,9 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
         look = looks.get(row.seat)
         if look is None or not row.asks or row.outcome is not None or row.game is None:
             continue
-        if view.status is TaskStatus.SUBMITTED and not looked_at(context, seen, look).caught:
+        seat = looked_at(context, seen, look)
+        accusable = not seat.caught and seat.account not in context.clients
+        if view.status is TaskStatus.SUBMITTED and accusable:
             continue
         calls = context.client.game
         state = calls.game(row.game)
@@ -105,7 +107,7 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Our looks that may still take a lock, or accuse, after the time for challenges. If the task were
+    """Our looks at others that may still take a lock, or accuse, after the time for challenges. If the task were
     settled now, the looked-at seat would keep its lock. A look can accuse only if the solver's step tree is
     on the chain, because no game can be opened for it any more. Raises ChainError.
     """
@@ -118,9 +120,14 @@ def undecided(context: Context, seen: Observation) -> list[int]:
 
 def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
     task, stands = seen.view.task, context.looks.of(seen.view.task, look.number)
-    if looked_at(context, seen, look).caught:
+    seat = looked_at(context, seen, look)
+    if seat.caught:
         return False
-    if stands is None or stands.revealed is None or stands.accused is not None:
+    if stands is not None and stands.accused is not None:
+        return True
+    if seat.account in context.clients:  # nothing is taken from it
+        return False
+    if stands is None or stands.revealed is None:
         return True
     if not look.attested or stands.accusations >= TRIES:
         return False

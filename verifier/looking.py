@@ -4,6 +4,8 @@ A look that finds another root than was revealed needs the solver's step tree of
 tree's root is on the chain, a challenge that only asks for it is played (`games`), and accusing the seat
 drops that game. If the solver's tree differs from the replay's, the game continues against the solver, and no
 seat is accused.
+
+Accounts of this process do not act against each other: a look at one of them takes no lock and asks for nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             if seen.now > stands.until + grace and not _is_contested(context, stands.game):
                 yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
             continue
-        silent = stands.revealed is None and seen.now > until
-        if silent and not grace and not looked_at(context, seen, look).caught:
+        silent, seat = stands.revealed is None and seen.now > until, looked_at(context, seen, look)
+        if silent and not grace and not seat.caught and seat.account not in context.clients:
             yield Job(task, f"take {look.number}", partial(_take_unrevealed, context, task, look))
 
 
@@ -98,8 +100,8 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Our looks that have found another root than was revealed, each with the revealed data. Only while the
-    looked-at seat still has its lock.
+    """Our looks at others that have found another root than was revealed, each with the revealed data. Only
+    while the looked-at seat still has its lock.
     """
     for own in compared(context, seen):
         look, view = own.seat, seen.view
@@ -107,7 +109,8 @@ def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revea
         (segment,) = context.segments(view.task, look.number)
         found = context.database.digest(view.task, own.hash, segment, view.root)
         same = told is None or found is None or found == told.segment_root
-        if told is not None and not same and not looked_at(context, seen, look).caught:
+        seat = looked_at(context, seen, look)
+        if told is not None and not same and not seat.caught and seat.account not in context.clients:
             yield look, told
 
 

@@ -52,7 +52,7 @@ class Scene:
         client = SimpleNamespace(
             address=ME,
             deployment=deployment,
-            game=SimpleNamespace(claim=lambda _key: SimpleNamespace(posted_at=self.posted)),
+            game=SimpleNamespace(claim=lambda _key: SimpleNamespace(posted_at=self.posted, root=bytes(32))),
         )
         self.context = cast(
             Context,
