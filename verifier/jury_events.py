@@ -10,6 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 
 from protocol.chain.events import Follower
+from protocol.chain.receipts import Event
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.juries import (
     UNAVAILABLE,
@@ -33,6 +34,8 @@ class _Told:
     """What events have said about one task's juries, and the state of the present jury."""
 
     follower: Follower
+    events: list[Event] = field(default_factory=list)
+    """The events that are on the chain, in order, from which the rest is counted."""
     claims: dict[tuple[int, str], list[int]] = field(default_factory=dict)
     """The items that were claimed, one entry per claim, by seat and account."""
     available: set[tuple[int, int]] = field(default_factory=set)
@@ -40,6 +43,19 @@ class _Told:
     have: dict[str, None] = field(default_factory=dict)
     """Accounts that voted yes, in the order of their votes."""
     stands: Jury | None = None
+
+    def note(self, event: Event) -> None:
+        """Count an event that follows the others."""
+        self.events.append(event)
+        about = event.arguments
+        if event.name == "Claimed":
+            self.claims.setdefault((about["seat"], about["account"]), []).append(about["item"])
+        elif event.name == "Judged":
+            found = {(about["seat"], about["item"])}
+            self.available -= found
+            self.available |= found if about["verdict"] == JuryVerdict.AVAILABLE else set()
+        elif event.name == "Attested" and is_juror(about["seat"]) and about["digest"] != UNAVAILABLE:
+            self.have[about["account"]] = None
 
 
 class JuryEvents(TaskEvents[_Told]):
@@ -58,20 +74,16 @@ class JuryEvents(TaskEvents[_Told]):
         stands = self._stands(seen, terms, told.stands)
         with self._lock:  # the present state is known even if events cannot be read
             told.stands = stands
-        sources, verdicts = len(told.have), 0
-        for event in told.follower.poll().events:
-            about = event.arguments
-            with self._lock:
-                if event.name == "Claimed":
-                    told.claims.setdefault((about["seat"], about["account"]), []).append(about["item"])
-                elif event.name == "Judged":
-                    verdicts += 1
-                    found = {(about["seat"], about["item"])}
-                    told.available -= found
-                    told.available |= found if about["verdict"] == JuryVerdict.AVAILABLE else set()
-                elif event.name == "Attested" and is_juror(about["seat"]) and about["digest"] != UNAVAILABLE:
-                    told.have[about["account"]] = None
-        return len(told.have) > sources or verdicts > 0
+        sources, batch = len(told.have), told.follower.poll()
+        with self._lock:
+            if batch.rewound is not None:  # what is mined again comes again
+                stand = [event for event in told.events if event.log.block <= batch.rewound]
+                told.events, told.claims, told.available, told.have = [], {}, set(), {}
+                for event in stand:
+                    told.note(event)
+            for event in batch.events:
+                told.note(event)
+        return len(told.have) > sources or any(event.name == "Judged" for event in batch.events)
 
     def of(self, task: int) -> Jury | None:
         """The claim and the jury of a task; None if there is neither."""

@@ -36,6 +36,10 @@ class Chain:
         self.seats = {160: seat(160, OTHER), 161: seat(161, NOBODY), 162: seat(162, MINE_TOO)}
         self.asked: list[int] = []
         self.told: list[Event] = []
+        self.block = 1
+        """The block of the next events."""
+        self.rewound: int | None = None
+        """The block to which the chain is rewound before the next look."""
         contract = SimpleNamespace()
         self.client = cast(
             Client,
@@ -58,11 +62,12 @@ class Chain:
 
     def tell(self, name: str, **arguments: Any) -> None:
         """Add an event for the next look to find."""
-        self.told.append(Event("contract", name, arguments, cast(Log, None)))
+        self.told.append(Event("contract", name, arguments, cast(Log, SimpleNamespace(block=self.block))))
 
     def poll(self) -> Batch:
         told, self.told = self.told, []
-        return Batch(tuple(told), "")
+        rewound, self.rewound = self.rewound, None
+        return Batch(tuple(told), "", rewound)
 
 
 @pytest.fixture
@@ -162,6 +167,36 @@ def test_what_a_jury_has_is_not_claimed_again(chain: Chain) -> None:
     judged(chain, JuryVerdict.UNDECIDED, account=OTHER)
     found.see(observation(), TERMS)
     assert found.may_claim(1, seat(1, OTHER), 2, MOST), "the last verdict counts"
+
+
+def test_a_claim_that_is_mined_again_counts_once(chain: Chain) -> None:
+    found, mine = JuryEvents(chain.client), seat(1, ME)
+    judged(chain, JuryVerdict.UNDECIDED)
+    found.see(observation(), TERMS)
+    chain.block = 2
+    for _ in range(TRIES + 1):
+        judged(chain, JuryVerdict.UNDECIDED)
+        chain.rewound = 1
+        found.see(observation(), TERMS)
+    assert found.may_claim(1, mine, 2, MOST), "two claims"
+    assert found.may_claim(1, mine, 2, 3)
+    assert not found.may_claim(1, mine, 2, 2)
+
+
+def test_what_a_re_organisation_took_back_does_not_count(chain: Chain) -> None:
+    found, mine = JuryEvents(chain.client), seat(1, ME)
+    judged(chain, JuryVerdict.UNDECIDED)
+    found.see(observation(), TERMS)
+    chain.block = 2
+    judged(chain, JuryVerdict.AVAILABLE)
+    chain.tell("Attested", seat=160, account=OTHER, digest=bytes([1]) * 32)
+    found.see(observation(), TERMS)
+    assert not found.may_claim(1, mine, 2, MOST)
+    assert found.has_voted_yes(1, {OTHER})
+    chain.rewound = 1
+    found.see(observation(), TERMS)
+    assert found.may_claim(1, mine, 2, 2)
+    assert not found.has_voted_yes(1, {OTHER})
 
 
 def test_who_voted_yes_owes_an_opening_once() -> None:
