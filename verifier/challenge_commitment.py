@@ -4,6 +4,9 @@ This needs only the challenge's row and the chain, no bundle and no tree. So it 
 the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is
 not opened in its opening period is forfeited, so it is made only if there is time to open it. If the task
 was convicted meanwhile, the commitment is opened late.
+
+If the bond is doubled, others' commitments that were not opened in time are forfeited first: they hold bonds
+until somebody does so.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from protocol.chain.errors import Reverted
 from protocol.chain.events import Follower, first_block
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Event, Receipt
+from protocol.chain.transactions import Sent
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import segment_tree
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
@@ -63,6 +67,9 @@ class ChallengeCommitment:
         self._database = database
         self._bonds = bonds
         self._game = owed.game("this game", terms)
+        self._bond = terms.bond
+        self._forfeits: list[Sent] | None = None
+        """The forfeits that were sent because the bond was doubled; None before."""
         self._rates = rates
         self._look = look
         self._beside = beside
@@ -142,9 +149,38 @@ class ChallengeCommitment:
             self._database.update_challenge(self._key, outcome=NEEDLESS)
             return False
         # A redraw reopens the time for challenges.
-        if self._client.now() + inclusion + opening > self._challenged_until(view):
+        left = self._challenged_until(view) - self._client.now() - inclusion - opening
+        if left < 0:
             return False
+        if left >= inclusion and self._is_forfeiting(challenge, view):
+            return False  # the bond is smaller once these are mined
         return self._bonds.require(challenge, self._fits)
+
+    def _is_forfeiting(self, challenge: Challenge, view: TaskView) -> bool:
+        """Whether forfeits are on their way that make the bond smaller. They are sent once, if the bond is
+        doubled; of commitments that were opened, or that can still be opened, the contract refuses them,
+        and nothing is sent. Raises ChainError.
+        """
+        calls, connection = self._client.commitments, self._client.connection
+        if self._forfeits is None:
+            if calls.bond(*challenge.key) <= self._bond:
+                return False
+            # Nobody can commit before the submission.
+            first = first_block(connection, self._client.deployment.block, view.bids_until)
+            topics = [None, self._task.to_bytes(32)]
+            found = Follower(connection, {calls.address: calls.contract}, first, topics=topics).poll().events
+            held: dict[tuple[str, bytes], None] = {}
+            for event in found:
+                if event.name not in ("Committed", "Forfeited", "OpenedLate"):
+                    continue
+                made = event.arguments["challenger"], event.arguments["commitment"]
+                held.pop(made, None)
+                if event.name == "Committed":
+                    held[made] = None
+            self._forfeits = calls.forfeit_all(list(held))
+            sent = sum(one.nonce is not None for one in self._forfeits)
+            self._log.info("forfeits commitments that were not opened", count=sent)
+        return None in self._client.outcomes(self._forfeits)
 
     @property
     def _clocks(self) -> Clocks:

@@ -7,8 +7,11 @@ does. An argument `seat` is the number of a seat, or `NO_SEAT` (protocol.dispute
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.receipts import Receipt
+from protocol.chain.transactions import Sent
 
 
 class Commitments(BoundContract):
@@ -42,6 +45,12 @@ class Commitments(BoundContract):
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
         """Burn the bond of a commitment, of any account, that was not opened in time."""
         return self.write_once("forfeit", challenger, commitment)
+
+    def forfeit_all(self, commitments: Sequence[tuple[str, bytes]]) -> list[Sent]:
+        """Like `forfeit`, for several pairs of challenger and commitment at once, without waiting for a
+        block. What the contract refuses is not sent.
+        """
+        return self.hand_over([("forfeit", each) for each in commitments])
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
         """After a conviction: pay a seat's account the cost of a game and its fee, because the account played

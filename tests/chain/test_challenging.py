@@ -14,7 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.dispute.keys import NO_SEAT, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin
 from protocol.tasks.admission import Engagement, Owed, Rates, Work
@@ -72,23 +72,30 @@ class Challenger:
         """The client's token units that no lock holds, in the vault and outside it."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
-    def commitment(self, challenge: Challenge) -> bytes:
-        """The commitment that the challenge of the segment makes, with its salt."""
+    def commitment(self, challenge: Challenge, client: Client | None = None) -> bytes:
+        """The commitment that the challenge of the segment makes, with its salt; that of another `client` is
+        blind.
+        """
         calls, chain = self.client.commitments, self.client.deployment.chain_id
-        return priority_commitment(
-            chain, calls.address, self.task, SEGMENT, self.client.address, challenge.salt
+        segment, account = (
+            (SEGMENT, self.client.address) if client is None else (SEGMENT_UNKNOWN, client.address)
         )
+        return priority_commitment(chain, calls.address, self.task, segment, account, challenge.salt)
 
     def advance(self) -> None:
         """Take the next step, as a newly started process would, and mine a block."""
+        self.driver().advance()
+        self.chain.mine()  # a commitment is opened in a later block
+
+    def driver(self) -> ChallengeDriver:
+        """The challenge in a newly started process."""
         clients, row = {self.client.address: self.client}, self.challenge
         bonds = Bonds(clients, self.database, lambda _task: self.terms)
         rates, beside = Rates(1e12), self.beside
         commitment = ChallengeCommitment(
             self.client, self.database, bonds, self.terms, row, lambda: rates, beside=lambda _row: beside
         )
-        ChallengeDriver(self.client, self.database, commitment, row).advance()
-        self.chain.mine()  # a commitment is opened in a later block
+        return ChallengeDriver(self.client, self.database, commitment, row)
 
     def killed(self, before: str, field: str = "") -> None:
         """Take the next step in a process that is killed just before it calls the database's method `before`,
@@ -265,6 +272,34 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
     assert challenger.unlocked == 0
     challenger.advance()
     assert challenger.challenge.game == 1
+
+
+@pytest.mark.parametrize("opened", [0, 1])
+def test_commitments_that_were_not_opened_double_no_bond(
+    challenger: Challenger, connected: Connect, opened: int
+) -> None:
+    """Sixteen bonds are held, of which one may be that of a game."""
+    client, stranger, driver = challenger.client, connected(5), challenger.driver()
+    fund(stranger, 2000)
+    salts = [bytes([k]) * 32 for k in range(16)]
+    for salt in salts:
+        stranger.commitments.commit(
+            challenger.task,
+            NO_SEAT,
+            challenger.commitment(replace(challenger.challenge, salt=salt), stranger),
+        )
+    challenger.chain.mine()
+    for salt in salts[:opened]:
+        stranger.game.challenge_blind(challenger.task, salt)
+    assert client.commitments.bond(challenger.task, NO_SEAT) == 2 * BOND
+    challenger.chain.skip(DEVNET.opening_period + 10)
+    burned = client.vault.burned()
+    while not challenger.challenge.is_committed:
+        driver.advance()
+        challenger.chain.mine()
+    assert client.vault.burned() == burned + (16 - opened) * BOND
+    assert challenger.unlocked == 0
+    assert client.commitments.held(challenger.task) == 1 + opened
 
 
 def test_a_commitment_that_was_not_opened_before_the_window_ended_is_not_repeated(
