@@ -27,8 +27,8 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""Clients that may wait for a checkpoint's tensor. Each costs a read and a hash, which take seconds for the
-largest.
+"""Clients of a share of the server that may wait for a checkpoint's tensor. An address has fewer connections;
+the limit is for those without a share. Each client costs a read and a hash, which take seconds for the largest.
 """
 
 

@@ -2,14 +2,15 @@
 
 A question about the inside of a segment costs a replay, and one about a checkpoint costs a state in memory.
 Without limits, any client could keep the solver busy or exhaust its memory. `OneAtATime` answers one question
-of a kind at a time, for all tasks; a budget bounds the bytes in memory on their way to slow clients, in all
-and for each share of the server. The defence of a game on-chain is subject to neither (`defence` replays for itself).
+of a kind at a time, for all tasks, to the shares of the server in turn. A budget bounds the bytes in memory on
+their way to slow clients, in all and for each share. The defence of a game on-chain is subject to neither
+(`defence` replays for itself).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 
@@ -24,8 +25,10 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """Gives one client the turn at a time. At most `waiting` clients wait, each for at most `patience`
-    seconds. For one event loop.
+    """Gives one client the turn at a time. The shares of the server (`http_shares`) that have waiting clients
+    have their turns in order, so an answer to one share waits for at most one answer to each other share. Of
+    each share, at most `waiting` clients wait, each for at most `patience` seconds. Clients without a share
+    count as one share. For one event loop.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
     answers were made.
@@ -35,31 +38,70 @@ class OneAtATime:
         self._limit = waiting
         self._patience = patience
         self._idle = idle
-        self._lock = asyncio.Lock()
-        self._waiting = 0
+        self._held = False
+        self._share: Hashable = None  # the share that has the turn, or had the last one
+        # The places of waiting clients by share, in the order of the next turns. No share is without places.
+        self._places: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self.on_idle: Callable[[], None] = lambda: None
 
+    @property
+    def waiting(self) -> int:
+        """The number of clients that wait for their turn."""
+        return sum(map(len, self._places.values()))
+
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for the turn and hold it. Raises Busy."""
-        if self._waiting >= self._limit:
-            raise Busy
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._lock.acquire()
-        except TimeoutError:
-            raise Busy from None
-        finally:
-            self._waiting -= 1
+    async def turn(self, share: Hashable = None) -> AsyncIterator[None]:
+        """Wait for the turn of a client of `share` and hold it. Raises Busy."""
+        if self._held:
+            await self._wait(share)
+        self._held, self._share = True, share
         if self._timer is not None:
             self._timer.cancel()
         try:
             yield
         finally:
-            self._lock.release()
+            self._pass_on()
             self._timer = asyncio.get_running_loop().call_later(self._idle, self.on_idle)
+
+    async def _wait(self, share: Hashable) -> None:
+        """Wait until `_pass_on` gives the turn to this client. Raises Busy."""
+        if len(self._places.get(share, ())) >= self._limit:
+            raise Busy
+        place = asyncio.get_running_loop().create_future()
+        self._places.setdefault(share, deque()).append(place)
+        try:
+            async with asyncio.timeout(self._patience):
+                await place
+        except BaseException as error:
+            if place.done() and not place.cancelled():  # the turn came at the same moment
+                self._pass_on()
+            else:
+                self._leave(share, place)
+            if isinstance(error, TimeoutError):
+                raise Busy from None
+            raise
+
+    def _pass_on(self) -> None:
+        """Give the turn to the client that has waited longest of the next share. The share that had the turn
+        comes last.
+        """
+        if self._share in self._places:
+            self._places.move_to_end(self._share)
+        for share, places in list(self._places.items()):
+            # A cancelled place is left when its client runs next.
+            place = next((place for place in places if not place.done()), None)
+            if place is not None:
+                self._leave(share, place)
+                self._share = share
+                place.set_result(None)
+                return
+        self._held = False
+
+    def _leave(self, share: Hashable, place: asyncio.Future[None]) -> None:
+        self._places[share].remove(place)
+        if not self._places[share]:
+            del self._places[share]
 
 
 class Budget:

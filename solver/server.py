@@ -7,7 +7,7 @@ demanded on-chain (dispute.md section 6), so refusing a request while busy costs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio import to_thread
@@ -82,8 +82,8 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
     readers, known = answering.readers, answering.hashes
     readers.on_idle = known.forget
 
-    async def by_reading(read: Callable[[], Answer]) -> Answer:
-        async with readers.turn():
+    async def by_reading(share: Hashable, read: Callable[[], Answer]) -> Answer:
+        async with readers.turn(share):
             return await to_thread.run_sync(read)
 
     @api.get("/tasks/{task}")
@@ -106,9 +106,9 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         return hashes(run_store.roots(run_store.committed), budget, share)
 
     @api.get("/tasks/{task}/checkpoints/{i}")
-    async def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
+    async def checkpoint(task: TaskId, i: Number, share: Share) -> dict[str, Any]:
         run_store = _with_checkpoint(catalog, task, i)
-        return await by_reading(lambda: manifest(run_store, i))
+        return await by_reading(share, lambda: manifest(run_store, i))
 
     @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
     async def tensor(task: TaskId, i: Number, k: Number, share: Share, chunk: ChunkRange = "") -> Response:
@@ -116,28 +116,32 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         if k >= len(run_store.program.state):
             raise missing(f"tensor {k}")
         if not chunk:
-            return FileOnDisk(await by_reading(lambda: run_store.open_tensor(i, k)))
+            return FileOnDisk(await by_reading(share, lambda: run_store.open_tensor(i, k)))
         lo, hi = chunk_range(chunk, run_store.program.state_types[k].nbytes)
-        return binary(await by_reading(lambda: run_store.chunks(i, k, lo, hi, known)), budget, share)
+        return binary(await by_reading(share, lambda: run_store.chunks(i, k, lo, hi, known)), budget, share)
 
     @api.get("/tasks/{task}/result")
-    async def result(task: TaskId) -> dict[str, Any]:
+    async def result(task: TaskId, share: Share) -> dict[str, Any]:
         last = _run_store(catalog, task).segments
         run_store = _with_checkpoint(catalog, task, last)
-        return await by_reading(lambda: manifest(run_store, last))
+        return await by_reading(share, lambda: manifest(run_store, last))
 
 
 def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budget) -> None:
     questions.on_idle = catalog.forget_replay
 
-    async def by_replay(task: int, i: int, j: int, ask: Callable[[Replay], Answer]) -> Answer:
+    async def by_replay(
+        share: Hashable, task: int, i: int, j: int, ask: Callable[[Replay], Answer]
+    ) -> Answer:
         run_store = _run_store(catalog, task)
         if not (1 <= i < run_store.committed and j <= run_store.segment_steps):
             raise missing(f"segment {i}, step {j}")
-        async with questions.turn():
+        async with questions.turn(share):
             return await to_thread.run_sync(lambda: ask(catalog.replay(run_store)))
 
-    async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
+    async def in_frame(
+        share: Hashable, task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]
+    ) -> Answer:
         def answer(run: Replay) -> Answer:
             from protocol.program.errors import ProgramError
 
@@ -149,22 +153,22 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
             except (ProgramError, IndexError) as error:  # a path without calls, a leaf that does not exist
                 raise HTTPException(404, str(error)) from error
 
-        return await by_replay(task, i, j, answer)
+        return await by_replay(share, task, i, j, answer)
 
     @api.get("/tasks/{task}/segments/{i}/steps")
     async def steps(task: TaskId, i: Positive, share: Share) -> Response:
-        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)), budget, share)
+        return hashes(await by_replay(share, task, i, 0, lambda run: run.step_roots(i)), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/state")
     async def state(task: TaskId, i: Positive, j: Number, share: Share) -> Response:
-        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)), budget, share)
+        return hashes(await by_replay(share, task, i, j, lambda run: run.tensor_roots(i, j)), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/trace")
     async def trace(task: TaskId, i: Positive, j: Positive, share: Share, path: CallPath = "") -> Response:
         def roots(frame: Frame) -> list[bytes]:
             return [frame.root(leaf) for leaf in range(frame.tree.size)]
 
-        return hashes(await in_frame(task, i, j, path, roots), budget, share)
+        return hashes(await in_frame(share, task, i, j, path, roots), budget, share)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/values/{leaf}")
     async def value(
@@ -181,7 +185,7 @@ def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budg
                 raise missing(f"trace leaf {leaf}")
             return frame.value(leaf)
 
-        return binary(await in_frame(task, i, j, path, data), budget, share, chunk)
+        return binary(await in_frame(share, task, i, j, path, data), budget, share, chunk)
 
 
 def _run_store(catalog: Catalog, task: int) -> RunStore:

@@ -415,14 +415,14 @@ SIZE = 1 << 24
 """Bytes of an answer that no socket takes as a whole."""
 
 
-def unread(port: int, source: str) -> socket.socket:
-    """A client at `source` that has read the status of the answer and reads no more."""
+def unread(port: int, source: str, target: str = "/answer") -> socket.socket:
+    """A client at `source` that asks for `target` and reads nothing yet."""
     asking = socket.socket()
     asking.settimeout(60)
     asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     asking.bind((source, 0))
     asking.connect(("127.0.0.1", port))
-    asking.sendall(b"GET /answer HTTP/1.1\r\nhost: x\r\n\r\n")
+    asking.sendall(f"GET {target} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
     return asking
 
 
@@ -451,6 +451,84 @@ def test_unread_answers_of_one_address_keep_nobody_else_from_theirs(
         other = stack.enter_context(closing(unread(port, "127.0.0.2")))
         assert other.recv(12) == b"HTTP/1.1 200"
         assert held.count(b"HTTP/1.1 200") == (CONNECTIONS_EACH if kept == "on disk" else 1)
+
+
+@pytest.mark.parametrize("target", [f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments/1/steps"])
+def test_slow_answers_to_one_address_delay_another_by_at_most_one(
+    slow: tuple[Pace, Catalog], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    pace, catalog = slow
+    turns = catalog.answering.readers if "tensors" in target else catalog.answering.replays
+    one_by_one = threading.Semaphore(0)
+    monkeypatch.setattr(pace, "take", lambda: one_by_one.acquire(timeout=60))
+
+    def await_waiting(count: int) -> None:
+        for _ in range(6_000):
+            if turns.waiting == count:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError(f"{turns.waiting} wait, not {count}")
+
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(application(catalog)))
+        for _ in range(CONNECTIONS_EACH):
+            stack.enter_context(closing(unread(port, "127.0.0.1", target)))
+        await_waiting(CONNECTIONS_EACH - 1)
+        other = stack.enter_context(closing(unread(port, "127.0.0.2", target)))
+        await_waiting(CONNECTIONS_EACH)
+        other.settimeout(5)
+        try:
+            one_by_one.release(2)
+            assert other.recv(12) == b"HTTP/1.1 200"
+        finally:
+            one_by_one.release(CONNECTIONS_EACH)
+
+
+def test_shares_have_their_turns_in_order_and_each_its_own_places() -> None:
+    async def order() -> list[str]:
+        turns, found, go = OneAtATime(waiting=2), list[str](), asyncio.Event()
+
+        async def ask(share: str) -> None:
+            try:
+                async with turns.turn(share):
+                    await go.wait()
+                    found.append(share)
+            except Busy:
+                found.append(f"{share} is refused")
+
+        async with asyncio.TaskGroup() as group:
+            for share in "aaaabbcb":
+                group.create_task(ask(share))
+            gone = group.create_task(ask("d"))
+            while turns.waiting < 6:
+                await asyncio.sleep(0)
+            gone.cancel()
+            go.set()
+        async with turns.turn():
+            assert turns.waiting == 0
+        return found
+
+    assert asyncio.run(order()) == ["a is refused", "b is refused", *"abcaba"]
+
+
+def test_a_turn_is_passed_on_by_a_client_that_goes_when_it_comes() -> None:
+    async def ask() -> None:
+        turns = OneAtATime()
+
+        async def wait() -> None:
+            async with turns.turn("a"):
+                raise AssertionError("it has gone")
+
+        async with turns.turn("b"):
+            gone = asyncio.create_task(wait())
+            while turns.waiting < 1:
+                await asyncio.sleep(0)
+        gone.cancel()
+        async with asyncio.timeout(5), turns.turn("c"):
+            assert gone.cancelled()
+
+    asyncio.run(ask())
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
