@@ -45,7 +45,8 @@ AssayError
 │   ├── BlobError                a stored blob
 │   │   ├── MissingBlob          no blob of that id
 │   │   ├── CorruptBlob          bytes that do not hash to the id
-│   │   └── BlobTooLarge         more bytes than the limit
+│   │   ├── BlobTooLarge         more bytes than the limit
+│   │   └── TooManyMaps          a large one, but no memory map is left
 │   ├── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
 │   └── DigestError              a salt, thinning, chunk or number that no digest has
 ├── ProgramError                 protocol.program
@@ -69,6 +70,7 @@ AssayError
 │   ├── BundleRefused            an address that the operator does not allow
 │   ├── BundleUnavailable        nothing, or not in time, at the address (exit code 1)
 │   │   ├── NoRoomYet            other bundles that are being fetched take the disk
+│   │   ├── NoMapsYet            other bundles in memory take the memory maps
 │   │   └── WrongFile            other bytes than the hash names, or more of them
 │   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
 │   │   └── TensorsTooLarge      its tensors, as its hash says

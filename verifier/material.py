@@ -27,6 +27,7 @@ from protocol.tasks.bundles import (
     BundleError,
     Fetches,
     Limits,
+    NoMapsYet,
     NoRoomYet,
     TensorsTooLarge,
     cached_bundle,
@@ -222,6 +223,8 @@ class Materials:
         try:
             with self.fetches.fetch(self._room) as reserve:
                 cached_bundle(self._bundles, terms, replace(limits, reserve=reserve), others)
+        except NoMapsYet:  # not the server's fault
+            raise
         except BundleError as error:
             if isinstance(error, NoRoomYet):
                 raise _disk_full(room - self.fetches.bytes) from error
@@ -247,6 +250,8 @@ class Materials:
         try:
             bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
             require_terms(bundle, terms)
+        except NoMapsYet:
+            raise
         except BundleError:
             self._damaged.add(terms.bundle_hash)  # fetched again
             raise

@@ -39,6 +39,10 @@ class BlobTooLarge(BlobError):
     """A blob exceeds the limit given to the store or to the call."""
 
 
+class TooManyMaps(BlobError):
+    """The process has no memory map left for a large blob."""
+
+
 class CheckpointError(CommitmentError):
     """A checkpoint is malformed, or its roots do not match its bytes."""
 

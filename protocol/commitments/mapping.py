@@ -15,6 +15,10 @@ MOST_MAPS = 1 << 15
 """Limit on the maps of this process: half of the system's (`vm.max_map_count`, usually 65,530). Every library and
 every large piece of memory takes a map too.
 """
+MAPS_EACH = MOST_MAPS // 8
+"""Limit on the maps of one bundle. A verifier keeps four tasks in memory (`verifier.material.IN_MEMORY`), and may
+load others meanwhile.
+"""
 
 _FAILED = ctypes.c_void_p(-1).value
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +41,10 @@ class Maps:
         self._most = most
         # No lock: a map may end while the garbage collector interrupts this thread anywhere.
         self._live: set[int] = set()
+
+    def __len__(self) -> int:
+        """The number of maps that have not ended."""
+        return len(self._live)
 
     def map(self, path: Path) -> memoryview | None:
         """The bytes of a file that is not empty, read-only; None if there are too many maps. The map ends with the last

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from protocol.commitments.atomic import atomic_file, remove_stale, write_atomically
-from protocol.commitments.errors import BlobError, BlobTooLarge, CorruptBlob, MissingBlob
+from protocol.commitments.errors import BlobError, BlobTooLarge, CorruptBlob, MissingBlob, TooManyMaps
 from protocol.commitments.hashing import BytesLike
 from protocol.commitments.mapping import Maps
 
 DEFAULT_MAX_BYTES = 1 << 34  # 16 GiB: one f32 tensor of 4 billion elements
 
 SMALL = 1 << 14
-"""A blob of fewer bytes is read, not mapped: 0.8 GB for the 50,000 tensors of the largest manifest."""
+"""A blob of fewer bytes is read, not mapped: at most 3.2 GB for the 196,605 tensors of the largest manifest."""
+LARGE = 1 << 16
+"""A blob of at least so many bytes is mapped or refused, but not read, if there are too many maps."""
 
 _MAPS = Maps()
 _ID = re.compile(r"[0-9a-f]{64}")
@@ -104,16 +106,24 @@ class BlobStore:
         except FileNotFoundError:
             raise _missing(path, blob_id) from None
 
-    def map(self, blob_id: str) -> memoryview:
+    def map(self, blob_id: str, *, small: int = SMALL) -> memoryview:
         """Bytes of a blob, checked against its id, read-only. A local file is memory-mapped, and not kept open: the
         system reads its pages on demand and releases them when memory is short. It is read into memory if it is
-        smaller than `SMALL` bytes or if there are too many maps. Raises the same errors as `get`, and OSError.
+        smaller than `small` bytes, or smaller than `LARGE` where there are too many maps. Raises the same errors
+        as `get`, TooManyMaps, and OSError.
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
         _require_size(path, size, self.max_bytes)
-        data = _MAPS.map(Path(path)) if self._local and size >= SMALL else None
+        data = _MAPS.map(Path(path)) if self._local and size >= small else None
         if data is None:
+            if self._local and size >= max(small, LARGE):
+                raise TooManyMaps(
+                    path,
+                    expected=f"a free memory map for {size} bytes",
+                    got="none: other bundles in memory take all maps of this process",
+                    remedy="none needed: it is read later, once other tasks are over",
+                )
             return memoryview(self.get(blob_id))
         _require_intact(path, blob_id, sha256(data).hexdigest())
         return data

@@ -13,7 +13,7 @@ from protocol.commitments import BlobStore
 from protocol.commitments.atomic import TEMPORARY_PREFIX, write_atomically
 from protocol.node.addresses import Address
 from protocol.node.disk import remove
-from protocol.tasks.bundles.errors import BundleError, NoRoomYet, TensorsTooLarge
+from protocol.tasks.bundles.errors import BundleError, NoMapsYet, NoRoomYet, TensorsTooLarge
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import require_terms
 from protocol.tasks.bundles.write import BLOBS, MANIFEST
@@ -29,8 +29,8 @@ def cached_bundle(
     """The bundle of these terms: from its folder below `bundles`, otherwise from the address in the terms,
     otherwise from an address in `others`.
 
-    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge or NoRoomYet
-    if any of them raised it, otherwise the error of the first address. Raises BundleMismatch if the terms
+    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge, NoRoomYet or
+    NoMapsYet if any of them raised it, otherwise the error of the first address. Raises BundleMismatch if the terms
     differ from the bundle.
     """
     folder = bundles / terms.bundle_hash.hex()
@@ -96,4 +96,5 @@ def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | 
         # The manifest's exact bytes: their hash is the bundle's name. Written last, so that a named bundle is complete.
         write_atomically(folder / MANIFEST, store.get(terms.bundle_hash.hex()))
         return bundle
-    raise next((one for one in failures if isinstance(one, (TensorsTooLarge, NoRoomYet))), failures[0])
+    own = (TensorsTooLarge, NoRoomYet, NoMapsYet)
+    raise next((one for one in failures if isinstance(one, own)), failures[0])

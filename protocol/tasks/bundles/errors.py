@@ -32,6 +32,10 @@ class NoRoomYet(BundleUnavailable):
     """The disk has no room for the bundle's tensors beside those of other bundles that are being fetched."""
 
 
+class NoMapsYet(BundleUnavailable):
+    """Other bundles in memory take the memory maps that the bundle's large tensors need."""
+
+
 class BundleTooLarge(BundleError):
     """A size is beyond the operator's limits."""
 

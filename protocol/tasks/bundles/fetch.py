@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,9 @@ from weakref import WeakValueDictionary
 import torch
 
 from protocol.commitments import BlobStore, CommitmentError, CorruptBlob
+from protocol.commitments.errors import TooManyMaps
+from protocol.commitments.mapping import MAPS_EACH
+from protocol.commitments.store import LARGE, SMALL
 from protocol.commitments.tensors import CODES, Tensor, is_canonical
 from protocol.commitments.threads import each
 from protocol.node.addresses import Address
@@ -34,6 +38,7 @@ from protocol.tasks.bundles.errors import (
     BundleMalformed,
     BundleMismatch,
     BundleTooLarge,
+    NoMapsYet,
     TensorsTooLarge,
     WrongFile,
 )
@@ -88,10 +93,11 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
     tensors_bytes = sum(entry.nbytes for entry in manifest.tensors)
     _within("tensors", tensors_bytes, limits.total_bytes, TensorsTooLarge)
+    small = _small(manifest)
     step = _step(source, store, manifest, limits)
     if limits.reserve is not None:
         limits.reserve(_missing_bytes(store, manifest))
-    tensors = iter(_tensors(source, store, manifest))
+    tensors = iter(_tensors(source, store, manifest, small))
     state, dataset, constants = (
         tuple(islice(tensors, len(entries)))
         for entries in (manifest.state, manifest.dataset, manifest.constants)
@@ -154,17 +160,35 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
     return data
 
 
-def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tensor]:
-    """All tensors, in the manifest's order. Tensors with equal bytes share them; these are read and hashed once.
-
-    Initial states often have such tensors: Adam's moments are zeros. Reading and hashing use several threads.
-    """
+def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
+    """The first of the tensors with equal bytes and type, for each of them."""
     first: dict[tuple[str, str, int], TensorEntry] = {}
     for entry in manifest.tensors:
         first.setdefault((entry.blob, entry.dtype, entry.nbytes), entry)
+    return first
+
+
+def _small(manifest: Manifest) -> int:
+    """The bytes from which on tensors are mapped: `LARGE` for a bundle of many, so that it takes at most `MAPS_EACH`
+    maps and leaves the others to other bundles. Raises BundleTooLarge if that is not enough.
+    """
+    sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
+    if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:
+        return SMALL
+    _within(f"distinct tensors of {LARGE} bytes or more", sum(nbytes >= LARGE for nbytes in sizes), MAPS_EACH)
+    return LARGE
+
+
+def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -> list[Tensor]:
+    """All tensors, in the manifest's order. Tensors with equal bytes share them; these are read and hashed once, or
+    mapped from `small` bytes on.
+
+    Initial states often have such tensors: Adam's moments are zeros. Reading and hashing use several threads.
+    """
+    first = _distinct(manifest)
     one_by_one = _OneByOne(source)
     read = each(
-        lambda entry: _tensor(one_by_one, store, entry), list(first.values()), torch.get_num_threads()
+        lambda entry: _tensor(one_by_one, store, entry, small), list(first.values()), torch.get_num_threads()
     )
     by_content = dict(zip(first, read, strict=True))
     found = []
@@ -183,9 +207,17 @@ def _missing_bytes(store: BlobStore, manifest: Manifest) -> int:
     return sum(nbytes for blob, nbytes in sizes.items() if not store.has(blob))
 
 
-def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
+def _tensor(source: Source, store: BlobStore, entry: TensorEntry, small: int) -> Tensor:
     """Fetch a tensor, check that its bytes are canonical, and compute its root, which the caller compares."""
-    data = _blob(source, store, entry.blob, entry.nbytes, store.map)
+    try:
+        data = _blob(source, store, entry.blob, entry.nbytes, partial(store.map, small=small))
+    except TooManyMaps as error:
+        raise NoMapsYet(
+            f"tensor {entry.name}",
+            expected="a free memory map",
+            got=error,
+            remedy="none needed: the bundle is loaded later, once other tasks are over",
+        ) from error
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
     tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
     # Running the step gives canonical bytes. With other bytes in the terms, an honest solver would look guilty.

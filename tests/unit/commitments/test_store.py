@@ -14,8 +14,9 @@ import pytest
 
 from protocol.commitments import BlobError, BlobStore, BlobTooLarge, CorruptBlob, MissingBlob
 from protocol.commitments.atomic import write_atomically, write_new
+from protocol.commitments.errors import TooManyMaps
 from protocol.commitments.mapping import Maps
-from protocol.commitments.store import SMALL
+from protocol.commitments.store import LARGE, SMALL
 
 DATA = bytes(range(256)) * 100
 ID = sha256(DATA).hexdigest()
@@ -131,12 +132,17 @@ def test_a_map_ends_with_the_last_object_that_shares_it(tmp_path: Path) -> None:
     assert maps.map(path) is not None
 
 
-def test_a_blob_is_read_where_there_are_too_many_maps(
+def test_where_there_are_too_many_maps_a_small_blob_is_read_and_a_large_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    store, most = BlobStore(tmp_path), os.urandom(LARGE - 1)
+    large = store.put(most + b"\0")
+    assert bytes(store.map(large))[:-1] == most
     monkeypatch.setattr("protocol.commitments.store._MAPS", Maps(most=0))
-    store = BlobStore(tmp_path)
-    assert bytes(store.map(store.put(DATA))) == DATA
+    assert bytes(store.map(store.put(most))) == most
+    with pytest.raises(TooManyMaps, match=f"map for {LARGE} bytes"):
+        store.map(large)
+    assert bytes(store.map(large, small=LARGE + 1))[:-1] == most
 
 
 @pytest.mark.parametrize("name", ["", "../" * 3 + "etc/passwd", ID.upper(), ID[:-1], ID + "0", "a/" + ID])

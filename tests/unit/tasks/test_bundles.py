@@ -15,6 +15,8 @@ import pytest
 import torch
 
 from protocol.commitments import BlobStore
+from protocol.commitments.mapping import Maps
+from protocol.commitments.store import LARGE, SMALL
 from protocol.commitments.tensors import Tensor
 from protocol.numerics.types import DType
 from protocol.program import Builder, Program, StepProgram, TensorType
@@ -27,6 +29,7 @@ from protocol.tasks.bundles import (
     BundleTooLarge,
     BundleUnavailable,
     Limits,
+    NoMapsYet,
     WrongFile,
     committed_terms,
     fetch_bundle,
@@ -106,10 +109,9 @@ def put(folder: Path, data: bytes) -> str:
     return BlobStore(folder / "blobs").put(data)
 
 
-@pytest.mark.parametrize("elements", [1, 4_096])
-def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Path) -> None:
-    """Otherwise a stranger's bundle takes all files that a node may open."""
-    type_, count = TensorType(DType.I32, (elements,)), 400
+def of_tensors(count: int, elements: int) -> Bundle:
+    """A bundle of a state of `count` distinct tensors."""
+    type_ = TensorType(DType.I32, (elements,))
     b = Builder("step")
     *inputs, constant = [b.input(type_) for _ in range(count + 1)]
     for x in inputs:
@@ -120,7 +122,14 @@ def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Pa
         for i, name in enumerate(names)
     )
     one = Tensor("one", int(DType.I32), type_.shape, (1).to_bytes(4, "little") * elements)
-    many = Bundle("many", StepProgram(b.build(), tuple(names), datasets=0, constants=1), state, (), (one,))
+    program = StepProgram(b.build(), tuple(names), datasets=0, constants=1)
+    return Bundle("many", program, state, (), (one,))
+
+
+@pytest.mark.parametrize("elements", [1, 4_096])
+def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Path) -> None:
+    """Otherwise a stranger's bundle takes all files that a node may open."""
+    many = of_tensors(400, elements)
     bundle_hash = write_bundle(many, tmp_path / "bundle")
     before = len(os.listdir("/proc/self/fd"))
     back = fetched(tmp_path / "bundle", bundle_hash)
@@ -135,6 +144,34 @@ def test_a_bundle_without_dataset_and_constants_is_not_written(tmp_path: Path) -
     made = Bundle("alone", StepProgram(b.build(), ("row",), datasets=0, constants=0), state, (), ())
     with pytest.raises(BundleMalformed, match="at least one dataset tensor or constant"):
         write_bundle(made, tmp_path / "bundle")
+
+
+def test_a_bundle_of_many_tensors_leaves_maps_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maps = Maps(most=8)
+    monkeypatch.setattr("protocol.commitments.store._MAPS", maps)
+    monkeypatch.setattr("protocol.tasks.bundles.fetch.MAPS_EACH", 4)
+    folders = {}
+    for count, nbytes in ((4, SMALL), (5, SMALL), (4, LARGE), (5, LARGE)):
+        folder = tmp_path / f"{count}-{nbytes}"
+        folders[count, nbytes] = (
+            folder / "bundle",
+            write_bundle(of_tensors(count, nbytes // 4), folder / "bundle"),
+        )
+    with pytest.raises(BundleTooLarge, match="distinct tensors of 65536 bytes or more"):
+        fetched(*folders[5, LARGE])
+    mapped = fetched(*folders[4, SMALL])
+    assert len(maps) == 4
+    read = fetched(*folders[5, SMALL])
+    assert len(maps) == 4, "none of them is mapped"
+    large = fetched(*folders[4, LARGE])
+    assert len(maps) == 8
+    with pytest.raises(NoMapsYet):
+        fetched(*folders[4, LARGE])
+    assert (len(mapped.state), len(read.state), len(large.state)) == (4, 5, 4)
+    del mapped
+    assert fetched(*folders[4, LARGE]).state == large.state
 
 
 def test_a_bundle_comes_back_whole(folder: Path, bundle_hash: bytes) -> None:

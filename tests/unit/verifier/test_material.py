@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from protocol.commitments.mapping import Maps
 from protocol.node.addresses import Address
 from protocol.node.database import Identity
-from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, write_bundle
+from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, NoMapsYet, write_bundle
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.task import Terms
 from tests.chain.trees import terms
@@ -178,6 +179,30 @@ def test_a_bundle_beside_which_others_are_fetched_waits_for_room_and_nobody_is_b
         assert not made.was_refused(posted), "a claim would lose its bond"
     made.fetch(ONE, posted, None)
     assert made.has_bundle(posted)
+
+
+def test_a_bundle_for_which_no_map_is_left_is_not_damaged_and_nobody_is_blamed(
+    posted: Terms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    made = Materials(tmp_path / "node", tmp_path / "held", database, HONEST, limits)
+    with monkeypatch.context() as patched:
+        patched.setattr("protocol.commitments.store._MAPS", Maps(most=0))
+        patched.setattr("protocol.commitments.store.LARGE", 1)
+        patched.setattr("protocol.tasks.bundles.fetch.SMALL", 1)
+        with pytest.raises(NoMapsYet):
+            made.fetch(ONE, posted, None)
+        assert not made.was_refused(posted), "a claim would lose its bond"
+    made.fetch(ONE, posted, None)
+    with monkeypatch.context() as patched:
+        patched.setattr("protocol.commitments.store._MAPS", Maps(most=0))
+        patched.setattr("protocol.commitments.store.LARGE", 1)
+        patched.setattr("protocol.tasks.bundles.fetch.SMALL", 1)
+        with pytest.raises(NoMapsYet):
+            made.load(ONE, posted, None)
+    assert made.has_bundle(posted)
+    made.load(ONE, posted, None)
 
 
 @pytest.mark.parametrize(
