@@ -17,11 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.execution.loading import load_torch
-from protocol.node.disk import remove
-from protocol.tasks.bundles import BundleError, cached_bundle, link_bundle, prune
+from protocol.node.disk import remove, used
+from protocol.tasks.bundles import (
+    BundleError,
+    NoRoomYet,
+    TensorsTooLarge,
+    cached_bundle,
+    link_bundle,
+    prune,
+)
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
+from solver.database import Stage
 
 if TYPE_CHECKING:
     from protocol.tasks.bundles import Bundle
@@ -47,26 +55,31 @@ def is_here(context: Context, terms: Terms) -> bool:
 
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, check it, and estimate its program's costs. Raises
-    OSError, MemoryError, and BundleError if the task cannot be bid on, for example because the bundle does
-    not fit on the disk.
+    OSError, MemoryError, ChainError, and BundleError if the task cannot be bid on: NoRoomYet if the bundle does
+    not fit on the disk beside other candidates, TensorsTooLarge if it does not fit without them either.
     """
     load_torch()
     from protocol.execution.replay import Work
 
     limits = context.limits(seconds)
-    kept, _ = _folders(context, terms)
+    kept, candidate = _folders(context, terms)
     if not (kept / MANIFEST).is_file():
         link_bundle(context.home.bundle_folders, context.candidates, terms.bundle_hash)
-        room = min(limits.total_bytes, context.free_disk())
+        here = (candidate / MANIFEST).is_file()
+        # What earlier attempts have fetched is not free any more, and is not fetched again.
+        room = limits.total_bytes if here else context.free_disk() + used([candidate])
+        room, passing = min(limits.total_bytes, room), _others_lie_here(context, terms)
         try:
             with context.fetches.fetch(context.free_disk) as reserve:
                 granted = replace(limits, total_bytes=room, reserve=reserve)
                 found = cached_bundle(context.candidates, terms, granted)
             context.expect(Work.of(0, found))
             return
-        except (BundleError, OSError):
+        except (BundleError, OSError) as error:
             # Another task with the same bundle may have been won meanwhile: then the bundle was moved.
             if not (kept / MANIFEST).is_file():
+                if isinstance(error, TensorsTooLarge) and room < limits.total_bytes and passing:
+                    raise _no_room_yet(room) from error
                 raise
     context.expect(Work.of(0, cached_bundle(context.bundles, terms, limits)))
 
@@ -103,6 +116,24 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
     """The folder where a bundle is kept, and the one where it lies as a candidate."""
     name = terms.bundle_hash.hex()
     return context.bundles / name, context.candidates / name
+
+
+def _others_lie_here(context: Context, terms: Terms) -> bool:
+    """Whether there are candidates that no standing bid needs, besides the task's own. They are deleted, or bid
+    on, before long.
+    """
+    tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
+    needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}
+    return any(folder.name not in needed for folder in context.candidates.iterdir())
+
+
+def _no_room_yet(room: int) -> NoRoomYet:
+    return NoRoomYet(
+        "disk",
+        expected="room for a bundle beside other candidates",
+        got=f"{room} bytes",
+        remedy="none needed: it is fetched later; to fetch several at once, free some of the disk",
+    )
 
 
 def _take_over(candidate: Path, kept: Path) -> None:

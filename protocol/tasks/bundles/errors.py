@@ -29,7 +29,9 @@ class WrongFile(BundleUnavailable):
 
 
 class NoRoomYet(BundleUnavailable):
-    """The disk has no room for the bundle's tensors beside those of other bundles that are being fetched."""
+    """The disk has no room for the bundle's tensors beside those of other bundles that are being fetched, or were
+    fetched and may be deleted soon.
+    """
 
 
 class NoMapsYet(BundleUnavailable):

@@ -19,7 +19,9 @@ from protocol.program.cost import cost
 from protocol.tasks.bundles import (
     Bundle,
     BundleTooLarge,
+    BundleUnavailable,
     NoRoomYet,
+    TensorsTooLarge,
     cached_bundle,
     committed_terms,
     write_bundle,
@@ -176,6 +178,53 @@ def test_bundles_that_are_fetched_at_once_fit_together(
     with context.fetches.fetch(context.free_disk) as reserve:
         reserve(4 * size)
         fetch_candidate(context, posted, 60)  # it is here already
+
+
+def disk(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+    """Let this many bytes of the disk be left to tasks."""
+    monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((nbytes + 1) / 0.8)))
+
+
+def test_a_candidate_that_is_here_is_used_however_little_disk_is_left(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is considered again if a bid had to wait for the disk that another fetch might take."""
+    fetch_candidate(context, posted, 60)
+    disk(monkeypatch, 0)
+    fetch_candidate(context, posted, 60)
+
+
+def test_what_an_earlier_attempt_has_fetched_takes_no_room_again(
+    context: Context, posted: Terms, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, candidate = places(context, posted)
+    size = 2 * 300 * 4 + 4
+    disk(monkeypatch, size)
+    last = sorted(path for path in served.rglob("*") if path.stat().st_size == 1_200)[-1]
+    gone = last.rename(served.parent / "gone")
+    with pytest.raises(BundleUnavailable):
+        fetch_candidate(context, posted, 60)
+    assert [path for path in candidate.rglob("*") if path.is_file() and path.stat().st_size == 1_200]
+    disk(monkeypatch, size - 1_200)
+    gone.rename(last)
+    fetch_candidate(context, posted, 60)
+
+
+def test_a_bundle_that_does_not_fit_beside_other_candidates_waits(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A running fetch has written bytes, which are not free any more; they are once it has failed."""
+    size = 2 * 300 * 4 + 4
+    other = context.candidates / ("a" * 64)
+    other.mkdir()
+    disk(monkeypatch, size - 100)
+    with pytest.raises(NoRoomYet, match=f"got {size - 100} bytes"):
+        fetch_candidate(context, posted, 60)
+    other.rmdir()
+    with pytest.raises(TensorsTooLarge):
+        fetch_candidate(context, posted, 60)
+    disk(monkeypatch, size)
+    fetch_candidate(context, posted, 60)
 
 
 def test_a_bundle_on_disk_is_used_however_little_disk_is_left(

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.tasks.bundles import TensorsTooLarge
+from protocol.tasks.bundles import NoRoomYet, TensorsTooLarge
 from protocol.tasks.bundles.limits import WORKSPACE
 from protocol.tasks.keeping import checkpoint_bytes
 from protocol.tasks.owed import Traces
@@ -243,6 +243,16 @@ def test_a_task_waits_for_the_disk_that_a_fetch_may_take_and_a_standing_bid_does
         assert stand.market.views[1].bidder == ME
     stand.tick(2)
     assert stages(stand, 1, 2) == [Stage.BID, Stage.BID]
+
+
+def test_a_bundle_for_which_there_is_no_room_yet_is_fetched_later(stand: Stand) -> None:
+    stand.failure = NoRoomYet("disk", expected="room", got="none", remedy="none needed")
+    post(stand, 1)
+    assert stages(stand, 1) == [None]
+    stand.failure = None
+    stand.rest(1)
+    stand.tick(2)
+    assert stages(stand, 1) == [Stage.BID]
 
 
 def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
