@@ -19,6 +19,7 @@ from protocol.dispute.accusing import choose_place, evidence
 from protocol.dispute.keys import salt_hash, steps_key
 from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
+from protocol.tasks.bundles import BundleError
 from verifier.context import Context
 from verifier.database import Challenge
 from verifier.errors import StateLost
@@ -141,12 +142,15 @@ def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
 
 
 def _drop(context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes) -> None:
-    """Drop the game, or continue against the solver. Raises ChainError, BundleError, CommitmentError."""
+    """Drop the game, or continue against the solver if its step tree is another than ours. The game is dropped
+    without a comparison if a state or the bundle is lost. Raises ChainError, CommitmentError.
+    """
     assert row.game is not None, "only an open game is dropped"
     assert row.segment is not None, "it asks for the step tree of a segment"
     try:
         roots = context.load(row.task).run(row).step_roots(row.segment)
-    except StateLost as error:  # a dropped game costs less than a lost one
+    except (StateLost, BundleError) as error:
+        # Nothing fetches them for a comparison, and a dropped game costs less than a lost one.
         context.log.warning("not compared", task=row.task, segment=row.segment, reason=str(error))
     else:
         if _is_turned(context, seen, row, roots, step_root):

@@ -18,6 +18,7 @@ from protocol.dispute.view import Phase
 from protocol.node.database import Identity
 from protocol.node.logs import get
 from protocol.tasks.admission import Rates
+from protocol.tasks.bundles import Limits
 from tests.chain.trees import terms
 from tests.unit.verifier.test_keeper import ASKS, LOOK, Scene
 from tests.unit.verifier.test_seats import ME, NOW, VIEW
@@ -25,6 +26,8 @@ from verifier import accusing, looking
 from verifier.challenge_commitment import ChallengeCommitment
 from verifier.database import Challenge, Database
 from verifier.errors import StateLost
+from verifier.material import Materials
+from verifier.strategy import HONEST
 
 GAME = 4
 STATES = [bytes([number]) * 32 for number in range(1, 4)]
@@ -103,6 +106,14 @@ def test_a_game_continues_against_a_false_step_tree(scene: Asking, status: TaskS
 
 def test_a_game_is_dropped_if_the_states_to_compare_are_lost(scene: Asking) -> None:
     scene.kept, scene.root = False, FALSE
+    scene.drops(TaskStatus.UNPAID)
+    assert scene.dropped == [(ASKS.task, LOOK, GAME)]
+
+
+def test_a_game_is_dropped_if_the_bundle_is_lost(scene: Asking, tmp_path: Path) -> None:
+    made = Materials(tmp_path / "node", tmp_path / "bundles", scene.database, HONEST, Limits())
+    context: Any = scene.context
+    context.load = lambda task: made.load(task, terms(), None)
     scene.drops(TaskStatus.UNPAID)
     assert scene.dropped == [(ASKS.task, LOOK, GAME)]
 
