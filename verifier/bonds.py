@@ -63,19 +63,20 @@ class Bonds:
             self._ready[account] = max(bond, self.kept(account))
 
     def require(
-        self, challenge: Challenge, fits: Callable[[Challenge], bool] = lambda _challenge: True
+        self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
         """Note that this challenge's bond is at stake, and deposit it, together with the bonds of those
         challenges of its account that are not committed but come first: they are already at stake, or their
         tasks have larger stakes. Does nothing if the challenge does not fit beside those at stake (`fits`,
-        called for one challenge at a time). Returns whether it fits. There must be coin for the longest
-        course of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        called for one challenge at a time). `seat` is the one that it is committed from, or NO_SEAT. Returns
+        whether it fits. There must be coin for the longest course of every game at stake. Raises
+        NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:
             if not fits(challenge):
                 return False
-            bond = client.commitments.bond(*challenge.key)
+            bond = client.commitments.bond(challenge.task, seat)
             rows = self._database.open_challenges()
             others = [row for row in rows if row.account == challenge.account and row.key != challenge.key]
             require_coin(client, 1 + sum(row.opening_until is not None for row in others))

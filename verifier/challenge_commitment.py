@@ -94,16 +94,33 @@ class ChallengeCommitment:
         return None
 
     def _commit(self, challenge: Challenge) -> None:
-        calls, commitment = self._client.commitments, self._commitment(challenge)
+        commitment = self._commitment(challenge)
         # An earlier transaction is always looked up, even if the task or the tokens have changed since.
-        if not calls.committing(self._task, challenge.seat, commitment):
+        seat = self._sent_from(challenge)
+        if seat is None:
             self.own_turn = False  # nothing is at stake yet
-            if not self._may_commit(challenge):
+            seat = self._held_seat(challenge)
+            if not self._may_commit(challenge, seat):
                 return
         self.own_turn = True
-        made = self._made(challenge.seat, commitment)
+        made = self._made(seat, commitment)
         self._database.update_challenge(self._key, opening_until=self._ends(made))
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
+
+    def _sent_from(self, challenge: Challenge) -> int | None:
+        """The seat, or NO_SEAT, in the commitment that was sent and not refused; None if there is none."""
+        calls, commitment = self._client.commitments, self._commitment(challenge)
+        seats = dict.fromkeys((challenge.seat, NO_SEAT))
+        return next((seat for seat in seats if calls.committing(self._task, seat, commitment)), None)
+
+    def _held_seat(self, challenge: Challenge) -> int:
+        """The challenge's seat while its account holds it, otherwise NO_SEAT: the seat may have been drawn
+        again since the difference was found. The commitment's hash does not contain the seat.
+        """
+        if challenge.seat == NO_SEAT:
+            return NO_SEAT
+        held = self._client.audit.seat(self._task, challenge.seat).account == self._client.address
+        return challenge.seat if held else NO_SEAT
 
     def _made(self, seat: int, commitment: bytes) -> Event:
         """Commit, and return the commitment's event. If the journal is lost, the event is read from the
@@ -125,9 +142,9 @@ class ChallengeCommitment:
                 raise
             return made[-1]
 
-    def _may_commit(self, challenge: Challenge) -> bool:
-        """Whether to commit now, which locks a bond. If so, the bond is free in the vault and noted as at
-        stake.
+    def _may_commit(self, challenge: Challenge, seat: int) -> bool:
+        """Whether to commit now from this seat, or from none, which locks a bond. If so, the bond is free in
+        the vault and noted as at stake.
         """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
@@ -145,25 +162,27 @@ class ChallengeCommitment:
             )
             return False
         view = self._client.market.task(self._task)
-        if view.status.is_over or (challenge.asks and view.status is not TaskStatus.SUBMITTED):
+        # Only a look that is still ours can accuse.
+        accuses = view.status is TaskStatus.SUBMITTED and seat != NO_SEAT
+        if view.status.is_over or (challenge.asks and not accuses):
             self._database.update_challenge(self._key, outcome=NEEDLESS)
             return False
         # A redraw reopens the time for challenges.
         left = self._challenged_until(view) - self._client.now() - inclusion - opening
         if left < 0:
             return False
-        if left >= inclusion and self._is_forfeiting(challenge, view):
+        if left >= inclusion and self._is_forfeiting(seat, view):
             return False  # the bond is smaller once these are mined
-        return self._bonds.require(challenge, self._fits)
+        return self._bonds.require(challenge, seat, self._fits)
 
-    def _is_forfeiting(self, challenge: Challenge, view: TaskView) -> bool:
+    def _is_forfeiting(self, seat: int, view: TaskView) -> bool:
         """Whether forfeits are on their way that make the bond smaller. They are sent once, if the bond is
         doubled; of commitments that were opened, or that can still be opened, the contract refuses them,
         and nothing is sent. Raises ChainError.
         """
         calls, connection = self._client.commitments, self._client.connection
         if self._forfeits is None:
-            if calls.bond(*challenge.key) <= self._bond:
+            if calls.bond(self._task, seat) <= self._bond:
                 return False
             # Nobody can commit before the submission.
             first = first_block(connection, self._client.deployment.block, view.bids_until)
@@ -228,10 +247,9 @@ class ChallengeCommitment:
         block, so that its time differs, or was refused there, for example before the task's submission;
         then the challenge begins again.
         """
-        calls, commitment = self._client.commitments, self._commitment(challenge)
         try:
-            sent = calls.committing(self._task, challenge.seat, commitment)
-            until = self._ends(self._made(challenge.seat, commitment)) if sent else None
+            seat = self._sent_from(challenge)
+            until = None if seat is None else self._ends(self._made(seat, self._commitment(challenge)))
         except Reverted:
             until = None
         if until is None:
@@ -264,7 +282,9 @@ class ChallengeCommitment:
             )
             return not self.own_turn
         self.own_turn = False
-        made = self._made(challenge.seat, self._commitment(challenge))  # mined long ago
+        sent_from = self._sent_from(challenge)
+        seat = challenge.seat if sent_from is None else sent_from
+        made = self._made(seat, self._commitment(challenge))  # mined long ago
         bond = made.arguments["bond"] / TOKEN
         self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
         if view.status.is_over:

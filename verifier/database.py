@@ -66,10 +66,11 @@ class Challenge:
     """The challenge of one account, and how far it is. `segment` is false given the state before it; None
     if the false segment must be found on-chain.
 
-    `seat` is the account's seat or look, or NO_SEAT. `roots` are the solver's r_0 … concatenated, empty for
-    a blind challenge. `opening_until` is the last second in which the commitment can be opened; None before
-    the commitment, `COMMITTING` while it may be on its way. `game` is None before the game is open,
-    `outcome` before it is over.
+    `seat` is the seat or look of the account when the difference was found, or NO_SEAT; it may have been
+    drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
+    `opening_until` is the last second in which the commitment can be opened; None before the commitment,
+    `COMMITTING` while it may be on its way. `game` is None before the game is open, `outcome` before it is
+    over.
 
     A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which the
     look accuses a seat; it continues against the solver only if that tree is false.

@@ -16,7 +16,7 @@ from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.node.database import Identity
-from protocol.node.party.funds import NotEnoughCoin
+from protocol.node.party.funds import NotEnoughCoin, NotEnoughTokens
 from protocol.tasks.admission import Engagement, Owed, Rates, Work
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
@@ -39,21 +39,47 @@ class Interrupted(Exception):
 
 
 class Challenger:
-    """A verifier with the tokens of one bond, and a task with a false segment that it must challenge."""
+    """A verifier with the tokens of one bond, and a task with a false segment that it must challenge. With
+    `seated`, it holds the task's seat and has not attested, and another verifier may be drawn after it.
+    Otherwise another one has attested.
+    """
 
-    def __init__(self, chain: Devnet, connected: Connect, folder: Path, **changes: int) -> None:
+    def __init__(
+        self, chain: Devnet, connected: Connect, folder: Path, seated: bool = False, **changes: int
+    ) -> None:
         self.chain, self.terms = chain, terms(**changes)
         self.beside: Sequence[Owed] = ()
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
-        for party in (self.submitter, self.solver, verifier):
+        for party in (self.submitter, self.solver):
             fund(party, 2000)
-        verifier.audit.register(0, ANYTHING)
+        for party in (verifier, self.client) if seated else (verifier,):
+            fund(party, DEVNET.stake_unit // TOKEN)
+            party.audit.register(0, ANYTHING)
         self.task = submitted(chain, self.submitter, self.solver, **changes)
-        draw_first(verifier, chain)
-        verifier.audit.attest(self.task, 0, bytes(32), bytes(32))
-        self.client.token.mint(self.client.address, BOND)
+        draw_first(self.solver, chain)
+        if not seated:
+            verifier.audit.attest(self.task, 0, bytes(32), bytes(32))
+        elif self.holder == verifier.address:
+            self.client = verifier
+        self.mint()
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
-        self.note(NO_SEAT)
+        self.note(0 if seated else NO_SEAT)
+
+    def mint(self) -> None:
+        """Give the client the tokens of a bond."""
+        self.client.token.mint(self.client.address, BOND)
+
+    @property
+    def holder(self) -> str:
+        """The account that holds the task's seat."""
+        return self.client.audit.seat(self.task, 0).account
+
+    def redraw(self) -> None:
+        """Let the seat's time end, and draw it again."""
+        self.chain.skip(max(0, self.client.audit.audit(self.task).until - self.client.now()) + 1)
+        self.solver.audit.redraw(self.task)
+        draw_first(self.solver, self.chain)
+        assert self.holder != self.client.address
 
     def note(self, seat: int) -> None:
         """Note in the database that the segment was found false, by this seat or, with `NO_SEAT`, by none."""
@@ -162,6 +188,46 @@ def test_a_challenge_is_committed_and_then_opened(challenger: Challenger) -> Non
     challenger.advance()
     game = challenger.client.game.game(1)
     assert (challenger.challenge.game, game.task, game.segment) == (1, challenger.task, SEGMENT)
+
+
+@pytest.fixture
+def seated(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Challenger]:
+    made = Challenger(chain, connected, tmp_path, seated=True, challenge_period=LONG)
+    yield made
+    made.database.close()
+
+
+def test_a_difference_of_a_seat_that_was_drawn_again_is_challenged_without_the_seat(
+    seated: Challenger,
+) -> None:
+    seated.redraw()
+    seated.advance()
+    assert (seated.unlocked, seated.challenge.is_committed) == (0, True)
+    seated.advance()
+    game = seated.client.game.game(1)
+    assert (seated.challenge.game, game.challenger, game.segment) == (1, seated.client.address, SEGMENT)
+
+
+def test_a_bond_that_comes_after_the_seat_was_drawn_again_is_used(seated: Challenger) -> None:
+    seated.client.token.approve(seated.solver.address, BOND)
+    taken = seated.client.address, seated.solver.address, BOND
+    seated.solver.token.write("transferFrom", *taken)
+    with pytest.raises(NotEnoughTokens, match="for bonds"):
+        seated.advance()
+    seated.redraw()
+    seated.mint()
+    seated.advance()
+    seated.advance()
+    assert (seated.unlocked, seated.challenge.game) == (0, 1)
+
+
+def test_a_commitment_that_was_sent_before_the_redraw_is_found_after_a_kill(seated: Challenger) -> None:
+    seated.killed("update_challenge", "opening_until")
+    assert seated.challenge.opening_until == COMMITTING
+    seated.redraw()
+    seated.advance()
+    seated.advance()
+    assert seated.challenge.game == 1
 
 
 def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(challenger: Challenger) -> None:
