@@ -2,14 +2,18 @@
 for a receipt.
 
 One worker sends one transaction after the other. Each commits to all checkpoints that were kept when it was
-offered, with a consistency proof from the root that is on the chain before it. The first one proves instead
+offered, with a consistency proof from the root that is on the chain before it; the proof is made again if
+that root is replaced before the transaction is mined. The first one proves instead
 that the run begins with the initial state (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from protocol.chain.errors import Reverted
+from protocol.chain.receipts import Receipt
 from protocol.node.party.funds import require_free
 from solver.context import Context
 from solver.run_store import RunStore
@@ -63,28 +67,50 @@ class Committer:
         """End the worker. A transaction that it has begun is still sent; with `wait`, wait for that."""
         self._worker.shutdown(wait=wait)
 
-    def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
-        """The root of the first `size` checkpoints, and the proof that the market requires with it: for the
-        first commitment the path of checkpoint 0, otherwise a consistency proof. The other one is empty.
-        """
-        client, tree = self._context.client, self._run_store.tree.at(size)
+    def _on_chain(self) -> int:
+        """The number of checkpoints that are committed on the chain."""
+        client = self._context.client
         with client.connection.view():  # the node has the last commitment, because its receipt was read
-            on_chain = client.market.task(self._run_store.task).size
-        if on_chain == 0:
-            return tree.root, tree.inclusion_path(0), []
-        return tree.root, [], tree.consistency_proof(on_chain)
+            return client.market.task(self._run_store.task).size
+
+    def _extend(
+        self, size: int, send: Callable[[bytes, list[bytes], list[bytes]], Receipt]
+    ) -> Receipt | None:
+        """Send a commitment to the first `size` checkpoints: their root, and the proof that the market
+        requires with it. For the first commitment that is the path of checkpoint 0, otherwise a consistency
+        proof; the other one is empty. Returns None if that many are committed already.
+
+        An earlier commitment may be mined in between, for example after NotMined or a restart. The proof then
+        begins at the wrong size, and is made again. Raises Reverted if the size is still the same.
+        """
+        tree = self._run_store.tree.at(size)
+        while (before := self._on_chain()) < size:
+            first = [] if before else tree.inclusion_path(0)
+            consistency = tree.consistency_proof(before) if before else []
+            try:
+                return send(tree.root, first, consistency)
+            except Reverted as error:
+                if self._on_chain() == before:
+                    raise
+                self._context.log.info("proved again", task=self._run_store.task, error=error.name)
+        return None
 
     def _progress(self, size: int) -> None:
-        task = self._run_store.task
-        root, first, consistency = self._proofs(size)
-        receipt = self._context.client.market.progress(task, root, size, first, consistency)
-        self._context.count("progress", receipt, task=task, size=size)
+        market, task = self._context.client.market, self._run_store.task
+        receipt = self._extend(
+            size, lambda root, first, consistency: market.progress(task, root, size, first, consistency)
+        )
+        if receipt is not None:
+            self._context.count("progress", receipt, task=task, size=size)
 
     def _submit(self, size: int, due: int) -> None:
-        run_store, task = self._run_store, self._run_store.task
-        root, first, consistency = self._proofs(size)
+        market, run_store, task = self._context.client.market, self._run_store, self._run_store.task
         result = run_store.roots()[-1]
         path = run_store.tree.at(size).inclusion_path(size - 1)
         require_free(self._context.client, due, f"for the stake of task {task}")
-        receipt = self._context.client.market.submit(task, root, first, consistency, result, path)
-        self._context.count("submit", receipt, task=task)
+        receipt = self._extend(
+            size,
+            lambda root, first, consistency: market.submit(task, root, first, consistency, result, path),
+        )
+        if receipt is not None:
+            self._context.count("submit", receipt, task=task)

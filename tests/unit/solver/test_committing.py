@@ -12,10 +12,12 @@ from typing import cast
 
 import pytest
 
-from protocol.commitments import verify_consistency
+from protocol.chain.errors import Reverted
+from protocol.commitments import ProgressTree, ProofError, verify_consistency
 from protocol.node.party.funds import NotEnoughTokens
 from solver.committing import Committer
 from solver.context import Context
+from solver.run_store import RunStore
 from tests.unit.solver import tiny
 
 DUE = 7
@@ -46,6 +48,7 @@ class Chain:
     ) -> None:
         """Check what the contract checks (TaskMarket.progress), and keep the root and the size."""
         assert bool(first) == (self.size == 0)
+        assert size > self.size
         if self.size:
             verify_consistency(self.size, size, self.root, root, consistency)
         self.size, self.root = size, root
@@ -69,7 +72,33 @@ class Chain:
         self.free = amount
 
 
-def committer_on(chain: Chain, tmp_path: Path) -> Committer:
+class Behind(Chain):
+    """A chain that mines earlier commitments to `tree`, of these sizes, each just before another transaction.
+    A commitment with a false proof is refused.
+    """
+
+    def __init__(self, tree: ProgressTree, *sizes: int) -> None:
+        super().__init__()
+        self.tree, self.sizes, self.sent = tree, list(sizes), 0
+
+    def mine(self) -> None:
+        """Mine the next of the earlier commitments."""
+        if self.sizes:
+            self.size = self.sizes.pop(0)
+            self.root = self.tree.at(self.size).root
+
+    def progress(
+        self, _task: int, root: bytes, size: int, first: list[bytes], consistency: list[bytes]
+    ) -> None:
+        self.sent += 1
+        self.mine()
+        try:
+            super().progress(_task, root, size, first, consistency)
+        except (AssertionError, ProofError) as error:
+            raise Reverted("TaskMarket", "InconsistentRoot", {}) from error
+
+
+def committer_on(chain: Chain, run_store: RunStore) -> Committer:
     client = SimpleNamespace(
         market=chain,
         connection=chain,
@@ -77,8 +106,9 @@ def committer_on(chain: Chain, tmp_path: Path) -> Committer:
         tokens=lambda _account: (chain.free, chain.held),
         fund=chain.fund,
     )
-    context = cast(Context, SimpleNamespace(client=client, count=lambda *_what, **_about: None))
-    return Committer(context, tiny.trained(tmp_path))
+    log = SimpleNamespace(info=lambda *_what, **_about: None)
+    context = cast(Context, SimpleNamespace(client=client, count=lambda *_what, **_about: True, log=log))
+    return Committer(context, run_store)
 
 
 def done(committer: Committer) -> None:
@@ -90,7 +120,7 @@ def done(committer: Committer) -> None:
 
 def test_a_commitment_that_is_asked_for_in_the_round_in_which_the_last_was_mined(tmp_path: Path) -> None:
     chain = Chain()
-    committer = committer_on(chain, tmp_path)
+    committer = committer_on(chain, tiny.trained(tmp_path))
     with chain.view():
         for size in (2, 4):
             committer.offer(size)
@@ -102,7 +132,7 @@ def test_a_commitment_that_is_asked_for_in_the_round_in_which_the_last_was_mined
 
 def test_a_submission_waits_for_its_stake_and_brings_it_in(tmp_path: Path) -> None:
     chain = Chain()
-    committer = committer_on(chain, tmp_path)
+    committer = committer_on(chain, tiny.trained(tmp_path))
     chain.free, chain.held = DUE - 2, 1
     for _ in range(2):
         committer.submit(DUE)
@@ -114,4 +144,41 @@ def test_a_submission_waits_for_its_stake_and_brings_it_in(tmp_path: Path) -> No
     committer.submit(DUE)
     committer.finish()
     assert (chain.size, chain.free, chain.held) == (tiny.SEGMENTS + 1, DUE, 0)
+    committer.close()
+
+
+@pytest.mark.parametrize("mined", [0, 1])
+def test_a_proof_that_an_earlier_commitment_has_made_stale_is_made_again(tmp_path: Path, mined: int) -> None:
+    run_store = tiny.trained(tmp_path)
+    chain = Behind(run_store.tree, mined, 2, 3)
+    chain.mine()
+    chain.free = DUE
+    committer = committer_on(chain, run_store)
+    committer.submit(DUE)
+    committer.finish()
+    assert (chain.size, chain.sent) == (tiny.SEGMENTS + 1, 3)
+    committer.close()
+
+
+def test_nothing_is_sent_for_checkpoints_that_an_earlier_commitment_has_covered(tmp_path: Path) -> None:
+    run_store = tiny.trained(tmp_path)
+    chain = Behind(run_store.tree, 1, 3)
+    chain.mine()
+    committer = committer_on(chain, run_store)
+    committer.offer(2)
+    committer.finish()
+    assert (chain.size, chain.sent) == (3, 1)
+    committer.close()
+
+
+def test_a_commitment_that_is_refused_at_an_unchanged_size_is_not_repeated(tmp_path: Path) -> None:
+    run_store = tiny.trained(tmp_path)
+    chain = Behind(run_store.tree, 1)
+    chain.mine()
+    chain.root, chain.free = bytes(32), DUE
+    committer = committer_on(chain, run_store)
+    committer.submit(DUE)
+    with pytest.raises(Reverted, match="InconsistentRoot"):
+        committer.finish()
+    assert chain.sent == 1
     committer.close()
