@@ -7,6 +7,9 @@ fetched and checked in the background, because a submitter's server may be arbit
 fetch a bundle may take as long as all earlier attempts for that task together. After a failure the task
 pauses for as long as the attempt took. Tasks that have cost the least time come first.
 
+A bid names a task by its number, and a re-organisation may give the number to another task. So a bid waits
+until the task's post is final, or, if bidding ends before that, as long as bidding allows (`_may_change`).
+
 A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this
 solver's. No stake is reserved for that case; `Committer.submit` then takes it from the account.
 
@@ -43,6 +46,10 @@ FIRST_TRY = 30.0
 """Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
 """Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
+LATEST = 2.0
+"""A bid on a task whose post is not final waits until this many times the seconds to notice that and to send
+the bid are left.
+"""
 LEAST_REST = 1.0
 """Minimum seconds to wait after a server has sent something other than the bundle."""
 
@@ -69,6 +76,7 @@ class Auction:
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
+        self._fetched: dict[int, Terms] = {}  # the terms of tasks whose bundles are here or being fetched
         self._began: dict[int, float] = {}  # when the last fetch for a task began
         self._lost: dict[int, float] = {}  # seconds that a task's failed fetches took
         self._bundles = Candidates(context.candidates)
@@ -199,7 +207,7 @@ class Auction:
             terms = context.client.market.terms(task)
             # Before anything is fetched, the terms alone must promise a profit.
             self._offer(terms, view, self._context.hopes)
-            if not self._is_fetched(task, terms, left):
+            if not self._is_fetched(task, terms, left) or self._may_change(terms, view):
                 return True
             self._require_eligible(terms)
             self._bid(task, terms, view)
@@ -222,20 +230,29 @@ class Auction:
         return False
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
-        """Whether the bundle is here and matches the terms. Starts fetching it if needed. Raises
-        BundleError, and _NotNow if it is too large for the disk beside other tasks.
+        """Whether the bundle is here and matches the terms. Starts fetching it if needed, again if another
+        task has the number since. Raises BundleError, and _NotNow if it is too large for the disk beside other
+        tasks.
         """
-        fetch = self._fetches.get(task)
+        fetch, same = self._fetches.get(task), self._fetched.get(task) == terms
+        if fetch is None and same:
+            return True
         if fetch is None:
             if len(self._fetches) < FETCHES + is_here(self._context, terms):
                 seconds = max(FIRST_TRY, min(self._seconds_lost(task), left))
+                if task in self._fetched:
+                    self._bundles.drop(task)
                 self._bundles.want(task, terms.bundle_hash)
+                self._fetched[task] = terms
                 self._began[task] = time.monotonic()
                 self._fetches[task] = in_thread(lambda: fetch_candidate(self._context, terms, seconds))
             return False
         if not fetch.done():
             return False
-        del self._fetches[task]
+        if not same:
+            self._drop(task)
+            return False
+        del self._fetches[task], self._fetched[task]
         try:
             fetch.result()
         except (OSError, MemoryError) as error:
@@ -249,7 +266,18 @@ class Auction:
         except Exception as error:  # a stranger's bundle triggered a defect: only this task fails
             self._context.log.warning("bundle not read", task=task, exc_info=error)
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
+        self._fetched[task] = terms
         return True
+
+    def _may_change(self, terms: Terms, view: TaskView) -> bool:
+        """Whether a bid must wait because a re-organisation may give the task's number to another task, and
+        bidding leaves time.
+        """
+        client, clocks = self._context.client, self._context.clocks
+        left = view.bids_until - client.now()
+        if left <= LATEST * (clocks.inclusion + clocks.look):
+            return False
+        return not client.connection.is_final_at(view.posted_at(terms.bidding_period))
 
     def _beside(self, task: int) -> dict[str, Terms]:
         """The terms of all other tasks that this solver has taken or may win."""
@@ -346,8 +374,11 @@ class Auction:
                     why = "another solver asked for less" if beaten else "bidding ended without a bid"
                     self._lose(task, why)
             elif not mine and not context.sends.busy(task, "bid"):
+                terms = context.client.market.terms(task)
+                if self._may_change(terms, view):
+                    return
                 try:
-                    self._bid(task, context.client.market.terms(task), view)
+                    self._bid(task, terms, view)
                 except _NotWorth as error:
                     self._lose(task, str(error))
         elif mine and not view.status.is_over:
@@ -402,6 +433,7 @@ class Auction:
 
     def _drop(self, task: int) -> None:
         """Drop the bundle fetched for a task, once no fetch is writing it any more."""
+        self._fetched.pop(task, None)
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)

@@ -76,10 +76,16 @@ class Context:
     _terms: dict[int, Terms] = field(default_factory=dict)
 
     def terms(self, task: int) -> Terms:
-        """The terms of a task, read once: they never change. Raises ChainError."""
-        if task not in self._terms:
-            self._terms[task] = self.client.market.terms(task)
-        return self._terms[task]
+        """The terms of a task, read once its post is final: until then a re-organisation may give the number
+        to another task. Raises ChainError.
+        """
+        if task in self._terms:
+            return self._terms[task]
+        market = self.client.market
+        terms = market.terms(task)
+        if self.client.connection.is_final_at(market.task(task).posted_at(terms.bidding_period)):
+            self._terms[task] = terms
+        return terms
 
     def engaged(self) -> dict[int, Terms]:
         """The terms of all tasks that this solver must train or defend, or may have to. Any bid may win, even

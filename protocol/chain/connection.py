@@ -289,6 +289,11 @@ class Connection:
             return max(0, self.block().number - finality)
         return self._told(finality, lambda: self.block(finality).number)
 
+    def is_final_at(self, time: int) -> bool:
+        """Whether all blocks up to this time, in seconds since 1970, are final."""
+        final = self.final_block()
+        return final >= self.block().number or self.block(final).time > time
+
     def stands(self, number: int, block_hash: str) -> bool:
         """Whether the chain still has this block at its height."""
         return number <= self.block().number and self.block(number).hash == block_hash

@@ -84,6 +84,12 @@ class TaskView:
         """The best bidder once bidding is over, NOBODY before."""
         return NOBODY if self.status <= TaskStatus.BIDDING else self.bidder
 
+    def posted_at(self, bidding_period: int) -> int:
+        """When the task was posted, given the `bidding_period` of its terms. A task's number is that task's for
+        good once the blocks up to this time are final.
+        """
+        return self.bids_until - self.overtime - bidding_period
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:

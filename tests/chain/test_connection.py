@@ -259,6 +259,15 @@ def test_a_receipt_is_final_as_deep_as_the_setting_says(
         assert not own.is_final(receipt)
 
 
+def test_a_time_is_final_once_a_later_block_is(chain: Devnet) -> None:
+    time = chain.connection.block().time
+    assert chain.connection.is_final_at(time), "every block of a development chain is final"
+    deep = Connection(chain.url, finality=2)
+    for is_final in (False, False, False, True):
+        assert deep.is_final_at(time) is is_final
+        chain.skip(1)
+
+
 def test_chains_are_told_apart_by_their_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     assert (chain_of(1).block_time, chain_of(1).fees, chain_of(1).finality) == (12, "eip1559", "finalized")

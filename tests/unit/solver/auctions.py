@@ -100,6 +100,7 @@ class Stand:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
+        self.final = 10**9
         self.free = 10**24
         self.disk, self.fetches = 10**15, Fetches()
         self.elsewhere: dict[str, Terms] = {}
@@ -122,6 +123,7 @@ class Stand:
                 chain_id=1,
                 gas_price=10**9,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
+                is_final_at=lambda time: time <= self.final,
             ),
         )
         log = SimpleNamespace(info=lambda *_a, **_b: None, warning=lambda *_a, **_b: None)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from time import sleep
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from protocol.tasks.bundles import BundleUnavailable, WrongFile
 from protocol.tasks.bundles.write import MANIFEST
 from solver import auction
 from solver.auction import Auction
+from solver.context import Context
 from solver.database import Stage
 from solver.settings import SolverSettings
 from tests.unit.solver.auctions import ME, REORG_DEPTH, RIVAL, Stand
@@ -174,6 +176,59 @@ def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -
     stand.market.change(1, bidder=ME)
     stand.tick()
     assert stand.candidates == [bundle]
+
+
+def test_a_bid_waits_until_its_number_cannot_become_another_tasks(stand: Stand) -> None:
+    stand.final = 0
+    stand.market.post(1)
+    stand.market.bundles[1] = b"1" * 32
+    stand.tick(3)
+    assert (stand.market.bids, stand.stage(1)) == ([], None)
+    stand.market.bundles[1] = b"2" * 32  # a re-organisation has put another task in its place
+    stand.tick(3)
+    stand.final = 90  # when it was posted
+    stand.tick()
+    assert stand.market.bids == [90 * TOKEN]
+    assert [bundle for bundle, _ in stand.tries] == [b"1" * 32, b"2" * 32]
+    assert stand.candidates == [(b"2" * 32).hex()]
+
+
+def test_what_was_fetched_for_another_task_of_the_same_number_is_not_bid_on(stand: Stand) -> None:
+    stand.go.clear()
+    stand.market.post(1)
+    stand.market.bundles[1] = b"1" * 32
+    stand.tick()
+    stand.market.bundles[1] = b"2" * 32
+    stand.go.set()
+    while not stand.market.bids:
+        stand.tick()
+    assert [bundle for bundle, _ in stand.tries] == [b"1" * 32, b"2" * 32]
+
+
+def test_a_bid_waits_no_longer_than_the_bidding_allows(stand: Stand) -> None:
+    """2.5 s are needed to look and to send, and twice as many are left at the last moment."""
+    stand.final = 0
+    stand.market.post(1)
+    stand.now = 94
+    stand.tick(3)
+    assert not stand.market.bids
+    stand.now = 95
+    stand.tick()
+    assert stand.market.bids == [90 * TOKEN]
+    stand.market.change(1, bidder=RIVAL, price=80 * TOKEN, bids_until=105, overtime=5)
+    stand.tick()
+    assert len(stand.market.bids) == 1
+    stand.now = 100
+    stand.tick()
+    assert len(stand.market.bids) == 2
+
+
+def test_terms_are_kept_once_their_post_is_final(stand: Stand) -> None:
+    real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
+    stand.market.post(1)
+    for stand.final, number, seen in ((0, 1, 1), (0, 2, 2), (90, 3, 3), (90, 4, 3)):
+        stand.market.bundles[1] = bytes([number]) * 32
+        assert Context.terms(real, 1).bundle_hash == bytes([seen]) * 32
 
 
 def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stand: Stand) -> None:

@@ -60,7 +60,9 @@ class Stand:
     def task(self, task: int) -> SimpleNamespace:
         """The task's view; reads outside a block's view are counted."""
         self.outside += not self.viewing
-        return SimpleNamespace(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN)
+        return SimpleNamespace(
+            task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN, posted_at=lambda _period: 0
+        )
 
     def fund(self, due: int) -> list[Receipt]:
         """Note an amount brought into the vault."""
@@ -75,7 +77,12 @@ class Stand:
         """A node that polls often, on any free ports. Its database says that it trains `TASK`."""
         view = SimpleNamespace
         client = SimpleNamespace(
-            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),
+            connection=SimpleNamespace(
+                genesis="0x" + "ab" * 32,
+                chain_id=self.chain_id,
+                view=self.view,
+                is_final_at=lambda _time: True,
+            ),
             deployment=SimpleNamespace(beacon=DEVELOPMENT),
             beacon=SimpleNamespace(is_signed_round=None),
             tend=lambda: None,
@@ -91,7 +98,7 @@ class Stand:
                 tasks=lambda: 0,
                 statuses=lambda _tasks: [],
                 task=self.task,
-                terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
+                terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN, bidding_period=10),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
         )
