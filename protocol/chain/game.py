@@ -37,6 +37,8 @@ class Game(BoundContract):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._paying = threading.Lock()
+        self._counted: dict[str, int] = {}
+        """Wei of the account's credit that each demand on its way counts on, by its intent."""
 
     def challenge(
         self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
@@ -59,9 +61,32 @@ class Game(BoundContract):
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
-        with self._paying:  # two demands must not count on the same credit
-            value = max(0, self.deposit(move.answers) - self.credit(self._sender(move.function).address))
-            return self.write_once(move.function, *move.arguments, about=head.hex(), value=value)
+        return self._demand(move, head.hex())
+
+    def _demand(self, move: Move, head: str) -> Receipt:
+        """Send a demand. Several may wait for their receipts at a time, and none counts on the same credit as
+        another one.
+        """
+        sender, intent = self._sender(move.function), self._intent(move.function, move.arguments, head)
+        try:
+            with self._paying:
+                counted = sum(self._counted.values()) - self._counted.get(intent, 0)
+                due, credit = self.deposit(move.answers), max(0, self.credit(sender.address) - counted)
+                self._counted.setdefault(intent, min(due, credit))
+                call = self._call(move.function, move.arguments, max(0, due - credit))
+                (sent,) = sender.hand_over([(call, intent)])
+            receipt = sender.receipt(sent)
+        except BaseException:
+            self._uncount(intent, pending=self.is_signed(move.function, *move.arguments, about=head))
+            raise
+        self._uncount(intent)
+        return receipt
+
+    def _uncount(self, intent: str, pending: bool = False) -> None:
+        """Count no longer on a demand's credit, unless it may still be mined."""
+        with self._paying:
+            if not pending:
+                self._counted.pop(intent, None)
 
     def deposit(self, answers: Sequence[int]) -> int:
         """Wei of a demand's deposits (`Move.answers`) at twice the base fee, which is also what `fees` offers

@@ -60,18 +60,22 @@ class Sender(Unmined):
         Without an `intent` the call is a new one. Raises Reverted (before or after mining),
         InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
-        sent = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
+        (sent,) = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
+        return self.receipt(sent)
+
+    def receipt(self, sent: Sent) -> Receipt:
+        """Wait for the receipt of a transaction that was handed over. Raises what `send` raises."""
         started = time.monotonic()
         while True:
-            (outcome,) = self.outcomes(sent)
+            (outcome,) = self.outcomes([sent])
             if isinstance(outcome, Receipt):
                 return outcome
             if outcome is not None:
                 raise outcome
             if time.monotonic() - started > self.sending.timeout:
                 raise NotMined(
-                    call.label,
-                    expected=f"a receipt of nonce {sent[0].nonce} within {duration(self.sending.timeout)}",
+                    sent.call.label,
+                    expected=f"a receipt of nonce {sent.nonce} within {duration(self.sending.timeout)}",
                     got="none",
                     remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
                 )

@@ -167,6 +167,34 @@ def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(arena: Arena, game: 
     assert calls.game(game).demands == 1
 
 
+def test_demands_of_two_games_wait_side_by_side_and_share_no_credit(arena: Arena) -> None:
+    connection, calls = arena.devnet.connection, arena.challenger.game
+    for client in (arena.solver, arena.challenger):
+        withdraw_credit(client)
+    tasks = arena.submitted(subject(), [run(), run()])
+    games = [arena.opened(task, run(), None, arena.challenger)[0] for task in tasks]
+    calls.send_move(*asked(arena, games[0], [(1, 1)]))
+    answer_leaf(arena, games[0], 0, 1, [(1, 1)])
+    change, held = calls.credit(arena.challenger.address), connection.balance(calls.address)
+    assert change > 0
+    nonce = connection.transaction_count(arena.challenger.address)
+    demands = [asked(arena, game, [(2, 1)]) for game in games]
+    due = sum(calls.deposit(move.answers) for move, _ in demands)
+    with ThreadPoolExecutor(2) as threads:
+        connection.request("evm_setAutomine", False)
+        try:
+            sending = [threads.submit(calls.send_move, *demand) for demand in demands]
+            wait_for_pending(arena, nonce + 1)
+        finally:
+            arena.devnet.mine()
+            connection.request("evm_setAutomine", True)
+            arena.devnet.mine()
+        receipts = [one.result() for one in sending]
+    assert receipts[0].block == receipts[1].block
+    assert connection.balance(calls.address) == held + due - change
+    assert [calls.game(game).demand_open for game in games] == [1, 1]
+
+
 def test_a_demand_that_is_refused_for_another_reason_is_not_sent_again(arena: Arena, game: int) -> None:
     calls, nonce = arena.challenger.game, arena.devnet.connection.transaction_count(arena.challenger.address)
     move, _ = asked(arena, game, [(1, 1)])
