@@ -375,6 +375,9 @@ class Auction:
                     self._lose(task, why)
             elif not mine and not context.sends.busy(task, "bid"):
                 terms = context.client.market.terms(task)
+                if self._fetched.get(task, terms) != terms:
+                    self._lose(task, "a re-organisation gave its number to another task")
+                    return
                 if self._may_change(terms, view):
                     return
                 try:

@@ -223,6 +223,17 @@ def test_a_bid_waits_no_longer_than_the_bidding_allows(stand: Stand) -> None:
     assert len(stand.market.bids) == 2
 
 
+def test_a_lower_bid_on_another_task_of_the_same_number_is_not_answered(stand: Stand) -> None:
+    stand.final, stand.now = 0, 95
+    stand.market.post(1)
+    stand.tick(2)
+    stand.market.bundles[1] = b"2" * 32
+    stand.market.change(1, bidder=RIVAL, price=80 * TOKEN)
+    stand.tick()
+    assert stand.market.bids == [90 * TOKEN]
+    assert stand.stage(1) == (Stage.OUTBID, "a re-organisation gave its number to another task")
+
+
 def test_terms_are_kept_once_their_post_is_final(stand: Stand) -> None:
     real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
     stand.market.post(1)
