@@ -142,13 +142,14 @@ class Interpreter:
         Raises `ValueMismatch` if the inputs do not have the program's types, or if the results of an
         instruction do not have its types.
         """
-        outputs = self._outputs(program, inputs, ())
+        outputs = self.run_frame(program, inputs, ())
         # An output that calls only pass on may be a view of an input.
         whole = {id(x): x.contiguous() for x in outputs}
         return tuple(whole[id(x)] for x in outputs)
 
-    def _outputs(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
-        """`run`, but an output need not be contiguous if the frame, or a call of it, only passes it on.
+    def run_frame(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
+        """The outputs of one frame, at `path`. Unlike in `run`, an output need not be contiguous if the frame, or a
+        call of it, only passes it on.
 
         A cost of 2^14 operations does not cover a copy of it at every call. Other outputs are copied, if
         necessary, once for all outputs of the same value: the instruction that made it has the cost.
@@ -216,7 +217,7 @@ class Interpreter:
             except (NumericsError, ValueMismatch) as error:
                 self._unfit.add(callee.id)
                 _log.warning("a call of %s runs without its kernel: %s", callee.name, error)
-        return self._outputs(callee, operands, (*site.path, site.number))
+        return self.run_frame(callee, operands, (*site.path, site.number))
 
 
 def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:

@@ -62,7 +62,7 @@ class PerturbingInterpreter(Interpreter):
         """The instruction's results, with the perturbations that name this site applied."""
         inner = (*site.path, site.number)
         if site.instruction.op is Op.CALL and any(p.path[: len(inner)] == inner for p in self._perturbations):
-            results = self.run(site.program.callee(site.number), operands, inner)
+            results = self.run_frame(site.program.callee(site.number), operands, inner)
         else:
             results = super().results(site, operands)
         for p in self._perturbations:

@@ -104,7 +104,7 @@ class Wrong(Interpreter):
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         inner = (*site.path, site.number)
         if site.instruction.op is Op.CALL and self.fault.path[: len(inner)] == inner:
-            found = list(self.run(site.program.callee(site.number), operands, inner))
+            found = list(self.run_frame(site.program.callee(site.number), operands, inner))
         else:
             found = list(super().results(site, operands))
         if (site.path, site.number) == (self.fault.path, self.fault.instruction):
