@@ -124,7 +124,7 @@ def _others_lie_here(context: Context, terms: Terms) -> bool:
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}
-    return any(folder.name not in needed for folder in context.candidates.iterdir())
+    return any(folder.name not in needed for folder in context.candidates.glob("*"))
 
 
 def _no_room_yet(room: int) -> NoRoomYet:

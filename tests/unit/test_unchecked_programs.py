@@ -34,7 +34,7 @@ from tests.unit.solver import tiny
 from verifier.material import Materials
 
 NEVER: Any = None
-"""A placeholder for the database and the executor, which a refusal does not use."""
+"""A placeholder for the executor and others, which a refusal does not use."""
 CLIENT: Any = SimpleNamespace(connection=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN))
 
 
@@ -85,12 +85,14 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
-    folders = TaskFolders(tmp_path, NEVER)
-    context = Context(CLIENT, NEVER, settings, NEVER, home, NEVER, folders, NEVER, NEVER, candidates)
+    database = tiny.database(tmp_path)
+    folders = TaskFolders(tmp_path, database)
+    context = Context(CLIENT, NEVER, settings, NEVER, home, database, folders, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         fetch_candidate(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         task_bundle(context, posted)
+    database.close()
 
 
 def test_a_verifier_neither_replays_it_nor_attests_anything(posted: Terms, tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_the_same_bytes_are_read_once_and_shared(tmp_path: Path, monkeypatch: py
     asked: Counter[str] = Counter()
     real = BlobStore.map
 
-    def counted(store: BlobStore, blob: str) -> memoryview:
+    def counted(store: BlobStore, blob: str, *, small: int) -> memoryview:
         asked[blob] += 1
-        return real(store, blob)
+        return real(store, blob, small=small)
 
     monkeypatch.setattr(BlobStore, "map", counted)
     _, mean, power = load_bundle(tmp_path).state

@@ -157,6 +157,7 @@ def test_nothing_is_committed_to_a_game_that_asks_once_the_task_is_unpaid(tmp_pa
         connection=SimpleNamespace(block_time=1.0),
         commitments=SimpleNamespace(address="0x" + "02" * 20, committing=lambda *_: False),
         market=SimpleNamespace(task=lambda _task: view),
+        audit=SimpleNamespace(seat=lambda _task, _seat: SimpleNamespace(account=ME)),
         looks=SimpleNamespace(answers_until=lambda _task: 0),
     )
     database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
