@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -53,7 +54,7 @@ async def share_of_client(request: Request) -> Hashable:
 Share = Annotated[Any, Depends(share_of_client)]
 
 
-class _InPieces(Response):
+class _InPieces(Response, ABC):
     """An answer of `size` bytes that is sent piece by piece, within a time limit."""
 
     def __init__(self, size: int, piece: int) -> None:
@@ -74,12 +75,13 @@ class _InPieces(Response):
         finally:
             self._release()
 
+    @abstractmethod
     async def _read(self, at: int) -> bytes:
         """The piece that begins at byte `at`. Pieces are read in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _release(self) -> None:
-        raise NotImplementedError
+        """Release what holds the bytes."""
 
 
 class BytesResponse(_InPieces):

@@ -3,9 +3,8 @@ bids less.
 
 Several tasks may be trained at once, if a device has time and memory for one more (`offers`, `places`). If a
 task does not fit because of the tasks already taken, it is considered again when these change. Bundles are
-fetched and checked in the background, because a submitter's server may be arbitrarily slow. Each attempt to
-fetch a bundle may take as long as all earlier attempts for that task together. After a failure the task
-pauses for as long as the attempt took. Tasks that have cost the least time come first.
+fetched in the background (`fetching`). After a failure the task pauses for as long as the attempt took.
+Tasks that have cost the least time come first.
 
 A bid names a task by its number, and a re-organisation may give the number to another task. So a bid waits
 until the task's post is final, or, if bidding ends before that, as long as bidding allows (`_may_change`).
@@ -19,8 +18,6 @@ old copy was restored.
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import Future
 from functools import partial
 
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
@@ -28,30 +25,21 @@ from protocol.errors import AssayError, InternalError
 from protocol.node.party.eligible import eligible, least_eligible, least_share
 from protocol.node.words import amount, tokens
 from protocol.tasks.admission import Rates
-from protocol.tasks.bundles import BundleError, BundleUnavailable, TensorsTooLarge, WrongFile
+from protocol.tasks.bundles import BundleError, BundleUnavailable, TensorsTooLarge
 from protocol.tasks.offers import Best, Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms, TermsError
-from solver.background import in_thread
-from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import Stage
 from solver.failures import Failures
+from solver.fetching import Fetching
 from solver.trainings import by_device
 
-FETCHES = 4
-"""Limit on the bundles fetched at a time. One more may be loaded if it is in this solver's folders,
-because it waits for no server.
-"""
-FIRST_TRY = 30.0
-"""Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
 """Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
 LATEST = 2.0
 """A bid on a task whose post is not final waits until this many times the seconds to notice that and to send
 the bid are left.
 """
-LEAST_REST = 1.0
-"""Minimum seconds to wait after a server has sent something other than the bundle."""
 
 
 class Auction:
@@ -75,11 +63,7 @@ class Auction:
         """Why no bids are made now, not even to answer a lower bid; empty if bids are made."""
         self._seen = 0
         self._candidates: list[int] = []
-        self._fetches: dict[int, Future[None]] = {}
-        self._fetched: dict[int, Terms] = {}  # the terms of tasks whose bundles are here or being fetched
-        self._began: dict[int, float] = {}  # when the last fetch for a task began
-        self._lost: dict[int, float] = {}  # seconds that a task's failed fetches took
-        self._bundles = Candidates(context.candidates)
+        self._fetching = Fetching(context)
         self._swept = False
         # Tasks that had no room: what `_occupied` said then, and the end of the bidding.
         self._waiting: dict[int, tuple[tuple[list[int], int], int]] = {}
@@ -88,7 +72,7 @@ class Auction:
     @property
     def considers(self) -> bool:
         """Whether any task is being considered, or any bundle is being fetched."""
-        return bool(self._candidates or self._fetches)
+        return bool(self._candidates or self._fetching.running)
 
     def tick(self, take: bool) -> None:
         """Follow the standing and the lost bids. With `take`, also consider new tasks."""
@@ -105,22 +89,14 @@ class Auction:
         new = self._new(range(self._seen + 1, newest + 1))
         self._candidates += [] if self._ends else new
         self._seen = newest
-        for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
+        for task in sorted(self._candidates, key=self._fetching.seconds_lost) if take else ():
             if self._failures.rests(task) or self._waits(task):
                 continue
-            with self._failures.kept(task, partial(self._fetching_since, task)):
+            with self._failures.kept(task, partial(self._fetching.seconds, task)):
                 if not self._consider(task):
                     self._candidates.remove(task)
                     if task not in self._standing():
                         self._forget(task)
-
-    def _fetching_since(self, task: int) -> float:
-        """Seconds since the last fetch for a task began."""
-        now = time.monotonic()
-        return now - self._began.get(task, now)
-
-    def _seconds_lost(self, task: int) -> float:
-        return self._lost.get(task, 0.0)
 
     def _standing(self) -> list[int]:
         return self._staged(Stage.BID)
@@ -130,9 +106,8 @@ class Auction:
 
     def _sweep(self) -> None:
         """Delete the bundles of tasks that an earlier process considered and did not bid on."""
-        for task in [*self._standing(), *self._staged(Stage.OUTBID)]:
-            self._bundles.want(task, self._context.client.market.terms(task).bundle_hash)
-        self._bundles.sweep()
+        tasks = [*self._standing(), *self._staged(Stage.OUTBID)]
+        self._fetching.keep((task, self._context.client.market.terms(task)) for task in tasks)
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
@@ -212,47 +187,26 @@ class Auction:
             self._require_eligible(terms)
             self._bid(task, terms, view)
         except BundleUnavailable as error:
-            lost = self._seconds_lost(task)
-            if isinstance(error, WrongFile):
-                # A wrong file costs bandwidth but little time: so the pause doubles each time.
-                self._began[task] -= max(LEAST_REST, lost)
-            self._lost[task] = lost + self._fetching_since(task)
+            self._fetching.failed(task, error)
             raise
         except _NotYet:
             return True
         except _NotNow as error:
             self._waiting[task] = (self._occupied(task), view.bids_until)
             context.log.info("not now", task=task, reason=str(error))
-            self._drop(task)
+            self._fetching.drop(task)
             return True
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
         return False
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
-        """Whether the bundle is here and matches the terms. Starts fetching it if needed, again if another
-        task has the number since. Raises BundleError, and _NotNow if it is too large for the disk beside other
-        tasks.
+        """Whether the bundle is here and matches the terms. Starts fetching it if needed. Raises BundleError,
+        and _NotNow if it is too large for the disk beside other tasks.
         """
-        fetch, same = self._fetches.get(task), self._fetched.get(task) == terms
-        if fetch is None and same:
-            return True
+        fetch = self._fetching.fetch(task, terms, left)
         if fetch is None:
-            if len(self._fetches) < FETCHES + is_here(self._context, terms):
-                seconds = max(FIRST_TRY, min(self._seconds_lost(task), left))
-                if task in self._fetched:
-                    self._bundles.drop(task)
-                self._bundles.want(task, terms.bundle_hash)
-                self._fetched[task] = terms
-                self._began[task] = time.monotonic()
-                self._fetches[task] = in_thread(lambda: fetch_candidate(self._context, terms, seconds))
             return False
-        if not fetch.done():
-            return False
-        if not same:
-            self._drop(task)
-            return False
-        del self._fetches[task], self._fetched[task]
         try:
             fetch.result()
         except (OSError, MemoryError) as error:
@@ -266,7 +220,6 @@ class Auction:
         except Exception as error:  # a stranger's bundle triggered a defect: only this task fails
             self._context.log.warning("bundle not read", task=task, exc_info=error)
             raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
-        self._fetched[task] = terms
         return True
 
     def _may_change(self, terms: Terms, view: TaskView) -> bool:
@@ -375,7 +328,7 @@ class Auction:
                     self._lose(task, why)
             elif not mine and not context.sends.busy(task, "bid"):
                 terms = context.client.market.terms(task)
-                if self._fetched.get(task, terms) != terms:
+                if self._fetching.terms(task) not in (None, terms):
                     self._lose(task, "a re-organisation gave its number to another task")
                     return
                 if self._may_change(terms, view):
@@ -428,20 +381,9 @@ class Auction:
     def _forget(self, task: int) -> None:
         """Drop all data about a task, because nothing more is to be done for it."""
         self._beaten.pop(task, None)
-        self._began.pop(task, None)
-        self._lost.pop(task, None)
         self._waiting.pop(task, None)
         self._context.places.forget(task)
-        self._drop(task)
-
-    def _drop(self, task: int) -> None:
-        """Drop the bundle fetched for a task, once no fetch is writing it any more."""
-        self._fetched.pop(task, None)
-        fetch = self._fetches.pop(task, None)
-        if fetch is None:
-            self._bundles.drop(task)
-        else:
-            fetch.add_done_callback(lambda _: self._bundles.drop(task))
+        self._fetching.forget(task)
 
 
 class _NotWorth(InternalError):

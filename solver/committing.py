@@ -3,8 +3,8 @@ for a receipt.
 
 One worker sends one transaction after the other. Each commits to all checkpoints that were kept when it was
 offered, with a consistency proof from the root that is on the chain before it; the proof is made again if
-that root is replaced before the transaction is mined. The first one proves instead
-that the run begins with the initial state (dispute.md section 2, "progress").
+that root is replaced before the transaction is mined. The first one proves instead that the run begins with the
+initial state (dispute.md section 2, "progress").
 """
 
 from __future__ import annotations

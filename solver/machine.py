@@ -29,9 +29,8 @@ UNMEASURED: Final = (
 class Machine:
     """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
     task; `most` is assumed for bidding when only its terms are known and its bundle must be fetched first.
-    `families` are measured speeds by kind of operation, `files` the files of a checkpoint that its disk takes a second.
-    `source` is "setting", "measured", "assumed", or
-    "none", which means that no bids are made.
+    `families` are measured speeds by kind of operation, `files` the files of a checkpoint that its disk takes a
+    second. `source` is "setting", "measured", "assumed", or "none", which means that no bids are made.
     """
 
     least: float

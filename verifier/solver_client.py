@@ -6,9 +6,8 @@ beyond it is read. Redirects, encodings and addresses outside `Reach` are refuse
 headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for
 one value and for all tensors of a checkpoint together. Within that time, what a seat would claim (roots of
 checkpoints, and checkpoints) is requested again from a solver that is busy (503), and the tensors that have
-arrived are kept. A solver that stays silent or answers badly `TRIES`
-times in a row is not asked again for a while. Data that it withholds are demanded on-chain. The callers
-compare roots.
+arrived are kept. A solver that stays silent or answers badly `TRIES` times in a row is not asked again for a while.
+Data that it withholds are demanded on-chain. The callers compare roots.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ MAX_LOCK: Final = (1 << 94) - 1
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 FILE_RATE: Final = 200
-"""Files a second that a party's disk is assumed to take if it was not measured. Each is written with two fsyncs, for
-which a solid-state drive of a desktop takes about 5 ms.
+"""Files a second that a party's disk is assumed to take until `solver bench` has measured it: an assumption, on the
+slow side for solid-state drives. Each file is written with two fsyncs.
 """
 
 

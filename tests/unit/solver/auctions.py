@@ -21,7 +21,7 @@ from protocol.tasks.bundles import Fetches
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
-from solver import auction
+from solver import auction, fetching
 from solver.auction import Auction
 from solver.context import Context
 from solver.database import Database, Stage
@@ -152,7 +152,7 @@ class Stand:
                 elsewhere=lambda: self.elsewhere,
             ),
         )
-        monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
+        monkeypatch.setattr(fetching, "fetch_candidate", self.fetch)
         self.eligible = Eligible((RIVAL,) * 3, slots=4, registered=8)
         monkeypatch.setattr(auction, "eligible", lambda _client, _terms: self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
@@ -187,7 +187,7 @@ class Stand:
         """Run rounds of the auction. Each waits for its fetches, unless `go` holds them back."""
         for _ in range(times):
             self.auction.tick(take=True)
-            for future in list(self.auction._fetches.values()):
+            for future in self.auction._fetching.running:
                 while self.go.is_set() and not future.done():
                     sleep(0.001)
 

@@ -17,7 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.node.party.eligible import Eligible
 from protocol.tasks.bundles import BundleUnavailable, WrongFile
 from protocol.tasks.bundles.write import MANIFEST
-from solver import auction
+from solver import fetching
 from solver.auction import Auction
 from solver.context import Context
 from solver.database import Stage
@@ -106,7 +106,7 @@ def test_a_server_that_is_late_is_asked_after_a_rest_as_long_as_it_took(stand: S
     stand.failure = LATE
     stand.market.post(1)
     stand.tick()
-    stand.auction._began[1] -= 1_000.0  # as if it had taken this long
+    stand.auction._fetching._began[1] -= 1_000.0  # as if it had taken this long
     stand.tick(3)
     assert stand.failures.rests(1)
     assert len(stand.tries) == 1
@@ -119,7 +119,7 @@ def test_a_server_of_another_file_is_asked_again_after_rests_that_double(stand: 
     for _ in range(4):
         stand.tick(2)
         assert stand.failures.rests(1)
-        lost.append(stand.auction._seconds_lost(1))
+        lost.append(stand.auction._fetching.seconds_lost(1))
         stand.failures._rests_until.clear()
     assert lost[0] >= 1
     assert all(later >= 2 * earlier for earlier, later in pairwise(lost))
@@ -129,7 +129,7 @@ def test_a_server_of_another_file_is_asked_again_after_rests_that_double(stand: 
 
 
 def test_a_try_is_as_long_as_all_before_it(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auction, "FIRST_TRY", 1e-9)
+    monkeypatch.setattr(fetching, "FIRST_TRY", 1e-9)
     stand.failure = LATE
     stand.market.post(1)
     for _ in range(3):
@@ -142,7 +142,7 @@ def test_a_try_is_as_long_as_all_before_it(stand: Stand, monkeypatch: pytest.Mon
 def test_a_bundle_that_was_not_served_waits_for_those_not_asked_for(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auction, "FETCHES", 1)
+    monkeypatch.setattr(fetching, "FETCHES", 1)
     stand.failure = LATE
     stand.market.post(1)
     stand.tick(2)
@@ -155,17 +155,17 @@ def test_a_bundle_that_was_not_served_waits_for_those_not_asked_for(
 
 def test_slow_servers_keep_nobody_from_a_bundle_that_is_here(stand: Stand) -> None:
     stand.go.clear()
-    for task in range(1, auction.FETCHES + 1):
+    for task in range(1, fetching.FETCHES + 1):
         stand.market.post(task)
         stand.market.bundles[task] = bytes([task]) * 32
     stand.tick()
-    stand.market.post(auction.FETCHES + 1)
+    stand.market.post(fetching.FETCHES + 1)
     here = stand.candidates_folder / stand.market.offer.bundle_hash.hex()
     here.mkdir()
     (here / MANIFEST).touch()
     while not stand.market.bids:
         stand.tick()
-    assert stand.stage(auction.FETCHES + 1) == (Stage.BID, "asked for 90 tokens")
+    assert stand.stage(fetching.FETCHES + 1) == (Stage.BID, "asked for 90 tokens")
 
 
 def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -> None:

@@ -1,0 +1,382 @@
+"""Many and slow clients: turns, shares of the server, and the bytes of answers that are in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+import weakref
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+from fastapi import FastAPI, Response
+
+from protocol.execution.replay import Replay
+from protocol.execution.turns import Turns
+from protocol.node import http_shares
+from protocol.node.http_shares import CONNECTIONS_EACH
+from solver.answers import FILE_PIECE, PIECE, FileOnDisk, Share, binary
+from solver.catalog import Catalog
+from solver.concurrency import Budget, Busy, OneAtATime
+from solver.database import Stage
+from solver.limits import Limits, Message
+from solver.metrics import Metrics
+from solver.run_store import RunStore
+from solver.server import application
+from tests.unit.node.apps import served
+from tests.unit.solver import tiny
+from tests.unit.solver.asking import client, get, roots
+
+T = tiny.TASK
+
+
+@pytest.fixture(scope="module")
+def run_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+    return tiny.trained(tmp_path_factory.mktemp("solver"))
+
+
+@pytest.fixture
+def catalog(run_store: RunStore, tmp_path: Path) -> Catalog:
+    catalog = Catalog(tmp_path / "bundles", Metrics(), Turns())
+    catalog.put(run_store)
+    return catalog
+
+
+@dataclass
+class Pace:
+    """Work that lasts until `go` is set; `most` is the largest number of calls that ran at once."""
+
+    go: threading.Event = field(default_factory=threading.Event)
+    running: int = 0
+    most: int = 0
+
+    def take(self) -> None:
+        """Wait until `go` is set."""
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.go.wait(10)
+        self.running -= 1
+
+
+class SlowRecord(RunStore):
+    """A run store that answers slowly."""
+
+    pace: Pace
+
+    def replay(self) -> Replay:
+        """A slow replay."""
+        return SlowReplay(self)
+
+    def open_tensor(self, number: int, tensor: int) -> BinaryIO:
+        """A tensor, after a wait."""
+        self.pace.take()
+        return super().open_tensor(number, tensor)
+
+
+class SlowReplay(Replay):
+    """A replay that returns one root, after a wait."""
+
+    def __init__(self, run_store: SlowRecord) -> None:
+        self.run_store = run_store
+
+    def step_roots(self, segment: int) -> list[bytes]:
+        """A made-up root: only the number of simultaneous calls matters here."""
+        self.run_store.pace.take()
+        return [bytes(32)]
+
+
+OTHER = T + 1
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> tuple[Pace, Catalog]:
+    """Two tasks with the same run in one catalog."""
+    tiny.trained(tmp_path)
+    kept, catalog, pace = tiny.database(tmp_path), Catalog(tmp_path / "bundles", Metrics(), Turns()), Pace()
+    kept.put(OTHER, Stage.SUBMITTED)
+    for row in kept.checkpoints(T):
+        kept.add_checkpoint(OTHER, row)
+    kept.put_sent(OTHER, tiny.SEGMENTS + 1)
+    for task in (T, OTHER):
+        run_store = SlowRecord(task, *tiny.parts(tmp_path, kept)[1:])
+        run_store.pace = pace
+        catalog.put(run_store)
+    return pace, catalog
+
+
+def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
+
+    async def ask() -> list[int]:
+        async with client(application(catalog, OneAtATime(waiting=3, patience=20))) as session:
+            tasks = [T, OTHER] * 4
+            asked = [asyncio.create_task(session.get(f"/tasks/{task}/segments/1/steps")) for task in tasks]
+            await asyncio.sleep(0.3)
+            quick = await session.get(f"/tasks/{T}")
+            pace.go.set()
+            return [quick.status_code, *[(await answer).status_code for answer in asked]]
+
+    quick, *answers = asyncio.run(ask())
+    assert quick == 200
+    assert sorted(answers) == [200] * 4 + [503] * 4
+    assert pace.most == 1
+
+
+def test_one_tensor_is_read_at_a_time(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
+
+    async def ask() -> list[int]:
+        async with client(application(catalog)) as session:
+            places = [f"/tasks/{task}/checkpoints/{i}/tensors/0" for task in (T, OTHER) for i in range(4)]
+            asked = [asyncio.create_task(session.get(place)) for place in places]
+            await asyncio.sleep(0.3)
+            pace.go.set()
+            return [(await answer).status_code for answer in asked]
+
+    assert asyncio.run(ask()) == [200] * 8
+    assert pace.most == 1
+
+
+def test_waiting_ends(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
+
+    async def ask() -> tuple[int, str]:
+        async with client(application(catalog, OneAtATime(waiting=3, patience=0.1))) as session:
+            first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
+            await asyncio.sleep(0.1)
+            second = await session.get(f"/tasks/{T}/segments/1/steps")
+            pace.go.set()
+            assert (await first).status_code == 200
+            return second.status_code, second.headers["retry-after"]
+
+    assert asyncio.run(ask()) == (503, "5")
+
+
+def test_what_was_replayed_is_let_go_when_nobody_asks(catalog: Catalog, run_store: RunStore) -> None:
+    async def ask() -> None:
+        async with client(application(catalog, OneAtATime(idle=0.01))) as session:
+            kept = weakref.ref(catalog.replay(run_store))
+            await session.get(f"/tasks/{T}/segments/1/steps/2/trace")
+            while kept() is not None:
+                await asyncio.sleep(0.01)
+
+    gc.disable()
+    try:
+        asyncio.run(ask())
+    finally:
+        gc.enable()
+
+
+def test_answers_on_their_way_are_bounded() -> None:
+    budget = Budget(most=16)
+    budget.take(10, "first")
+    with pytest.raises(Busy):
+        budget.take(1, "first")  # more than its eighth
+    budget.take(2, "second")
+    budget.take(4)
+    for share in (None, "third"):
+        with pytest.raises(Busy):
+            budget.take(1, share)
+    budget.give_back(10, "first")
+    budget.take(1, "first")
+    budget.take(1, "first")
+    budget.take(1)
+
+
+@pytest.mark.parametrize("share", [None, "an address"])
+def test_one_answer_is_sent_however_large(share: str | None) -> None:
+    budget = Budget(most=1)
+    budget.take(1_000, share)
+    with pytest.raises(Busy):
+        budget.take(1, share)
+    budget.give_back(1_000, share)
+    budget.take(1_000, share)
+
+
+def test_only_answers_of_several_pieces_are_counted(catalog: Catalog, run_store: RunStore) -> None:
+    budget = Budget(most=PIECE)
+    held = binary(bytes(PIECE + 1), budget)  # a client that reads slowly
+    with pytest.raises(Busy):
+        binary(bytes(PIECE + 1), budget)
+    tensor, segments = get(
+        application(catalog, budget=budget), f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments"
+    )
+    assert tensor.content == run_store.tensor(1, 0)
+    assert roots(segments) == run_store.roots()
+    del held
+
+
+def test_a_solver_that_is_busy_says_when_to_come_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise Busy
+
+    monkeypatch.setattr("solver.server.hashes", busy)
+    (answer,) = get(application(catalog), f"/tasks/{T}/segments")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+SIZE = 1 << 24
+"""Bytes of an answer that no socket takes as a whole."""
+
+
+def unread(port: int, source: str, target: str = "/answer") -> socket.socket:
+    """A client at `source` that asks for `target` and reads nothing yet."""
+    asking = socket.socket()
+    asking.settimeout(60)
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    asking.bind((source, 0))
+    asking.connect(("127.0.0.1", port))
+    asking.sendall(f"GET {target} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+    return asking
+
+
+@pytest.mark.parametrize("kept", ["on disk", "in memory"])
+def test_unread_answers_of_one_address_keep_nobody_else_from_theirs(
+    kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    budget, api = Budget(most=6 * SIZE), FastAPI()
+    (tmp_path / "tensor").write_bytes(bytes(SIZE))
+
+    @api.get("/answer")
+    async def answer(share: Share) -> Response:
+        if kept == "on disk":
+            return FileOnDisk((tmp_path / "tensor").open("rb"))
+        try:
+            return binary(bytes(SIZE), budget, share)
+        except Busy:
+            return Response(status_code=503)
+
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(Limits(api, Metrics())))
+        held = [
+            stack.enter_context(closing(unread(port, "127.0.0.1"))).recv(12) for _ in range(CONNECTIONS_EACH)
+        ]
+        other = stack.enter_context(closing(unread(port, "127.0.0.2")))
+        assert other.recv(12) == b"HTTP/1.1 200"
+        assert held.count(b"HTTP/1.1 200") == (CONNECTIONS_EACH if kept == "on disk" else 1)
+
+
+@pytest.mark.parametrize("target", [f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments/1/steps"])
+def test_slow_answers_to_one_address_delay_another_by_at_most_one(
+    slow: tuple[Pace, Catalog], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    pace, catalog = slow
+    turns = catalog.answering.readers if "tensors" in target else catalog.answering.replays
+    one_by_one = threading.Semaphore(0)
+    monkeypatch.setattr(pace, "take", lambda: one_by_one.acquire(timeout=60))
+
+    def await_waiting(count: int) -> None:
+        for _ in range(6_000):
+            if turns.waiting == count:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError(f"{turns.waiting} wait, not {count}")
+
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(application(catalog)))
+        for _ in range(CONNECTIONS_EACH):
+            stack.enter_context(closing(unread(port, "127.0.0.1", target)))
+        await_waiting(CONNECTIONS_EACH - 1)
+        other = stack.enter_context(closing(unread(port, "127.0.0.2", target)))
+        await_waiting(CONNECTIONS_EACH)
+        other.settimeout(5)
+        try:
+            one_by_one.release(2)
+            assert other.recv(12) == b"HTTP/1.1 200"
+        finally:
+            one_by_one.release(CONNECTIONS_EACH)
+
+
+def test_shares_have_their_turns_in_order_and_each_its_own_places() -> None:
+    async def order() -> list[str]:
+        turns, found, go = OneAtATime(waiting=2), list[str](), asyncio.Event()
+
+        async def ask(share: str) -> None:
+            try:
+                async with turns.turn(share):
+                    await go.wait()
+                    found.append(share)
+            except Busy:
+                found.append(f"{share} is refused")
+
+        async with asyncio.TaskGroup() as group:
+            for share in "aaaabbcb":
+                group.create_task(ask(share))
+            gone = group.create_task(ask("d"))
+            while turns.waiting < 6:
+                await asyncio.sleep(0)
+            gone.cancel()
+            go.set()
+        async with turns.turn():
+            assert turns.waiting == 0
+        return found
+
+    assert asyncio.run(order()) == ["a is refused", "b is refused", *"abcaba"]
+
+
+def test_a_turn_is_passed_on_by_a_client_that_goes_when_it_comes() -> None:
+    async def ask() -> None:
+        turns = OneAtATime()
+
+        async def wait() -> None:
+            async with turns.turn("a"):
+                raise AssertionError("it has gone")
+
+        async with turns.turn("b"):
+            gone = asyncio.create_task(wait())
+            while turns.waiting < 1:
+                await asyncio.sleep(0)
+        gone.cancel()
+        async with asyncio.timeout(5), turns.turn("c"):
+            assert gone.cancelled()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
+def test_an_answer_is_sent_in_pieces(size: int) -> None:
+    """The time limit for each piece cuts off a client that reads slowly."""
+    data, sent = bytes(range(256)) * (size // 256) + bytes(size % 256), list[Message]()
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is asked of the client")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    file = BytesIO(data)
+    for answer, most in ((binary(data, Budget()), PIECE), (FileOnDisk(file), FILE_PIECE)):
+        asyncio.run(answer({"type": "http"}, receive, send))
+        start, *pieces = sent
+        assert (b"content-length", b"%d" % size) in start["headers"]
+        assert b"".join(piece["body"] for piece in pieces) == data
+        assert max(len(piece["body"]) for piece in pieces) <= most
+        assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+        sent.clear()
+    assert file.closed
+
+
+def test_a_client_that_is_gone_gives_back_what_it_took() -> None:
+    budget = Budget(most=1)
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("it waits for ever")
+
+    async def send(_message: Message) -> None:
+        raise OSError("gone")
+
+    for _ in range(2):
+        for answer in (binary(bytes(2 * PIECE), budget), FileOnDisk(file := BytesIO(b"data"))):
+            with pytest.raises(OSError, match="gone"):
+                asyncio.run(answer({"type": "http"}, receive, send))
+    assert file.closed
