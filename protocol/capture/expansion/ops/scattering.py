@@ -13,6 +13,9 @@ from torch.fx import Node
 from protocol.capture.expansion.distinct import DISTINCT, are_distinct
 from protocol.capture.expansion.table import aten, expands
 
+MOST_VALUES = 1 << 24
+"""The largest number of places that f32 can number."""
+
 
 @expands(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Tensor | float) -> Tensor:
@@ -47,12 +50,13 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 
 def _is_distinct(node: Node) -> bool:
-    """Whether it is known that no two values go to the same place; `index_put`'s own rule cannot tell."""
-    return bool(node.meta.get(DISTINCT)) or _is_of_an_ordering(node)
-
-
-MOST_VALUES = 1 << 24
-"""The largest number of places that can be counted in f32."""
+    """Whether it is known that no two values go to the same place, and the places can be numbered; `index_put`'s own
+    rule cannot tell.
+    """
+    indices: Any = node.args[1]
+    shape = torch.broadcast_shapes(*(index.meta["val"].shape for index in indices if index is not None))
+    known = bool(node.meta.get(DISTINCT)) or _is_of_an_ordering(node)
+    return known and math.prod(shape) <= MOST_VALUES
 
 
 @expands(aten.index_put.default, aten._unsafe_index_put.default, where=_is_distinct)
@@ -62,7 +66,6 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], values: Tensor, _: bo
     rest = [axis for axis in range(x.dim()) if axis not in given]
     shape = torch.broadcast_shapes(*(index.shape for index in given.values()))
     count = math.prod(shape)
-    assert count <= MOST_VALUES, "the numbers of the values are exact in f32"
     if count == 0:
         return x.clone()
     # At most one number is added at each place, so the sums are exact. 0 means that nothing is written.
