@@ -44,8 +44,8 @@ Conviction = tuple[int, int]
 
 @dataclass(frozen=True)
 class Context:
-    """The objects that all modules of one verifier use. `client` makes the calls that anyone may make;
-    `clients` are those of the accounts that take seats and challenge in them, by address.
+    """The objects that all modules of one verifier use. `client` makes the calls that anyone may make.
+    `clients`, by address, are those of the accounts that take seats and challenge from them, and `client`.
     """
 
     client: Client

@@ -32,7 +32,7 @@ def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _above(name: str) -> Iterator[str]:
-    """All prefixes of a name that end before a dot."""
+    """All prefixes of a name that end before a dot, the longest first; then the empty string."""
     while name:
         name = name.rpartition(".")[0]
         yield name

@@ -18,8 +18,8 @@ def each(function: Callable[[Item], Result], items: Sequence[Item], threads: int
     """`[function(item) for item in items]`, computed on this thread and at most `threads - 1` daemon
     threads.
 
-    After an error, no further item is started. Once every thread has finished its item, the error of the first failed
-    item, in the order of `items`, is raised.
+    After an error, no thread takes more than one further item. Once every thread has finished its items, the
+    error of the first failed item, in the order of `items`, is raised.
     """
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 REPLAYS: Final = 2
 """Replays of a segment by one side of a game: one for its step tree, one for the traces of its steps."""
 VALUES: Final = DEMANDS + 2 * SPLITS
-"""Values that one game may have a solver hash or read: one for each demand, as a challenger may demand nodes of two
-values by turns, and at most two in each round of a split. Computing words takes less than hashing what they
-are computed from.
+"""The most values that a solver must hash or read in one game. There is one for each demand, because a
+challenger may alternate between nodes of two values and only the last value's tree is kept. There are at
+most two more in each round of a split. Computing a split's words takes less than hashing the values that
+they are computed from.
 """
 HASHED: Final = 7
 """As `protocol.program.cost.HASHED`, which needs torch: the least operations of a step for each byte of a path of

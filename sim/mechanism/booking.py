@@ -105,7 +105,7 @@ def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts)
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bonds: Amounts) -> None:
-    """GameState._leave: half of the bond, rounded down, goes to the solver, the rest burns."""
+    """DisputeGame.timeOut: half of a silent challenger's bond, rounded down, goes to the solver, the rest burns."""
     ledger.take(rows, challengers, bonds)
     ledger.give(rows, solvers, bonds // 2)
     ledger.burn(rows, bonds - bonds // 2)

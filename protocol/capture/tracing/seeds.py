@@ -29,9 +29,10 @@ BETWEEN = (__file__, torch.random.__file__, contextlib.__file__)
 
 @contextmanager
 def unseeded() -> Iterator[None]:
-    """Raise `CaptureError` if code in the `with` block sets the seed or the state of torch's random numbers.
+    """Raise `CaptureError` if code in the `with` block sets torch's random numbers to a given seed or state.
 
-    `torch.utils.checkpoint` may set the state; `checkpoints.drawn_once` gives its second run the first one's numbers.
+    A checkpoint of `torch.utils.checkpoint` may set the state before it runs its function again. Without a
+    `context_fn`, that run receives the numbers of the first one (`drawn_once` in tracing/checkpoints.py).
     """
     before = [module.default_generator for module in PLACES]
     watched = _Watched()

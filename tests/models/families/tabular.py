@@ -319,7 +319,7 @@ def tokenised() -> Training:
 
 
 class WideAndDeep(nn.Module):
-    """A linear model of crossed categories plus a deep network over embeddings."""
+    """A linear model of crossed categories, plus a deep network over numbers and embedded categories."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,7 +58,7 @@ def test_what_is_admitted_is_answered_in_time(part: int, monkeypatch: pytest.Mon
 
 
 def each_alone(engagements: Sequence[Engagement], clocks: Clocks) -> Refusal | None:
-    """The admission of each task alone, beside the longest step of all, but without sums over tasks."""
+    """The admission, as if each task were the only one, but any task's longest step could delay it."""
     longest = max((one.piece for one in engagements), key=lambda piece: piece.operations)
     padded = [replace(one, piece=longest) for one in engagements]
     return next(filter(None, (admission([one], clocks, RATES) for one in padded)), None)

@@ -181,7 +181,7 @@ def test_bundles_that_are_fetched_at_once_fit_together(
 
 
 def disk(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
-    """Let this many bytes of the disk be left to tasks."""
+    """Simulate a disk on which tasks may take `nbytes` bytes."""
     monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((nbytes + 1) / 0.8)))
 
 
