@@ -1,7 +1,7 @@
 """The interface through which `conformance` asks an implementation of docs/spec for its answers.
 
 Arguments are integers, bytes, names of operations, and sequences of these; results are integers, bytes,
-booleans, and lists and tuples of these. None means that the implementation refuses. A hash or a word has
+text, booleans, and lists and tuples of these. None means that the implementation refuses. A hash or a word has
 32 bytes, an address 20. A type is encoded as in encoding.md section 1; a tensor is its canonical bytes. An
 implementation may leave methods out: the runner reports them as not implemented.
 """
@@ -84,6 +84,29 @@ class Programs(Protocol):
 
     def leaf_types(self, closure: Sequence[bytes]) -> list[bytes]:
         """The type of every trace leaf."""
+
+
+class Bundles(Protocol):
+    """encoding.md sections 8 and 9."""
+
+    def instruction_operations(self, data: bytes) -> int:
+        """The operations of an instruction that is not a call."""
+
+    def program_operations(self, closure: Sequence[bytes]) -> tuple[int, int, int]:
+        """The operations of a run of the last program of the list, the bytes of its longest path of frames, and
+        the operations that terms state for it.
+        """
+
+    def blob_path(self, data: bytes) -> str:
+        """The path of a blob below the address of its bundle."""
+
+    def bundle_terms(
+        self, manifest: bytes, blobs: Sequence[bytes]
+    ) -> tuple[bytes, bytes, bytes, bytes, int, int, int, int, int] | None:
+        """What the terms say of a bundle with these blobs, of which the manifest names all or some: bundle hash,
+        program id, root of the constants, root of the initial state, the numbers of constants and of the state's
+        tensors, the operations of a step, the bytes of a state, and the arithmetic's version.
+        """
 
 
 class Keys(Protocol):
@@ -219,5 +242,5 @@ class Beacon(Protocol):
         """The word of a signed round."""
 
 
-class Implementation(Trees, Numbers, Programs, Keys, Draws, Digests, Market, Beacon, Protocol):
+class Implementation(Trees, Numbers, Programs, Bundles, Keys, Draws, Digests, Market, Beacon, Protocol):
     """All parts of the specification that have vectors."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 
 from protocol.beacon import bn254
-from protocol.commitments import ProofError, Tree, fold_descendants, tensor_root
+from protocol.commitments import BlobStore, ProofError, Tree, fold_descendants, tensor_root
 from protocol.commitments.digests import Digester, leaf, seat_digest, turns
 from protocol.commitments.hashing import leaf_hash, node_hash
 from protocol.commitments.opened_chunks import Place
@@ -27,9 +30,12 @@ from protocol.program import (
     decode_closure,
     trace,
 )
+from protocol.program.attributes import encode_index
+from protocol.program.cost import DISPATCH, cost, run_operations
 from protocol.program.trace import Trace
 from protocol.tasks import draws
 from protocol.tasks.bidding import ladder, least_undercut
+from protocol.tasks.bundles import BundleError, committed_terms, load_bundle
 from protocol.tasks.economics import Audit, escape_chance, minimum_stake, missed_chance
 from tests import bls
 from tests.vectors import implementation
@@ -150,6 +156,55 @@ class Package:
             inputs.append(from_bytes(joined[at : at + type_.nbytes], type_.dtype, type_.shape))
             at += type_.nbytes
         return trace(program, inputs)
+
+    # -------------------------------------------------------------- operations and bundles
+
+    def instruction_operations(self, data: bytes) -> int:
+        """Counted in a program that has an input for each operand, less these inputs."""
+        found = Instruction.decode(data)
+        types, count = found.operand_types, len(found.operands)
+        given = [
+            Instruction(Op.INPUT, leaf, (), (type_,), encode_index(leaf)) for leaf, type_ in enumerate(types)
+        ]
+        operands = tuple(Operand(leaf, type_) for leaf, type_ in enumerate(types))
+        moved = Instruction(found.op, count, operands, found.results, found.attributes)
+        return run_operations(Program(types, (), (*given, moved), {}, "one")) - DISPATCH * count
+
+    def program_operations(self, closure: Sequence[bytes]) -> tuple[int, int, int]:
+        program = decode_closure(closure)
+        found = cost(program)
+        return run_operations(program), found.path_bytes, found.operations
+
+    def blob_path(self, data: bytes) -> str:
+        with TemporaryDirectory() as folder:
+            BlobStore(f"{folder}/blobs").put(data)
+            (path,) = [path for path in Path(folder).rglob("*") if path.is_file()]
+            return path.relative_to(folder).as_posix()
+
+    def bundle_terms(
+        self, manifest: bytes, blobs: Sequence[bytes]
+    ) -> tuple[bytes, bytes, bytes, bytes, int, int, int, int, int] | None:
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "manifest.json").write_bytes(manifest)
+            store = BlobStore(folder / "blobs")
+            for data in blobs:
+                store.put(data)
+            try:
+                found = committed_terms(load_bundle(folder))
+            except BundleError:
+                return None
+        return (
+            sha256(manifest).digest(),
+            found["program_id"],
+            found["constants_root"],
+            found["initial_state"],
+            found["constants"],
+            found["state_tensors"],
+            found["step_operations"],
+            found["state_bytes"],
+            found["arithmetic"],
+        )
 
     # -------------------------------------------------------------- keys
 

@@ -241,6 +241,52 @@ def _types(joined: bytes) -> list[bytes]:
     return found
 
 
+# ------------------------------------------------------------------ operations.json, bundles.json
+
+
+def operations() -> Iterator[tuple[str, Iterator[Case]]]:
+    """The sections of operations.json."""
+    file = load("operations.json")
+    table = rows(file["programs"])
+
+    def instructions() -> Iterator[Case]:
+        for k, row in enumerate(rows(file["instructions"])):
+            yield Case(k, "instruction_operations", (row["data"],), row["operations"])
+
+    def programs() -> Iterator[Case]:
+        for k, row in enumerate(table):
+            closure = [table[number]["data"] for number in numbers(row["closure"])]
+            due = (row["run"], row["path_bytes"], row["operations"])
+            yield Case(k, "program_operations", (closure,), due)
+
+    yield "instructions", instructions()
+    yield "programs", programs()
+
+
+def bundles() -> Iterator[tuple[str, Iterator[Case]]]:
+    """The sections of bundles.json. Every bundle comes with all blobs of the file."""
+    file = load("bundles.json")
+    files = rows(file["blobs"])
+    given = [row["data"] for row in files]
+
+    def accepted() -> Iterator[Case]:
+        for k, row in enumerate(rows(file["bundles"])):
+            manifest, *due = row.values()
+            yield Case(k, "bundle_terms", (manifest, given), tuple(due))
+
+    def blobs() -> Iterator[Case]:
+        for k, row in enumerate(files):
+            yield Case(k, "blob_path", (row["data"],), row["path"])
+
+    def refused() -> Iterator[Case]:
+        for k, row in enumerate(rows(file["refused_bundles"])):
+            yield Case(k, "bundle_terms", (row["manifest"], given), None)
+
+    yield "bundles", accepted()
+    yield "blobs", blobs()
+    yield "refused_bundles", refused()
+
+
 # ------------------------------------------------------------------ keys.json
 
 METHODS_OF_KEYS = {
@@ -469,6 +515,8 @@ FILES: dict[str, Callable[[], Iterator[tuple[str, Iterator[Case]]]]] = {
     "numerics.json": numerics,
     "elementary_errors.json": elementary_errors,
     "programs.json": programs,
+    "operations.json": operations,
+    "bundles.json": bundles,
     "keys.json": keys,
     "economics.json": economics,
     "bids.json": bids,

@@ -1,0 +1,161 @@
+"""Write bundles.json: a small bundle, file by file, and what terms say of it; and bundles that are refused.
+
+README.md has the format. Deterministic. Run as `python -m tests.vectors.generate_bundles`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from protocol.commitments import BlobStore, tensor_root
+from protocol.commitments.tensors import Tensor
+from protocol.numerics.types import DType
+from protocol.program import Builder, Program, StepProgram, TensorType
+from protocol.program.library import Hint
+from protocol.tasks.bundles import Bundle, BundleError, committed_terms, load_bundle, write_bundle
+
+FILE = Path(__file__).with_name("bundles.json")
+ROW = TensorType(DType.F32, (3,))
+PAYLOAD = bytes.fromhex("0100c07f") * 3
+"""Three NaN that are not canonical."""
+Manifest = dict[str, Any]
+
+
+def half() -> Program:
+    """Half of a row."""
+    b = Builder("half")
+    b.output(b.mul(b.input(ROW), b.f32(0x3F000000)))
+    return b.build()
+
+
+def step(callee: Program) -> StepProgram:
+    """weights / 2 x rate + data, and a count."""
+    b = Builder("step")
+    weights, count, data, rate = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
+    b.output(b.add(b.mul(b.call(callee, weights)[0], rate), data))
+    b.output(b.add(count, b.i32(1)))
+    return StepProgram(b.build(), ("weights", "count"), datasets=1, constants=1)
+
+
+def bundle() -> Bundle:
+    """The bundle of the file."""
+    callee = half()
+    row = np.array([1, 2, 3], np.float32)
+    return Bundle(
+        "small",
+        step(callee),
+        (Tensor.from_array("weights", row), Tensor("count", int(DType.I32), (), bytes(4))),
+        (Tensor.from_array("data", row / 4),),
+        (Tensor.from_array("rate", row / 8),),
+        {callee.id: Hint("half", {"rounds": 3, "scale": 0.5, "exact": True})},
+    )
+
+
+def changes() -> Iterator[tuple[str, Callable[[Manifest], object]]]:
+    """Changes to the manifest after which the bundle is refused, each with the reason."""
+    yield "another format", lambda m: m.update(format="assay-proof")
+    yield "another version", lambda m: m.update(version=2)
+    yield "a field that is not known", lambda m: m.update(author="x")
+    yield "a field is missing", lambda m: m.pop("name")
+    yield "no hint, which may be null but not missing", lambda m: m["programs"][1].pop("hint")
+    yield "a name with a blank", lambda m: m.update(name="a b")
+    yield "a name of 65 characters", lambda m: m.update(name="a" * 65)
+    yield "a hash in capital letters", lambda m: m["state"][0].update(root=m["state"][0]["root"].upper())
+    yield "a hash with 0x", lambda m: m["state"][0].update(blob="0x" + m["state"][0]["blob"])
+    yield "an integer with a fraction", lambda m: m["programs"][0].update(bytes=1.0)
+    yield "true for an integer", lambda m: m["state"][0].update(shape=[True])
+    yield "a dimension of 0", lambda m: m["state"][0].update(shape=[0])
+    yield "rank 9", lambda m: m["state"][0].update(shape=[3] + [1] * 8)
+    yield "no such type", lambda m: m["state"][0].update(dtype="f64")
+    yield "text in a hint", lambda m: m["programs"][0]["hint"]["attributes"].update(rounds="3")
+    yield (
+        "an integer of 65 bits in a hint",
+        lambda m: m["programs"][0]["hint"]["attributes"].update(a=1 << 63),
+    )
+    yield "no state", lambda m: m.update(state=[])
+    yield "neither dataset nor constants", lambda m: m.update(dataset=[], constants=[])
+    yield "a name of the state twice", lambda m: m["state"][1].update(name="weights")
+    yield "a name of dataset and constants twice", lambda m: m["constants"][0].update(name="data")
+    yield "a program twice", lambda m: m["programs"].insert(0, m["programs"][0])
+    yield "the callee behind its caller", lambda m: m["programs"].reverse()
+    yield "a callee is missing", lambda m: m["programs"].pop(0)
+    yield "another id", lambda m: m["programs"][1].update(id="00" * 32)
+    yield (
+        "another length of a program",
+        lambda m: m["programs"][1].update(bytes=m["programs"][1]["bytes"] + 1),
+    )
+    yield "another root", lambda m: m["state"][0].update(root=m["dataset"][0]["root"])
+    yield "another blob", lambda m: m["state"][0].update(blob=m["dataset"][0]["blob"])
+    yield "a blob that there is not", lambda m: m["state"][0].update(blob="00" * 32)
+    yield "another shape than the program's input", lambda m: m["state"][0].update(shape=[1, 3])
+    yield "a constant that the program does not take", lambda m: m.update(constants=[])
+    yield "an arithmetic that nobody computes", lambda m: m.update(arithmetic=65_535)
+    yield (
+        "NaN that are not canonical",
+        lambda m: m["state"][0].update(root=tensor_root(PAYLOAD).hex(), blob=sha256(PAYLOAD).hexdigest()),
+    )
+
+
+def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
+    """A row for each change, all of which are refused here. The blobs are those of the folder."""
+    rows = []
+    for why, change in changes():
+        changed = json.loads(json.dumps(manifest))
+        change(changed)
+        data = json.dumps(changed, separators=(",", ":")).encode()
+        (folder / "manifest.json").write_bytes(data)
+        try:
+            load_bundle(folder)
+        except BundleError:
+            rows.append({"why": why, "manifest": data})
+            continue
+        raise AssertionError(f"{why} is accepted")
+    return rows
+
+
+def build(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of all sections. The second row of `bundles` is the first one with blanks."""
+    own = bundle()
+    write_bundle(own, folder)
+    BlobStore(folder / "blobs").put(PAYLOAD)
+    compact = (folder / "manifest.json").read_bytes()
+    manifest = json.loads(compact)
+    texts = [compact, json.dumps(manifest, indent=1).encode()]
+    files = sorted(path for path in (folder / "blobs").rglob("*") if path.is_file())
+    return {
+        "bundles": [
+            {"manifest": text, "bundle_hash": sha256(text).digest(), **committed_terms(own)} for text in texts
+        ],
+        "blobs": [{"path": path.relative_to(folder).as_posix(), "data": path.read_bytes()} for path in files],
+        "refused_bundles": refused(folder, manifest),
+    }
+
+
+def document() -> dict[str, dict[str, list[Any]]]:
+    """The whole file as JSON values."""
+    with TemporaryDirectory() as folder:
+        sections = build(Path(folder))
+    return {
+        section: {name: [_json(row[name]) for row in rows] for name in rows[0]}
+        for section, rows in sections.items()
+    }
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(json.dumps(document(), indent=1) + "\n")
+
+
+def _json(entry: Any) -> Any:
+    return "0x" + entry.hex() if isinstance(entry, bytes) else entry
+
+
+if __name__ == "__main__":
+    main()
