@@ -29,7 +29,7 @@ from protocol.tasks.bundles import BundleError, BundleUnavailable, TensorsTooLar
 from protocol.tasks.offers import Best, Offer, Refusal, Rule, decide
 from protocol.tasks.task import Terms, TermsError
 from solver.context import Context
-from solver.database import Stage
+from solver.database import BIDDEN, Stage
 from solver.failures import Failures
 from solver.fetching import Fetching
 from solver.trainings import by_device
@@ -83,7 +83,7 @@ class Auction:
             for task in self._staged(stage):
                 if not self._failures.rests(task):
                     with self._failures.kept(task):
-                        look(market.task(task))
+                        look(task, market.task_if_posted(task))
         newest = market.tasks()
         # This solver's tasks that the database has lost are taken up even if the auction ends.
         new = self._new(range(self._seen + 1, newest + 1))
@@ -106,8 +106,7 @@ class Auction:
 
     def _sweep(self) -> None:
         """Delete the bundles of tasks that an earlier process considered and did not bid on."""
-        tasks = [*self._standing(), *self._staged(Stage.OUTBID)]
-        self._fetching.keep((task, self._context.client.market.terms(task)) for task in tasks)
+        self._fetching.keep(self._context.engaged(*BIDDEN).items())
         self._swept = True
 
     def _new(self, posted: range) -> list[int]:
@@ -294,8 +293,8 @@ class Auction:
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
-            view = client.market.task(other)
-            if other == task or view.status not in (TaskStatus.BIDDING, TaskStatus.TRAINING):
+            view = client.market.task_if_posted(other)
+            if other == task or view is None or view.status not in (TaskStatus.BIDDING, TaskStatus.TRAINING):
                 continue
             terms = client.market.terms(other)
             owed += terms.stake - terms.delay_penalty * (view.bidder == client.address)
@@ -312,11 +311,14 @@ class Auction:
         # The bid may come too late; `_follow` handles that.
         context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
-    def _follow(self, view: TaskView) -> None:
+    def _follow(self, task: int, view: TaskView | None) -> None:
         """Follow a task that this solver has bid on: answer lower bids, and assign it once bidding is
-        over.
+        over. `view` is None if a re-organisation removed its post.
         """
-        context, task = self._context, view.task
+        context = self._context
+        if view is None:
+            self._lose(task, "a re-organisation removed its post")
+            return
         mine = view.bidder == context.client.address
         if view.status is TaskStatus.BIDDING:
             if context.client.now() > view.bids_until:
@@ -343,13 +345,13 @@ class Auction:
             others = view.bidder != NOBODY and not mine
             self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
-    def _watch(self, view: TaskView) -> None:
-        """Watch a task whose bid was beaten. Take it up again if this solver's bid is the best
-        again, or if the task was assigned to this solver. Give up once the bid that beat it is too
-        deep for a re-organisation.
+    def _watch(self, task: int, view: TaskView | None) -> None:
+        """Watch a task whose bid was beaten, or whose post a re-organisation removed (`view` is None). Take it
+        up again if this solver's bid is the best again, or if the task was assigned to this solver. Give up
+        once what beat the bid is too deep for a re-organisation.
         """
-        context, task = self._context, view.task
-        if view.bidder != context.client.address or view.status.is_over:
+        context = self._context
+        if view is None or view.bidder != context.client.address or view.status.is_over:
             newest = context.client.connection.block().number
             depth = context.client.connection.chain.reorg_depth
             if newest - self._beaten.setdefault(task, newest) >= depth:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.errors import Reverted
+from protocol.chain.errors import Reverted, RpcRefused
 from protocol.chain.receipts import Receipt
 from protocol.execution.speeds import Speeds
 from protocol.execution.turns import InTurns, Turns
@@ -83,15 +83,27 @@ class Context:
             return self._terms[task]
         market = self.client.market
         terms = market.terms(task)
-        if self.client.connection.is_final_at(market.task(task).posted_at(terms.bidding_period)):
+        try:
+            final = self.client.connection.is_final_at(market.task(task).posted_at(terms.bidding_period))
+        except RpcRefused:  # this node does not know the tag of final blocks
+            final = False
+        if final:
             self._terms[task] = terms
         return terms
 
-    def engaged(self) -> dict[int, Terms]:
-        """The terms of all tasks that this solver must train or defend, or may have to. Any bid may win, even
-        a beaten one. Raises ChainError.
+    def engaged(self, *stages: Stage) -> dict[int, Terms]:
+        """The terms of this solver's tasks in these stages, by default of all that it must train or defend, or
+        may have to. Any bid may win, even a beaten one. Tasks whose posts a re-organisation has removed are
+        left out. Raises ChainError.
         """
-        return {task: self.terms(task) for task in self.database.live(*LIVE)}
+        found = {}
+        for task in self.database.live(*(stages or LIVE)):
+            try:
+                found[task] = self.terms(task)
+            except Reverted as error:
+                if error.name != "UnknownTask":
+                    raise
+        return found
 
     @property
     def clocks(self) -> Clocks:
@@ -159,9 +171,8 @@ class Context:
         trains or has the best bid on. Raises ChainError.
         """
         due = 0
-        for task in self.database.live(Stage.BID, Stage.TRAINING):
+        for task, terms in self.engaged(Stage.BID, Stage.TRAINING).items():
             if task != but:
-                terms = self.terms(task)
                 due += max(0, terms.segments + 1 - self.database.kept(task)) * checkpoint_bytes(terms)
         return due
 

@@ -307,10 +307,10 @@ class SolverNode(Node):
         """The terms of tasks that were or may be taken under the other contracts of this process, by name."""
         leading = self._leading or self
         return {
-            f"task {task} of market {node.context.client.market.address}": node.context.terms(task)
+            f"task {task} of market {node.context.client.market.address}": terms
             for node in (leading, *leading._earlier)
             if node is not self
-            for task in node.context.database.live(*LIVE)
+            for task, terms in node.context.engaged().items()
         }
 
     def _taken(self) -> list[int]:
@@ -319,7 +319,11 @@ class SolverNode(Node):
 
     def _work_on(self, task: int) -> None:
         """Start what is due now for a won task."""
-        view = self.context.client.market.task(task)
+        view = self.context.client.market.task_if_posted(task)
+        mine = view is not None and view.bidder == self.context.client.address
+        if view is None or not mine or view.status is TaskStatus.BIDDING:
+            self._give_back(task, mine)
+            return
         self._reports.see(view, self.alerts)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
@@ -336,6 +340,17 @@ class SolverNode(Node):
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task)
+            assignment.close(wait=False)
+
+    def _give_back(self, task: int, mine: bool) -> None:
+        """Stop the training of a task that a re-organisation has taken from this solver. If its bid is the
+        best (`mine`), bidding goes on; otherwise the auction watches the task.
+        """
+        self.context.log.warning("a re-organisation took a won task back", task=task, best_bid=mine)
+        stage = Stage.BID if mine else Stage.OUTBID
+        self.context.database.put(task, stage, "a re-organisation took it back")
+        assignment = self._assignments.pop(task)
+        if assignment is not None:
             assignment.close(wait=False)
 
     def _is_sound(self) -> bool:

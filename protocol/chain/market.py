@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from protocol.chain.blocks import BlockId
 from protocol.chain.bound_contract import BoundContract
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import Parameters
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus, TaskView
@@ -97,6 +98,17 @@ class Market(BoundContract):
     def task(self, task: int, block: BlockId = "latest") -> TaskView:
         """The state of a task."""
         return TaskView.from_abi(task, self.read("taskOf", task, block=block))
+
+    def task_if_posted(self, task: int) -> TaskView | None:
+        """The state of a task; None if there is no such task, for example because a re-organisation removed
+        its post.
+        """
+        try:
+            return self.task(task)
+        except Reverted as error:
+            if error.name != "UnknownTask":
+                raise
+            return None
 
     def statuses(self, tasks: Sequence[int], block: BlockId = "latest") -> list[TaskStatus]:
         """The statuses of several tasks; NONE for one that does not exist. Inside a view it sends few

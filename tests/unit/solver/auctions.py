@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
@@ -44,6 +45,8 @@ class Market:
         self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, clock=10**6)
         self.bids: list[int] = []
         self.bundles: dict[int, bytes] = {}
+        self.removed: set[int] = set()
+        """Tasks whose posts a re-organisation has removed."""
 
     def post(self, task: int) -> None:
         """Post a task that takes bids until second 100."""
@@ -78,15 +81,22 @@ class Market:
         return len(self.views)
 
     def task(self, task: int) -> TaskView:
-        """A task's view."""
+        """A task's view. Raises Reverted if it was removed."""
+        if task in self.removed:
+            raise Reverted("TaskMarket.taskOf", "UnknownTask", {"task": task})
         return self.views[task]
+
+    def task_if_posted(self, task: int) -> TaskView | None:
+        """A task's view; None if it was removed."""
+        return None if task in self.removed else self.task(task)
 
     def statuses(self, tasks: list[int]) -> list[TaskStatus]:
         """The statuses of tasks."""
         return [self.views[task].status for task in tasks]
 
     def terms(self, task: int) -> Terms:
-        """The shared terms, with the task's own bundle if it has one."""
+        """The shared terms, with the task's own bundle if it has one. Raises Reverted like `task`."""
+        self.task(task)
         return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
 
     def bid(self, task: int, price: int) -> None:
@@ -166,9 +176,9 @@ class Stand:
         """Call the real `Context.unwritten` on the stub context."""
         return Context.unwritten(self.context, but)
 
-    def engaged(self) -> dict[int, Terms]:
+    def engaged(self, *stages: Stage) -> dict[int, Terms]:
         """Call the real `Context.engaged` on the stub context."""
-        return Context.engaged(self.context)
+        return Context.engaged(self.context, *stages)
 
     def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
         """Write a file, wait for `go`, and raise `failure` if set. Do nothing if there is a manifest."""

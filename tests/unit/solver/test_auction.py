@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from protocol.chain.errors import RpcRefused
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.node.party.eligible import Eligible
@@ -234,12 +235,47 @@ def test_a_lower_bid_on_another_task_of_the_same_number_is_not_answered(stand: S
     assert stand.stage(1) == (Stage.OUTBID, "a re-organisation gave its number to another task")
 
 
+def test_a_bid_whose_post_was_removed_holds_up_no_other_task(stand: Stand) -> None:
+    stand.final, stand.now = 0, 95
+    stand.market.post(1)
+    stand.tick(2)
+    stand.market.removed.add(1)
+    stand.market.post(2)
+    stand.tick(2)
+    assert stand.stage(1) == (Stage.OUTBID, "a re-organisation removed its post")
+    assert stand.stage(2) == (Stage.BID, "asked for 90 tokens")
+    assert list(stand.context.engaged()) == [2]
+    assert stand.auction.owed() > 0
+    stand.market.removed.clear()  # posted again, and the bid is mined again
+    stand.tick()
+    row = stand.stage(1)
+    assert row is not None
+    assert row[0] is Stage.BID
+    stand.market.removed.add(1)
+    stand.tick()
+    stand.block += REORG_DEPTH
+    stand.tick()
+    assert stand.stage(1) == (Stage.REFUSED, "a re-organisation removed its post")
+
+
 def test_terms_are_kept_once_their_post_is_final(stand: Stand) -> None:
     real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
     stand.market.post(1)
     for stand.final, number, seen in ((0, 1, 1), (0, 2, 2), (90, 3, 3), (90, 4, 3)):
         stand.market.bundles[1] = bytes([number]) * 32
         assert Context.terms(real, 1).bundle_hash == bytes([seen]) * 32
+
+
+def test_terms_are_read_also_from_a_node_that_does_not_know_what_is_final(stand: Stand) -> None:
+    def refuse(_time: int) -> bool:
+        raise RpcRefused("block finalized", "unknown block", "use another node")
+
+    real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
+    stand.context.client.connection.is_final_at = refuse  # type: ignore[method-assign]
+    stand.market.post(1)
+    for number in (1, 2):
+        stand.market.bundles[1] = bytes([number]) * 32
+        assert Context.terms(real, 1).bundle_hash == bytes([number]) * 32
 
 
 def test_a_bid_that_came_after_its_submitter_took_the_task_back_is_given_up(stand: Stand) -> None:

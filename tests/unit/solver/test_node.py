@@ -30,7 +30,7 @@ from solver.orders import Mode, keep_mode, load_mode
 from solver.settings import SolverSettings
 
 TASK = 7
-ME = "0x" + "cd" * 20
+ME, RIVAL = "0x" + "cd" * 20, "0x" + "ab" * 20
 
 
 class Stand:
@@ -38,6 +38,7 @@ class Stand:
 
     def __init__(self, folder: Path) -> None:
         self.status = TaskStatus.TRAINING
+        self.bidder = ME
         self.tokens = 0
         self.locked = 0
         self.chain_id = 1
@@ -61,8 +62,17 @@ class Stand:
         """The task's view; reads outside a block's view are counted."""
         self.outside += not self.viewing
         return SimpleNamespace(
-            task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN, posted_at=lambda _period: 0
+            task=task,
+            status=self.status,
+            stake=1,
+            bidder=self.bidder,
+            price=2 * TOKEN,
+            posted_at=lambda _period: 0,
         )
+
+    def task_if_posted(self, task: int) -> SimpleNamespace | None:
+        """The task's view; None if its status is NONE."""
+        return None if self.status is TaskStatus.NONE else self.task(task)
 
     def fund(self, due: int) -> list[Receipt]:
         """Note an amount brought into the vault."""
@@ -98,6 +108,7 @@ class Stand:
                 tasks=lambda: 0,
                 statuses=lambda _tasks: [],
                 task=self.task,
+                task_if_posted=self.task_if_posted,
                 terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN, bidding_period=10),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
@@ -217,6 +228,30 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
     assert TASK not in node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
+
+
+@pytest.mark.parametrize(
+    ("status", "bidder", "stage"),
+    [
+        (TaskStatus.TRAINING, RIVAL, Stage.OUTBID),
+        (TaskStatus.SLASHED, RIVAL, Stage.OUTBID),
+        (TaskStatus.BIDDING, ME, Stage.BID),
+        (TaskStatus.NONE, ME, Stage.OUTBID),
+    ],
+)
+def test_a_task_that_a_reorganisation_takes_back_is_trained_no_more(
+    stand: Stand, node: SolverNode, work: Work, status: TaskStatus, bidder: str, stage: Stage
+) -> None:
+    stand.status, stand.bidder = status, bidder
+    for task in node._taken():
+        node._work_on(task)
+    assert work.done == ["closed, wait=False"]
+    assert TASK not in node._assignments
+    row = node.context.database.task(TASK)
+    assert row is not None
+    assert row.stage is stage
+    assert node._is_sound(), "it still bids"
+    assert node._outcome(once=False) is None
 
 
 def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
