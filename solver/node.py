@@ -20,7 +20,7 @@ from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
-from protocol.chain.errors import ChainError
+from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
 from protocol.execution.speeds import Speeds
@@ -146,6 +146,8 @@ class SolverNode(Node):
         """Whether the process ends with the first finished task. If so, no second task is taken."""
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
+        self._accounts = self._withdraw = False
+        """Whether the ledger is to be brought up to date, and tokens are to be withdrawn, since a task is over."""
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]
         self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
@@ -260,7 +262,7 @@ class SolverNode(Node):
 
     def _is_idle(self) -> bool:
         context = self.context
-        begun = context.sends.any or self._publisher.pending or self._retention.busy
+        begun = self._accounts or context.sends.any or self._publisher.pending or self._retention.busy
         return not (context.database.live(*LIVE) or begun or self._auction.considers)
 
     def _tick(self) -> None:
@@ -281,6 +283,7 @@ class SolverNode(Node):
                         self._work_on(task)
             if not self._stop.asked:
                 self._auction.tick(take=self._may_take())
+            self._begin_accounts()
         self._publisher.tick()
         self._retention.tick(block.time)
         if self._short and not any(node._taken() or node.context.sends.any for node in self._earlier):
@@ -383,15 +386,28 @@ class SolverNode(Node):
         elif context.folders.has(task):
             in_thread(partial(self._serve_result, task))
         self._retention.soon()
-        paid = status in (TaskStatus.SETTLED, TaskStatus.VOID)
-        context.sends.begin(task, "account", partial(self._account_for, self._kept() if paid else None))
+        self._withdraw = self._withdraw or status in (TaskStatus.SETTLED, TaskStatus.VOID)
+        self._accounts = True
 
-    def _account_for(self, kept: int | None) -> None:
+    def _begin_accounts(self) -> None:
+        """Start bringing the accounts up to date after a task, unless that is running or pauses."""
+        if not self._accounts or self.context.sends.busy(0, "account") or self._failures.rests(0):
+            return
+        with self._failures.kept(0):
+            kept = self._kept() if self._withdraw else None
+            self._accounts = self._withdraw = False
+            self.context.sends.begin(0, "account", partial(self._bring_accounts, kept))
+
+    def _bring_accounts(self, kept: int | None) -> None:
         """Withdraw tokens above `kept` from the vault (none if `kept` is None), and bring the ledger up to
-        date.
+        date. A withdrawal that fails, but is not refused by the contract, is tried again.
         """
-        if kept is not None:
-            settlement.withdraw(self.context, kept)
+        try:
+            if kept is not None:
+                settlement.withdraw(self.context, kept)
+        except ChainError as error:
+            self._accounts = self._withdraw = not isinstance(error, Reverted)
+            raise
         self._book()
 
     def _kept(self) -> int:
@@ -408,7 +424,10 @@ class SolverNode(Node):
         `outcome`.
         """
         nodes = (*self._earlier, self)
-        if any(node._taken() or node.context.sends.any or node._publisher.pending for node in nodes):
+        if any(
+            node._taken() or node._accounts or node.context.sends.any or node._publisher.pending
+            for node in nodes
+        ):
             return None
         ended = [(task, status) for node in nodes for task, status in node._finished.items()]
         refused = [error for node in nodes for error in node._refused.values()]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.node import logs
-from protocol.node.party.funds import require_coin, require_free
+from protocol.node.party.funds import require_coin, require_free, withdraw_above
 from protocol.tasks.task import Terms
 from verifier.database import COMMITTING, Challenge, Database
 
@@ -61,6 +61,12 @@ class Bonds:
             else:
                 self._log.warning("no tokens for a bond", task=task, account=account, tokens=bond / TOKEN)
             self._ready[account] = max(bond, self.kept(account))
+
+    def withdraw(self, account: str) -> int:
+        """Withdraw an account's free tokens, except those that are kept. Returns the units. Raises ChainError."""
+        with self._lock:
+            amount, _ = withdraw_above(self._clients[account], self.kept(account))
+        return amount
 
     def require(
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True

@@ -34,7 +34,7 @@ from protocol.node.http import require_public
 from protocol.node.party.balances import Balance, Bound
 from protocol.node.party.data import data_folder
 from protocol.node.party.exits import Observation
-from protocol.node.party.funds import COIN, NotEnoughTokens, withdraw_above, withdraw_credit
+from protocol.node.party.funds import COIN, NotEnoughTokens, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving, addresses, by_market
 from protocol.node.stopping import Stop
@@ -380,17 +380,22 @@ class VerifierNode(Node):
     def _take_earnings(self) -> None:
         """After a task: withdraw free tokens from the vault, except a bond, and the returned coin."""
         if self._withdraw and not self._games and not self._stop.asked:
-            self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
+            self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
     def _withdraw_now(self) -> None:
-        for client in self.context.clients.values():
-            amount, _ = withdraw_above(client, self._games.bonds.kept(client.address))
-            if amount:
-                self.context.metrics.withdrawn.inc(amount / TOKEN)
-                self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
-            wei, _ = withdraw_credit(client)
-            if wei:
-                self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
+        self._withdraw = False
+        try:
+            for client in self.context.clients.values():
+                amount = self._games.bonds.withdraw(client.address)
+                if amount:
+                    self.context.metrics.withdrawn.inc(amount / TOKEN)
+                    self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
+                wei, _ = withdraw_credit(client)
+                if wei:
+                    self.context.log.info("withdrawn", coin=wei / COIN, account=client.address)
+        except Exception:
+            self._withdraw = True
+            raise
 
     def _collect(self) -> None:
         """Report the errors of jobs. What failed is offered again later."""

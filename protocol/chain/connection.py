@@ -292,7 +292,9 @@ class Connection:
     def is_final_at(self, time: int) -> bool:
         """Whether all blocks up to this time, in seconds since 1970, are final."""
         final = self.final_block()
-        return final >= self.block().number or self.block(final).time > time
+        if final >= self.block().number:
+            return True
+        return self._told(("time", final), lambda: self.block(final).time) > time
 
     def stands(self, number: int, block_hash: str) -> bool:
         """Whether the chain still has this block at its height."""

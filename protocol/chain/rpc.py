@@ -284,8 +284,10 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """Rank of a node's answer to a broadcast: accepted, no answer, refused, on another chain."""
-    if isinstance(answer, str):
+    """Rank of a node's answer to a broadcast: accepted or known already, no answer, refused, on another
+    chain.
+    """
+    if isinstance(answer, str) or (isinstance(answer, RpcRefused) and "already" in answer.message.lower()):
         return 0
     if isinstance(answer, WrongChain):
         return 3

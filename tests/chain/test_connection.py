@@ -5,6 +5,7 @@ accepted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from protocol.chain.errors import (
 from protocol.chain.events import Follower
 from protocol.chain.fees import Call
 from protocol.chain.market import Market
+from protocol.chain.rpc import _weight
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import TaskStatus
 from tests.chain.conftest import QUICK
@@ -119,7 +121,14 @@ def test_a_transaction_goes_to_every_node(
     assert near.asked["eth_sendRawTransaction"] == far.asked["eth_sendRawTransaction"] == 1
 
 
-def test_a_transaction_that_the_only_node_throws_away_is_handed_over_again(
+@pytest.mark.parametrize("known", ["already known", "ALREADY_EXISTS: already known"])
+def test_a_node_that_has_a_transaction_outweighs_one_that_refuses_it(known: str) -> None:
+    has = RpcRefused("broadcast", known, "none needed")
+    refuses = RpcRefused("broadcast", "the method is disabled", "use another node")
+    silent = RpcUnavailable("broadcast", TimeoutError())
+    for answers in permutations((has, refuses, silent)):
+        assert min(answers, key=_weight) is has
+_away_is_handed_over_again(
     chain: Devnet, near: RpcProxy, alone: Connection
 ) -> None:
     near.faults.lose_broadcasts = True

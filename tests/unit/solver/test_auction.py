@@ -271,7 +271,7 @@ def test_terms_are_read_also_from_a_node_that_does_not_know_what_is_final(stand:
         raise RpcRefused("block finalized", "unknown block", "use another node")
 
     real = cast(Any, SimpleNamespace(client=stand.context.client, _terms={}))
-    stand.context.client.connection.is_final_at = refuse  # type: ignore[method-assign]
+    stand.context.client.connection.is_final_at = refuse  # type: ignore[method-assign, assignment]
     stand.market.post(1)
     for number in (1, 2):
         stand.market.bundles[1] = bytes([number]) * 32

@@ -14,6 +14,7 @@ import pytest
 from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
 from protocol.chain.deployment import Deployment
+from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus
@@ -21,6 +22,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from protocol.tasks.bundles import BundleUnavailable
+from solver import settlement
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
@@ -187,6 +189,30 @@ def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Wor
     node._tick()
     assert stand.booked == 1
     assert node._outcome(once=True) is ExitCode.FINE
+
+
+def test_a_withdrawal_that_failed_is_tried_again(
+    stand: Stand, node: SolverNode, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del work
+    withdrawn: list[int] = []
+    failures = [RpcUnavailable("the chain", TimeoutError())]
+
+    def withdraw(_context: object, keep: int) -> None:
+        if failures:
+            raise failures.pop()
+        withdrawn.append(keep)
+
+    monkeypatch.setattr(settlement, "withdraw", withdraw)
+    monkeypatch.setattr(node._failures, "rests", lambda _task: False)
+    stand.status = TaskStatus.SETTLED
+    node._tick()
+    node.context.sends.close()
+    assert node._outcome(once=True) is None
+    node._tick()
+    node.context.sends.close()
+    node._tick()
+    assert (withdrawn, node._outcome(once=True)) == ([node.context.settings.stake_units], ExitCode.FINE)
 
 
 def test_a_node_that_drains_ends_once_it_has_no_task_left(stand: Stand, node: SolverNode) -> None:

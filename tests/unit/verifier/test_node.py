@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from time import sleep
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,13 +16,15 @@ from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.blocks import Block
 from protocol.chain.client import Client
 from protocol.chain.errors import RpcUnavailable
-from protocol.chain.parameters import DEVNET
+from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
+from protocol.tasks.task import Terms
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
 from verifier import auditing, juror, keeper, offered_salts
+from verifier.bonds import Bonds
 from verifier.database import COMMITTING, UNTIL_OVER, Challenge
 from verifier.jobs import Job
 from verifier.keeper import GRACE
@@ -65,6 +67,59 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     kept = database.challenge(*CHALLENGE.key)
     assert kept is not None
     assert (kept.outcome, {task for task in range(9) if database.is_finished(task)}) == (outcome, finished)
+
+
+def test_a_withdrawal_that_failed_is_tried_again(node: VerifierNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = [RpcUnavailable("the chain", TimeoutError())]
+
+    def withdraw(_account: str) -> int:
+        if failures:
+            raise failures.pop()
+        return 5 * TOKEN
+
+    monkeypatch.setattr(node._games.bonds, "withdraw", withdraw)
+    monkeypatch.setattr("verifier.node.withdraw_credit", lambda _client: (0, None))
+    with pytest.raises(RpcUnavailable):
+        node._withdraw_now()
+    assert node._withdraw
+    node._withdraw_now()
+    assert not node._withdraw
+
+
+def test_the_bond_that_is_being_made_ready_is_not_withdrawn(node: VerifierNode) -> None:
+    """Whichever comes first, the bond is in the vault afterwards."""
+    bond, vault = 20 * TOKEN, {"free": 20 * TOKEN}
+    asked, go = Event(), Event()
+
+    def tokens() -> tuple[int, int]:
+        asked.set()
+        assert go.wait(30)
+        return vault["free"], 0
+
+    def withdraw(amount: int) -> None:
+        vault["free"] -= amount
+
+    client = SimpleNamespace(
+        address=ME,
+        tokens=tokens,
+        fund=lambda due: vault.update(free=max(vault["free"], due)),
+        vault=SimpleNamespace(free=lambda _account: vault["free"], withdraw=withdraw),
+    )
+    bonds = Bonds(
+        {ME: cast(Client, client)},
+        node.context.database,
+        lambda _task: cast(Terms, SimpleNamespace(bond=bond)),
+    )
+    ready = Thread(target=bonds.make_ready, args=(ME, 1))
+    ready.start()
+    assert asked.wait(30)
+    withdrawal = Thread(target=bonds.withdraw, args=(ME,))
+    withdrawal.start()
+    go.set()
+    for thread in (ready, withdrawal):
+        thread.join()
+    assert bonds.is_ready(ME, 1)
+    assert vault["free"] == bond
 
 
 def audited(seen: Observation, **changes: Any) -> Observation:
