@@ -128,7 +128,9 @@ def test_a_node_that_has_a_transaction_outweighs_one_that_refuses_it(known: str)
     silent = RpcUnavailable("broadcast", TimeoutError())
     for answers in permutations((has, refuses, silent)):
         assert min(answers, key=_weight) is has
-_away_is_handed_over_again(
+
+
+def test_a_transaction_that_the_only_node_throws_away_is_handed_over_again(
     chain: Devnet, near: RpcProxy, alone: Connection
 ) -> None:
     near.faults.lose_broadcasts = True
