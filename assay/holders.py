@@ -21,6 +21,7 @@ from assay.errors import NotHeld
 from protocol.chain.client import Client
 from protocol.chain.views import NOBODY, TaskView
 from protocol.commitments import segment_tree, state_root, tensor_root
+from protocol.commitments.groups import TENSOR_SECONDS, cut, groups
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.commitments.tensors import is_canonical
 from protocol.node.addresses import Address, BadAddress, parsed
@@ -30,7 +31,9 @@ from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailabl
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS: Final = 30
-"""Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`."""
+"""Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`, and a state's tensors at
+`TENSOR_SECONDS`.
+"""
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
 """A server that fails only after this many seconds is not asked again, because it delays others."""
@@ -127,13 +130,22 @@ def committed(
 def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Limits) -> list[bytes]:
     """The bytes of a checkpoint's tensors, each of its expected length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
-    with closing(_source(url, f"tasks/{task}/checkpoints/{number}", sum(sizes), limits)) as source:
-        return [_exactly(source, f"tensors/{k}", size) for k, size in enumerate(sizes)]
+    data: list[bytes] = []
+    with closing(
+        _source(url, f"tasks/{task}/checkpoints/{number}", sum(sizes), limits, len(sizes))
+    ) as source:
+        for group, numbers in enumerate(groups(sizes)):
+            due = [sizes[k] for k in numbers]
+            data += cut(_exactly(source, f"groups/{group}", sum(due)), due)
+    return data
 
 
-def _source(url: str, below: str, nbytes: int, limits: Limits) -> Source:
-    """The files below a server's address. The time limit for all files together allows for `nbytes`."""
-    seconds = min(limits.seconds, ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE))
+def _source(url: str, below: str, nbytes: int, limits: Limits, tensors: int = 0) -> Source:
+    """The files below a server's address. The time limit for all files together allows for `nbytes`, and for
+    `tensors` that the server reads.
+    """
+    due = ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE + tensors * TENSOR_SECONDS)
+    seconds = min(limits.seconds, due)
     return open_source(Address.parse(url) / below, replace(limits, seconds=seconds))
 
 

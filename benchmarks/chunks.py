@@ -30,6 +30,7 @@ from benchmarks.measure import Row, ratio_row, side_by_side
 from benchmarks.serving import HOST, process
 from examples import gpt
 from protocol.commitments import CHUNK, BlobStore
+from protocol.commitments.groups import groups
 from protocol.execution.replay import HonestExecutor
 from protocol.node.addresses import Address, parsed
 from protocol.node.database import Identity
@@ -105,7 +106,8 @@ def questions(program: StepProgram) -> Iterator[tuple[str, Callable[[Server], No
     sizes = [type_.nbytes for type_ in program.state_types]
     shapes, total = Shapes(program, 1, 1), sum(sizes)
     tensors = f"{len(sizes)} tensors of {total / 1e6:.0f} MB"
-    yield f"{tensors}, one client", partial(_checkpoint, shapes), len(sizes), total
+    asked = len(groups(sizes))
+    yield f"{tensors} in {asked} groups, one client", partial(_checkpoint, shapes), asked, total
     yield f"{CHUNKS} chunks at random, one client", partial(_drawn, sizes, 1), CHUNKS, CHUNKS * CHUNK
     yield (
         f"{tensors}, {CLIENTS} clients each",
@@ -151,7 +153,7 @@ def processor_seconds(number: int) -> float:
 
 
 def _checkpoint(shapes: Shapes, server: Server) -> None:
-    """Fetch all tensors one after another, as a verifier does."""
+    """Fetch all groups of tensors one after another, as a verifier does."""
     client = SolverClient(server.base, TASK, shapes, patience=60.0, reach=Reach())
     assert client.checkpoint(0) is not None
 
@@ -208,6 +210,8 @@ def serving(folder: Path, program: StepProgram) -> Iterator[dict[str, Server]]:
     sizes = [type_.nbytes for type_ in types.values()]
     for k in range(len(sizes)):
         _write(folder / f"files/tasks/{TASK}/checkpoints/0/tensors/{k}", run_store.tensor(0, k))
+    for g in range(len(run_store.groups)):
+        _write(folder / f"files/tasks/{TASK}/checkpoints/0/groups/{g}", run_store.group(0, g))
     for k, at in drawn(sizes):
         _write(folder / f"files/chunks/{k}/{at}", run_store.tensor(0, k)[at * CHUNK : (at + 1) * CHUNK])
     ours = [sys.executable, "-m", "benchmarks.chunks"]

@@ -2,7 +2,7 @@
 needs no open port.
 
 Names in the place are the paths of `solver.server`, so clients use the bucket like a server: bundles,
-committed roots, and the tensors of committed checkpoints. Replays, digests and results need no more than
+committed roots, and the groups of tensors of committed checkpoints. Replays, digests and results need no more than
 that. Answers that a server computes on request, about the inside of a segment, are missing; the parties of a
 game demand these on-chain (docs/spec/dispute.md section 6).
 
@@ -102,9 +102,10 @@ class Publisher:
         roots = run_store.roots(run_store.committed)
         done = self._done.get(task) or _common(place.read(f"tasks/{task}/segments"), roots)
         for number in range(done, len(roots)):
-            for tensor in range(len(run_store.program.state)):
-                name = f"tasks/{task}/checkpoints/{number}/tensors/{tensor}"
-                place.write(name, run_store.tensor(number, tensor))
+            for group in range(len(run_store.groups)):
+                place.write(
+                    f"tasks/{task}/checkpoints/{number}/groups/{group}", run_store.group(number, group)
+                )
         if done < len(roots):
             place.write(f"tasks/{task}/segments", b"".join(roots))
             self._context.log.info("published", task=task, checkpoints=len(roots))

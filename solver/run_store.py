@@ -26,6 +26,7 @@ from protocol.commitments.checkpoints import (
     stored_tensors,
     write_state,
 )
+from protocol.commitments.groups import groups
 from protocol.commitments.states import Checkpoint
 from protocol.execution.replay import Executor, Replay, first_step, run_steps
 from protocol.numerics.types import canonical_buffer
@@ -72,6 +73,7 @@ class RunStore:
     ) -> None:
         self.task = task
         self.program = program
+        self.groups = groups(type_.nbytes for type_ in program.state_types)
         materials = tuple(fixed), executor
         self._materials: Callable[[], Materials] = lambda: materials
         self.segments = segments
@@ -183,6 +185,18 @@ class RunStore:
             return bytes(load_tensor(self._store, self._stored(number)[tensor]).data)
         except (CommitmentError, OSError) as error:
             return bytes(self._mend(number, error).tensors[tensor].data)
+
+    def group(self, number: int, group: int) -> bytes:
+        """Canonical bytes of the tensors of one group of a checkpoint (`protocol.commitments.groups`), like
+        `tensor`.
+        """
+        numbers = self.groups[group]
+        try:
+            stored = self._stored(number)
+            return b"".join(load_tensor(self._store, stored[k]).data for k in numbers)
+        except (CommitmentError, OSError) as error:
+            tensors = self._mend(number, error).tensors
+            return b"".join(tensors[k].data for k in numbers)
 
     def open_tensor(self, number: int, tensor: int) -> BinaryIO:
         """One tensor of a checkpoint, like `tensor`, as an open file. The caller closes it."""

@@ -120,6 +120,16 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         lo, hi = chunk_range(chunk, run_store.program.state_types[k].nbytes)
         return binary(await by_reading(share, lambda: run_store.chunks(i, k, lo, hi, known)), budget, share)
 
+    @api.get("/tasks/{task}/checkpoints/{i}/groups/{g}")
+    async def group(task: TaskId, i: Number, g: Number, share: Share) -> Response:
+        run_store = _with_checkpoint(catalog, task, i)
+        if g >= len(run_store.groups):
+            raise missing(f"group {g}")
+        numbers = run_store.groups[g]
+        if len(numbers) == 1:  # it may be large
+            return FileOnDisk(await by_reading(share, lambda: run_store.open_tensor(i, numbers.start)))
+        return binary(await by_reading(share, lambda: run_store.group(i, g)), budget, share)
+
     @api.get("/tasks/{task}/result")
     async def result(task: TaskId, share: Share) -> dict[str, Any]:
         last = _run_store(catalog, task).segments

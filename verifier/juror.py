@@ -16,6 +16,7 @@ from random import SystemRandom
 
 from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments import segment_tree
+from protocol.commitments.groups import groups
 from protocol.commitments.hashing import BytesLike
 from protocol.dispute.juries import (
     UNAVAILABLE,
@@ -158,7 +159,7 @@ def _held(context: Context, seen: Observation, item: int) -> Held:
         context.items.hold_bundle(task, terms.bundle_hash)
         pairs = zip(program.fixed_types, material.work.fixed, strict=True)
         return [canonical_buffer(tensor, type_.dtype) for type_, tensor in pairs], NO_LEAF
-    found = context.items.state(task, item, len(program.state))
+    found = context.items.state(task, item, [type_.nbytes for type_ in program.state_types])
     if found is None:
         committed = Committed(seen.view.root, seen.view.size)
         kept = material.replayer.state(committed, item)
@@ -177,7 +178,10 @@ def _keep(context: Context, seen: Observation, item: int) -> None:
     material = context.load(seen.view.task)
     replayer, committed = material.replayer, Committed(seen.view.root, seen.view.size)
     if not replayer.is_here(committed, item + 1):
-        due, room = sum(type_.nbytes for type_ in material.work.program.state_types), context.room()
+        sizes = [type_.nbytes for type_ in material.work.program.state_types]
+        # A group of one tensor is a link to the state's file; the others are written again.
+        joined = sum(sizes[k] for numbers in groups(sizes) if len(numbers) > 1 for k in numbers)
+        due, room = sum(sizes) + joined, context.room()
         if room < due:
             raise DiskFull(
                 f"room for state {item}, which is served to a claimant",

@@ -1,5 +1,5 @@
 """The results that this verifier holds for its seats, and the items that it serves as a juror, on disk:
-canonical bytes, one file per tensor.
+canonical bytes, one file per group of tensors (`protocol.commitments.groups`).
 
 Results and items are separate from the files for replaying a task, which are deleted when the task is over.
 Results are served for a time after settlement, items while the task lasts. Clients compare the root with the
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from protocol.commitments.atomic import write_atomically
+from protocol.commitments.groups import cut, groups
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.node.disk import remove
 
@@ -20,23 +21,23 @@ _ROOTS, _BUNDLE = "roots", "bundle"
 
 
 class Results:
-    """Results below `folder`, by task, checkpoint number and tensor number."""
+    """Results below `folder`, by task, checkpoint number and group number."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def hold(self, task: int, checkpoint: int, tensors: Sequence[bytes]) -> None:
         """Keep a task's last checkpoint. Raises OSError."""
-        for number, data in enumerate(tensors):
-            write_atomically(self.path(task, checkpoint, number), data)
+        for group, numbers in enumerate(groups(map(len, tensors))):
+            write_atomically(self.path(task, checkpoint, group), b"".join(tensors[k] for k in numbers))
 
     def drop(self, task: int) -> None:
         """Delete a task's result."""
         remove(self._folder / str(task))
 
-    def path(self, task: int, checkpoint: int, tensor: int) -> Path:
-        """The file of a tensor, which exists if the tensor is held."""
-        return self._folder / str(task) / str(checkpoint) / str(tensor)
+    def path(self, task: int, checkpoint: int, group: int) -> Path:
+        """The file of a group of tensors, which exists if the group is held."""
+        return self._folder / str(task) / str(checkpoint) / str(group)
 
 
 class Items(Results):
@@ -51,7 +52,7 @@ class Items(Results):
     def hold_state(
         self, task: int, number: int, roots: Sequence[bytes], link: Callable[[Callable[[int], Path]], None]
     ) -> None:
-        """Keep a state, and r_0 … r_K. `link` creates each tensor at the path that it is given. Raises
+        """Keep a state, and r_0 … r_K. `link` creates each group of tensors at the path that it is given. Raises
         OSError, CommitmentError.
         """
         link(partial(self.path, task, number))
@@ -61,15 +62,18 @@ class Items(Results):
         """Serve a bundle that is on this machine. Raises OSError."""
         write_atomically(self._folder / str(task) / _BUNDLE, bundle.hex().encode())
 
-    def state(self, task: int, number: int, count: int) -> tuple[list[bytes], list[bytes]] | None:
-        """The `count` tensors of a held state, and the roots of all checkpoints; None if the state is not
-        held.
+    def state(self, task: int, number: int, sizes: Sequence[int]) -> tuple[list[bytes], list[bytes]] | None:
+        """The tensors of a held state, which have `sizes` bytes, and the roots of all checkpoints; None if the
+        state is not held.
         """
         path = self._roots_path(task, number)
         if not path.is_file():
             return None
         roots = path.read_bytes()
-        tensors = [self.path(task, number, tensor).read_bytes() for tensor in range(count)]
+        tensors: list[bytes] = []
+        for group, numbers in enumerate(groups(sizes)):
+            data = self.path(task, number, group).read_bytes()
+            tensors += cut(data, [sizes[k] for k in numbers])
         return tensors, [roots[at : at + HASH_BYTES] for at in range(0, len(roots), HASH_BYTES)]
 
     def has_state(self, task: int, number: int) -> bool:

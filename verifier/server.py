@@ -36,14 +36,14 @@ class OfferedSalt(BaseModel):
 
 
 def application(results: Results, items: Items, offer: Offer) -> FastAPI:
-    """The app with GET /tasks/<task>/checkpoints/<n>/tensors/<number>, /tasks/<task>/segments and
+    """The app with GET /tasks/<task>/checkpoints/<n>/groups/<number>, /tasks/<task>/segments and
     /bundles/<hash>/<file>, as a solver serves them, and POST /salts.
     """
     api = FastAPI(title="Assay verifier", openapi_url=None, docs_url=None, redoc_url=None)
 
-    @api.get("/tasks/{task}/checkpoints/{checkpoint}/tensors/{tensor}")
-    def held(task: Number, checkpoint: Number, tensor: Number) -> FileResponse:
-        paths = [kept.path(task, checkpoint, tensor) for kept in (results, items)]
+    @api.get("/tasks/{task}/checkpoints/{checkpoint}/groups/{group}")
+    def held(task: Number, checkpoint: Number, group: Number) -> FileResponse:
+        paths = [kept.path(task, checkpoint, group) for kept in (results, items)]
         return _file(next((path for path in paths if path.is_file()), None))
 
     @api.get("/tasks/{task}/segments")

@@ -3,9 +3,10 @@ also provides checkpoints.
 
 Answers are not trusted and can do no harm. An answer's greatest length is known in advance, and nothing
 beyond it is read. Redirects, encodings and addresses outside `Reach` are refused. The whole exchange,
-headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes; this holds for
-one value and for all tensors of a checkpoint together. Within that time, what a seat would claim (roots of
-checkpoints, and checkpoints) is requested again from a solver that is busy (503), and the tensors that have
+headers included, ends after `patience` seconds plus what `LEAST_RATE` allows for its bytes and `TENSOR_SECONDS`
+for the tensors of a checkpoint; this holds for one value and for all of a checkpoint together. A checkpoint is
+requested in groups of tensors (`protocol.commitments.groups`). Within that time, what a seat would claim (roots
+of checkpoints, and checkpoints) is requested again from a solver that is busy (503), and the groups that have
 arrived are kept. A solver that stays silent or answers badly `TRIES` times in a row is not asked again for a while.
 Data that it withholds are demanded on-chain. The callers compare roots.
 """
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from protocol.commitments.groups import TENSOR_SECONDS, cut, groups
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.dispute.provider import Provider
 from protocol.node import logs
@@ -44,6 +46,17 @@ class CheckpointProvider(Provider, Protocol):
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
         """Canonical bytes of the tensors of checkpoint `number` (0 … K), each of its expected length."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A request below the task's address, for exactly `due` bytes. `seconds` are allowed in addition to what the
+    bytes take.
+    """
+
+    where: str
+    due: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,9 +123,19 @@ class SolverClient:
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
         """Canonical bytes of a checkpoint's tensors, if they arrive within `longest` seconds."""
-        types = enumerate(self._shapes.program.state_types)
-        questions = [(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types]
-        return self._ask(questions, longest=self._longest, again=True)
+        sizes = [type_.nbytes for type_ in self._shapes.program.state_types]
+        of_groups = [[sizes[k] for k in numbers] for numbers in groups(sizes)]
+        found = self._ask(
+            [
+                _Question(f"checkpoints/{number}/groups/{group}", sum(due), len(due) * TENSOR_SECONDS)
+                for group, due in enumerate(of_groups)
+            ],
+            longest=self._longest,
+            again=True,
+        )
+        if found is None:
+            return None
+        return [tensor for data, due in zip(found, of_groups, strict=True) for tensor in cut(data, due)]
 
     def _roots(
         self,
@@ -131,12 +154,12 @@ class SolverClient:
         self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False, again: bool = False
     ) -> bytes | None:
         """An answer of exactly `due` bytes (`shorter`: at most `due`); None if there is none."""
-        found = self._ask([(where, due)], path, shorter, again=again)
+        found = self._ask([_Question(where, due)], path, shorter, again=again)
         return None if found is None else found[0]
 
     def _ask(
         self,
-        questions: Sequence[tuple[str, int]],
+        questions: Sequence[_Question],
         path: tuple[int, ...] = (),
         shorter: bool = False,
         longest: float = math.inf,
@@ -148,7 +171,7 @@ class SolverClient:
         if self._base is None or self._resting():
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
-        asked = [(self._base / where, due) for where, due in questions]
+        asked = [(self._base / one.where, one) for one in questions]
         started = time.monotonic()
         try:
             permit = self._reach.permit(self._base)
@@ -159,7 +182,7 @@ class SolverClient:
                 self._rests_until = time.monotonic() + REST_SECONDS
             return None
         except (BadAnswer, TimeoutError) as error:
-            self._failed(questions[0][0], error, time.monotonic() - started)
+            self._failed(questions[0].where, error, time.monotonic() - started)
             return None
         with self._lock:
             self._failures = 0
@@ -181,7 +204,7 @@ class SolverClient:
 
 
 async def _fetch(
-    questions: Sequence[tuple[Address, int]],
+    questions: Sequence[tuple[Address, _Question]],
     parameters: dict[str, str],
     patience: float,
     longest: float,
@@ -193,20 +216,20 @@ async def _fetch(
     asked `again` until the time is over.
 
     All share one time limit, which covers connecting, headers and bodies. The bytes received may never
-    fall behind `LEAST_RATE` by more than `patience` seconds, and everything must arrive within `longest`
-    seconds.
+    fall behind `LEAST_RATE` by more than `patience` and the questions' own seconds, and everything must arrive
+    within `longest` seconds.
     """
     begun = asyncio.get_running_loop().time()
     end = begun + patience
     found = []
     # A new client each time: connections belong to a loop, and asyncio.run ends its loop.
     async with asyncio.timeout_at(end) as limit, HttpClient(permit=permit) as client:
-        for address, due in questions:
-            end += due / LEAST_RATE
+        for address, one in questions:
+            end += one.due / LEAST_RATE + one.seconds
             limit.reschedule(min(end, begun + longest))
-            data = await _body(client, address, due, parameters, again)
-            if len(data) < due and not shorter:
-                raise BadAnswer(expected=f"{due} bytes", got=len(data))
+            data = await _body(client, address, one.due, parameters, again)
+            if len(data) < one.due and not shorter:
+                raise BadAnswer(expected=f"{one.due} bytes", got=len(data))
             found.append(bytes(data))
     return found
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree
-from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint, stored_tensors
+from protocol.commitments.atomic import write_atomically
+from protocol.commitments.checkpoints import load_checkpoint, load_tensor, save_checkpoint, stored_tensors
+from protocol.commitments.groups import groups
 from protocol.commitments.states import Checkpoint
 from protocol.dispute.keys import salt_hash
 from protocol.execution.replay import Executor, first_step, run_steps
@@ -90,11 +92,18 @@ class States:
         return [bytes(tensor.data) for tensor in self._checkpoint(row).tensors]
 
     def link(self, number: int, root: bytes, place: Callable[[int], Path]) -> None:
-        """Link each tensor of a checkpoint on disk to a second path, which outlives the task's states."""
+        """Put each group of tensors (`protocol.commitments.groups`) of a checkpoint on disk at a second path, which
+        outlives the task's states. A group of one tensor is linked, because it may be large.
+        """
         row = self._database.state(self._task, number, root)
         assert row is not None, "who asks has seen to it that it is there"
-        for tensor, stored in enumerate(stored_tensors(self._store, row.manifest, root)):
-            self._store.link(stored.blob, place(tensor))
+        stored = stored_tensors(self._store, row.manifest, root)
+        for group, numbers in enumerate(groups(type_.nbytes for type_ in self._program.state_types)):
+            if len(numbers) == 1:
+                self._store.link(stored[numbers.start].blob, place(group))
+            else:
+                tensors = (load_tensor(self._store, stored[k]).data for k in numbers)
+                write_atomically(place(group), b"".join(tensors))
 
     def has(self, number: int, root: bytes) -> bool:
         """Whether `kept` would return the checkpoint with this root."""

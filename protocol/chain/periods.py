@@ -26,6 +26,7 @@ from protocol.tasks.task import (
     LINE,
     MOST_MOVES,
     SAFETY,
+    TENSOR_RATE,
     replay_seconds_of,
 )
 
@@ -113,7 +114,8 @@ def periods(
     )
 
     replays = TWICE * SAFETY * segments_per_verifier * load.replay
-    carried = TWICE * max(copies, segments_per_verifier + 2) * load.state_bytes / LINE
+    state = load.state_bytes / LINE + load.state_tensors / TENSOR_RATE
+    carried = TWICE * max(copies, segments_per_verifier + 2) * state
     # An answer to a look has only half of an attestation period (`recommendation.move_time`).
     asked = (TWICE if looks else 1) * (replays + carried) + notice + START / TWICE
     longest = min(most, parameters.stall_period // ESCROW_DRAWS - parameters.draw_delay)

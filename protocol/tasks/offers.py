@@ -20,7 +20,7 @@ from protocol.tasks.admission import Clocks, Rates, admission
 from protocol.tasks.arithmetics import is_computed, versions
 from protocol.tasks.bidding import least_undercut
 from protocol.tasks.floor import Costs, Floor, floor, game_cost
-from protocol.tasks.task import Terms
+from protocol.tasks.task import TENSOR_RATE, Terms
 
 SLACK = 1.25
 """Multiple of the training time that must fit before the deadline, because games go first, other work slows the
@@ -174,12 +174,15 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
             Rule.DISK,
         )
     served = copies_at_once(terms) * terms.state_bytes
-    if 2 * served > figures.uplink * terms.attest_period:
+    read = copies_at_once(terms) * terms.state_tensors
+    serving = served / figures.uplink + read / TENSOR_RATE
+    if 2 * serving > terms.attest_period:
         return Refusal(
-            f"it may have to serve {served} bytes within {duration(terms.attest_period / 2)}, half of the "
-            f"attestation period, its line carries {figures.uplink:.0f} a second (uplink_mbit)",
+            f"it may have to serve {served} bytes in {read} tensors within {duration(terms.attest_period / 2)}, half "
+            f"of the attestation period, its line carries {figures.uplink:.0f} bytes a second (uplink_mbit), and its "
+            f"disk {TENSOR_RATE} tensors",
             Rule.UPLINK,
-            math.ceil(2 * served / figures.uplink),
+            math.ceil(2 * serving),
         )
     # Until this task's bundle was read, only what its terms alone ask for counts; the decision is made again then.
     known = figures.traces

@@ -37,6 +37,11 @@ LOOK_DRAWS: Final = LEVELS
 """Draws of looks that the escrow also pays for: the first of each level."""
 LINE: Final = 1 << 22
 """Bytes a second (4 MiB) that every party's network must carry; no task may require more (TermsCheck.sol)."""
+TENSOR_RATE: Final = 1_000
+"""Tensors a second that a solver is counted to serve, however small they are. That is an eighth of what one core reads
+from files in the system's cache: several parties fetch at once, and each gives a checkpoint an eighth of its time
+(`verifier.findings.FETCH_SHARE`).
+"""
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
 """Maximum token units in one lock of the vault."""

@@ -132,11 +132,11 @@ def test_the_result_comes_from_the_seat_where_the_solver_is_faulty(
 
 
 @pytest.mark.parametrize("length", [0, 1, tiny.WEIGHTS.nbytes - 1])
-def test_a_tensor_that_is_too_short_is_no_result(handed: Handed, length: int) -> None:
-    """An empty tensor used to end the command before it asked the seat."""
+def test_an_answer_that_is_too_short_is_no_result(handed: Handed, length: int) -> None:
+    """An empty answer used to end the command before it asked the seat."""
     with serving(answers(bytes(length))) as server:
         with pytest.raises(
-            ResultError, match=f"tensors/0: expected {tiny.WEIGHTS.nbytes} bytes, got {length}"
+            ResultError, match=f"groups/0: expected {tiny.WEIGHTS.nbytes + 4} bytes, got {length}"
         ):
             handed.fetch(server.url, "http://127.0.0.1:1")
         assert is_right(handed.fetch(server.url, handed.honest))

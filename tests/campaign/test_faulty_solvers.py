@@ -147,7 +147,7 @@ def test_a_solver_that_is_faulty_after_its_roots_is_not_believed(
         next(proxy.connections)  # the second connection from now on is for the checkpoint
     found = Verifier(tmp_path, client(proxy.url, 4 * patience_with(mode, form)), solver)
     found.replayer.ask(COMMITTED, [SEGMENT])
-    assert any(target.endswith(f"/checkpoints/{SEGMENT - 1}/tensors/0") for target in proxy.asked)
+    assert any(target.endswith(f"/checkpoints/{SEGMENT - 1}/groups/0") for target in proxy.asked)
     assert canonical(found.states.kept(SEGMENT - 1, ROOTS[SEGMENT - 1]) or {}) == CHECKPOINT
     assert is_whole(found.blobs)
 

@@ -178,7 +178,7 @@ def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Calla
     """
 
     def of_another_state(connection: socket.socket, target: str) -> None:
-        answers(bytes(1_200 if target.endswith("tensors/0") else 4))(connection, target)
+        answers(bytes(1_204))(connection, target)
 
     solver = settled.solver.client
     with serving(of_another_state) as liar:
@@ -188,7 +188,7 @@ def test_who_serves_false_states_is_not_believed(settled: Settled, verify: Calla
         try:
             with pytest.raises(NotHeld, match=r"checkpoint 2: expected .* got http\S+: a state with root"):
                 verify(settled.early, Choice(named=(3,)))
-            assert liar.targets[-1].endswith("checkpoints/2/tensors/1")
+            assert liar.targets[-1].endswith("checkpoints/2/groups/0")
             assert verify(settled.early, Choice(named=(1,)))["segments"][0]["equal"]
             with pytest.raises(NotHeld, match="state roots under"):
                 verify(settled.honest, Choice(named=(3,)))

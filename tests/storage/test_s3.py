@@ -115,7 +115,7 @@ def test_files_are_written_copied_and_removed(storage: StorageServer, tmp_path: 
     local.write_bytes(b"copied")
     assert place.read("tasks/1/segments") is None
     place.write("tasks/1/segments", b"roots")
-    place.write("tasks/1/checkpoints/0/tensors/0", b"tensor")
+    place.write("tasks/1/checkpoints/0/groups/0", b"group")
     place.copy(local, "tasks/12/segments")
     assert place.read("tasks/1/segments") == b"roots"
     place.write("tasks/1/segments", b"later roots")

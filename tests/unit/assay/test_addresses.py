@@ -43,7 +43,7 @@ def test_a_result_is_read_where_its_solver_is(url: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sources.HttpSource, "copy", copy)
     limits = Limits(allowed=("http://192.168.1.7:8701/",))
     assert fetched(url, state_root([tensor_root(bytes(3))]), limits) == [bytes(3)]
-    assert asked == [f"{url.rstrip('/')}/tasks/7/checkpoints/5/tensors/0"]
+    assert asked == [f"{url.rstrip('/')}/tasks/7/checkpoints/5/groups/0"]
     assert str(fetched(url, limits=limits)).startswith("a state with root ")
 
 

@@ -78,18 +78,31 @@ TERMS = Terms(
 
 def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
     """It must serve 100 bytes in 5 s (half of the attestation period) to the seat, or to each of 7 jurors."""
-    assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.0)), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.1)), Offer)
     refused = decide(TERMS, replace(FIGURES, uplink=19.9))
     assert isinstance(refused, Refusal)
     assert refused.reason == (
-        "it may have to serve 100 bytes within 5 s, half of the attestation period, "
-        "its line carries 20 a second (uplink_mbit)"
+        "it may have to serve 100 bytes in 1 tensors within 5 s, half of the attestation period, "
+        "its line carries 20 bytes a second (uplink_mbit), and its disk 1000 tensors"
     )
     jury = replace(TERMS, jurors=7)
     assert copies_at_once(jury) == 7
     assert isinstance(decide(jury, replace(FIGURES, uplink=139.0)), Refusal)
-    assert decide(jury, replace(FIGURES, uplink=140.0)) == decide(jury, FIGURES)
+    assert decide(jury, replace(FIGURES, uplink=141.0)) == decide(jury, FIGURES)
     assert copies_at_once(replace(jury, verifiers=4, segments_per_verifier=2, stake=5_000)) == 8
+
+
+def test_a_task_of_more_tensors_than_a_solver_serves_in_time_is_refused() -> None:
+    """A seat may ask for 5,000 tensors in 5 s, at 1,000 a second, however fast the line is; two may not."""
+    many, ample = replace(scalars(5_000, 1, 1), attest_period=10), replace(FIGURES, disk=math.inf)
+    assert many.verifiers == 1
+    refused = decide(replace(many, verifiers=2), ample)
+    assert isinstance(refused, Refusal)
+    assert (refused.rule, refused.least) == (Rule.UPLINK, 20)
+    assert not (isinstance(found := decide(many, ample), Refusal) and found.rule is Rule.UPLINK)
+    more = decide(replace(many, state_tensors=5_001), ample)
+    assert isinstance(more, Refusal)
+    assert (more.rule, more.least) == (Rule.UPLINK, 11)
 
 
 def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_margin() -> None:

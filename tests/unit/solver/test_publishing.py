@@ -139,16 +139,16 @@ def test_only_what_is_committed_is_published_and_roots_after_their_states(
     place = Noted(tmp_path.as_uri())
     scene.publish(place, 0, 2, 3)
     assert [name for name in place.names if name.startswith("tasks")] == [
-        *(f"tasks/{tiny.TASK}/checkpoints/{n}/tensors/{k}" for n in (0, 1) for k in (0, 1)),
+        *(f"tasks/{tiny.TASK}/checkpoints/{n}/groups/0" for n in (0, 1)),
         f"tasks/{tiny.TASK}/segments",
-        *(f"tasks/{tiny.TASK}/checkpoints/2/tensors/{k}" for k in (0, 1)),
+        f"tasks/{tiny.TASK}/checkpoints/2/groups/0",
         f"tasks/{tiny.TASK}/segments",
     ]
     assert place.names[0] == f"bundles/{scene.bundle_hash.hex()}/manifest.json"
     assert place.read(f"tasks/{tiny.TASK}/segments") == b"".join(scene.run_store.roots(3))
 
 
-@pytest.mark.parametrize("fails", [1, 2, 5, 6])
+@pytest.mark.parametrize("fails", [1, 2, 3, 4])
 def test_after_a_failure_it_goes_on_and_no_root_was_there_without_its_state(
     scene: Scene, tmp_path: Path, fails: int
 ) -> None:
@@ -156,7 +156,7 @@ def test_after_a_failure_it_goes_on_and_no_root_was_there_without_its_state(
     scene.publish(place, 2)
     assert place.read(f"tasks/{tiny.TASK}/segments") == b"".join(scene.run_store.roots(2))
     roots = place.names.index(f"tasks/{tiny.TASK}/segments")
-    assert f"tasks/{tiny.TASK}/checkpoints/1/tensors/1" in place.names[:roots]
+    assert f"tasks/{tiny.TASK}/checkpoints/1/groups/0" in place.names[:roots]
 
 
 def test_another_process_goes_on_where_the_first_was_ended(scene: Scene, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_another_process_goes_on_where_the_first_was_ended(scene: Scene, tmp_pat
     second = Noted(tmp_path.as_uri())
     scene.publish(second, 3)
     assert second.names == [
-        *(f"tasks/{tiny.TASK}/checkpoints/2/tensors/{k}" for k in (0, 1)),
+        f"tasks/{tiny.TASK}/checkpoints/2/groups/0",
         f"tasks/{tiny.TASK}/segments",
     ]
 
@@ -181,13 +181,13 @@ def test_a_solver_that_has_lost_its_run_takes_nothing_back(scene: Scene, tmp_pat
 def test_what_another_chain_left_in_the_bucket_is_written_over(scene: Scene, tmp_path: Path) -> None:
     place = PublicPlace(tmp_path.as_uri())
     place.write(f"tasks/{tiny.TASK}/segments", bytes(32) * ALL)
-    place.write(f"tasks/{tiny.TASK}/checkpoints/1/tensors/0", b"of another run")
+    place.write(f"tasks/{tiny.TASK}/checkpoints/1/groups/0", b"of another run")
     scene.publish(place, ALL)
     type_ = tiny.step_program().state_types[0]
-    published = place.read(f"tasks/{tiny.TASK}/checkpoints/1/tensors/0")
+    published = place.read(f"tasks/{tiny.TASK}/checkpoints/1/groups/0")
     assert published is not None
     expected = scene.run_store.state(1)["weights"]
-    assert from_bytes(published, type_.dtype, type_.shape).equal(expected)
+    assert from_bytes(published[: type_.nbytes], type_.dtype, type_.shape).equal(expected)
     assert place.read(f"tasks/{tiny.TASK}/segments") == b"".join(scene.run_store.roots())
 
 

@@ -89,6 +89,7 @@ def test_damaged_and_deleted_checkpoints_are_computed_again(tmp_path: Path) -> N
     with kept.open_tensor(1, 0) as file:
         assert file.read() == kept.tensor(1, 0)
     assert kept.tensor(3, 0) == last
+    assert kept.group(2, 0) == kept.tensor(2, 0) + kept.tensor(2, 1)
     for number in range(1, 4):
         assert kept.checkpoint(number).state_root == kept.roots()[number]
     assert tiny.run_store(tmp_path, tiny.database(tmp_path)).tensor(2, 0) == kept.tensor(2, 0)

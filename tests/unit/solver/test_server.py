@@ -91,6 +91,24 @@ def test_traces_and_values_of_every_frame(run_store: RunStore, catalog: Catalog)
         assert [tensor_root(value.content) for value in values] == roots(trace)
 
 
+def test_groups_are_the_tensors_one_after_the_other(run_store: RunStore, catalog: Catalog) -> None:
+    app, base = application(catalog), f"/tasks/{T}/checkpoints/3/groups"
+    both, none = get(app, f"{base}/0", f"{base}/1")
+    assert both.content == run_store.tensor(3, 0) + run_store.tensor(3, 1)
+    assert none.status_code == 404
+
+
+def test_a_tensor_that_is_a_group_of_its_own_is_sent_from_the_disk(
+    run_store: RunStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_store, "groups", [range(1), range(1, 2)])
+    base = f"/tasks/{T}/checkpoints/3/groups"
+    monkeypatch.delattr(RunStore, "group")
+    answers = get(application(catalog), f"{base}/0", f"{base}/1", f"{base}/2")
+    assert [answer.content for answer in answers[:2]] == [run_store.tensor(3, k) for k in range(2)]
+    assert answers[2].status_code == 404
+
+
 def test_chunk_ranges(run_store: RunStore, catalog: Catalog) -> None:
     base = f"/tasks/{T}/checkpoints/3/tensors/0?chunk="
     data = run_store.tensor(3, 0)
@@ -110,6 +128,9 @@ HOSTILE = [
     "/tasks/7/checkpoints/-1",
     "/tasks/7/checkpoints/4294967296",
     "/tasks/7/checkpoints/1/tensors/2",
+    "/tasks/7/checkpoints/1/groups/1",
+    "/tasks/7/checkpoints/1/groups/-1",
+    "/tasks/7/checkpoints/4/groups/0",
     "/tasks/7/checkpoints/1/tensors/0?chunk=0",
     "/tasks/7/checkpoints/1/tensors/0?chunk=-1:2",
     "/tasks/7/segments/0/steps",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from protocol.commitments.groups import GROUP_BYTES
 from protocol.node.serving import Serving
 from verifier.errors import SaltRefused, TooManySalts
 from verifier.results import Items, Results
@@ -31,10 +32,9 @@ def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
 
 
 def written(place: Callable[[int], Path]) -> None:
-    """Write the tensors as files instead of links."""
-    for number, data in enumerate(TENSORS):
-        place(number).parent.mkdir(parents=True, exist_ok=True)
-        place(number).write_bytes(data)
+    """Write the only group of tensors."""
+    place(0).parent.mkdir(parents=True, exist_ok=True)
+    place(0).write_bytes(b"".join(TENSORS))
 
 
 @pytest.fixture
@@ -53,12 +53,14 @@ def items(tmp_path: Path) -> Items:
     return Items(tmp_path / "items", bundle.parent)
 
 
-def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: Results, items: Items) -> None:
+def test_a_held_result_is_served_in_groups_until_it_is_dropped(results: Results, items: Items) -> None:
+    large = [bytes(GROUP_BYTES), b"after it"]
+    results.hold(7, 3, [*TENSORS, *large])
     with TestClient(application(results, items, taken([]))) as client:
-        where = [f"/tasks/7/checkpoints/3/tensors/{number}" for number in range(4)]
+        where = [f"/tasks/7/checkpoints/3/groups/{number}" for number in range(4)]
         answers = [client.get(path) for path in where]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 404]
-        assert [answer.content for answer in answers[:3]] == TENSORS
+        assert [answer.content for answer in answers[:3]] == [b"".join(TENSORS), *large]
         results.drop(7)
         results.drop(7)
         assert {client.get(path).status_code for path in where} == {404}
@@ -67,27 +69,27 @@ def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: R
 @pytest.mark.parametrize(
     "path",
     [
-        "/tasks/8/checkpoints/3/tensors/0",
-        "/tasks/7/checkpoints/2/tensors/0",
-        "/tasks/7/checkpoints/3/tensors/-1",
-        "/tasks/7/checkpoints/3/tensors/..%2f..%2f..%2f..%2fetc%2fpasswd",
-        "/tasks/../7/checkpoints/3/tensors/0/..",
-        "/tasks/7/checkpoints/3/tensors/99999999999999999999999999",
+        "/tasks/8/checkpoints/3/groups/0",
+        "/tasks/7/checkpoints/2/groups/0",
+        "/tasks/7/checkpoints/3/groups/-1",
+        "/tasks/7/checkpoints/3/groups/..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/tasks/../7/checkpoints/3/groups/0/..",
+        "/tasks/7/checkpoints/3/groups/99999999999999999999999999",
     ],
 )
 def test_nothing_else_is_served(results: Results, items: Items, path: str) -> None:
     with TestClient(application(results, items, taken([]))) as client:
         assert client.get(path).status_code in (404, 422)
-        assert client.post("/tasks/7/checkpoints/3/tensors/0").status_code == 405
+        assert client.post("/tasks/7/checkpoints/3/groups/0").status_code == 405
 
 
 def test_a_jurors_state_is_served_with_the_roots_until_it_is_dropped(results: Results, items: Items) -> None:
     with TestClient(application(results, items, taken([]))) as client:
-        where = ["/tasks/8/segments", *(f"/tasks/8/checkpoints/2/tensors/{number}" for number in range(3))]
+        where = ["/tasks/8/segments", "/tasks/8/checkpoints/2/groups/0"]
         assert {client.get(path).status_code for path in where} == {404}
         items.hold_state(8, 2, ROOTS, written)
-        assert [client.get(path).content for path in where] == [b"".join(ROOTS), *TENSORS]
-        assert client.get("/tasks/8/checkpoints/2/tensors/roots").status_code == 422
+        assert [client.get(path).content for path in where] == [b"".join(ROOTS), b"".join(TENSORS)]
+        assert client.get("/tasks/8/checkpoints/2/groups/roots").status_code == 422
         items.drop(8)
         assert {client.get(path).status_code for path in where} == {404}
 
@@ -111,9 +113,9 @@ def test_a_bundle_is_served_by_a_juror_that_has_its_constants(results: Results, 
 def test_what_a_juror_has_outlives_a_restart(items: Items) -> None:
     items.hold_state(8, 2, ROOTS, written)
     assert items.has_state(8, 2)
-    assert items.state(8, 2, 3) == (TENSORS, ROOTS)
+    assert items.state(8, 2, list(map(len, TENSORS))) == (TENSORS, ROOTS)
     assert not items.has_state(8, 1)
-    assert items.state(8, 1, 3) is None
+    assert items.state(8, 1, [1]) is None
 
 
 @pytest.mark.parametrize("written", [SALT.hex(), "0x" + SALT.hex(), SALT.hex().upper()])

@@ -51,7 +51,20 @@ def test_a_frames_path_is_sent_and_its_size_is_that_of_the_callee() -> None:
     assert server.targets == [f"/tasks/{tiny.TASK}/segments/2/steps/3/trace?path={call}"]
 
 
-def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each tensor is a group of its own."""
+    monkeypatch.setattr("protocol.commitments.groups.GROUP_TENSORS", 1)
+
+
+def test_small_tensors_of_a_checkpoint_are_one_question() -> None:
+    with serving(answers(WEIGHTS + b"four")) as server:
+        assert client(server.url).checkpoint(1) == [WEIGHTS, b"four"]
+    assert server.targets == [f"/tasks/{tiny.TASK}/checkpoints/1/groups/0"]
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_checkpoint_is_one_question_for_each_group() -> None:
     def talk(connection: socket.socket, target: str) -> None:
         body = WEIGHTS if target.endswith("/0") else bytes(4)
         answers(body)(connection, target)
@@ -60,7 +73,8 @@ def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
         assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
 
 
-def test_a_busy_solver_is_asked_again_for_the_tensor_that_is_missing(
+@pytest.mark.usefixtures("apart")
+def test_a_busy_solver_is_asked_again_for_the_group_that_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("verifier.solver_client.BUSY_SECONDS", 0.01)
@@ -78,7 +92,7 @@ def test_a_busy_solver_is_asked_again_for_the_tensor_that_is_missing(
 
     with serving(talk) as server:
         assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
-    base = f"/tasks/{tiny.TASK}/checkpoints/1/tensors"
+    base = f"/tasks/{tiny.TASK}/checkpoints/1/groups"
     assert server.targets == [f"{base}/0", *[f"{base}/1"] * 4]
 
 
@@ -166,11 +180,12 @@ def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
-    """Sends each tensor in time, but not both together."""
+    """Sends each group in time, but not both together."""
     time.sleep(0.6 * PATIENCE)
     answers(WEIGHTS if target.endswith("/0") else bytes(4))(connection, target)
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
     with serving(dawdles) as server:
         asked = client(server.url, PATIENCE)
@@ -179,10 +194,18 @@ def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
         assert asked._resting(), "a tensor that came does not make up for one that did not"
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_checkpoint_that_is_served_fast_enough_for_its_size_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("verifier.solver_client.LEAST_RATE", 40)  # 30 seconds for the 1,204 bytes
+    with serving(dawdles) as server:
+        assert client(server.url, PATIENCE).checkpoint(1) == [WEIGHTS, bytes(4)]
+
+
+@pytest.mark.usefixtures("apart")
+def test_each_tensor_of_a_checkpoint_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifier.solver_client.TENSOR_SECONDS", 15.0)
     with serving(dawdles) as server:
         assert client(server.url, PATIENCE).checkpoint(1) == [WEIGHTS, bytes(4)]
 
