@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from anyio import to_thread
+from anyio.lowlevel import checkpoint
 from fastapi import Depends, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 
@@ -62,7 +63,9 @@ class _InPieces(Response, ABC):
         super().__init__(headers={"content-length": str(size)}, media_type="application/octet-stream")
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes, then release what holds them, also if the client has disconnected or is too slow."""
+        """Send the bytes, then release what holds them, also if the client has disconnected (`SharedProtocol`
+        cancels this) or is too slow.
+        """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
             async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
@@ -98,6 +101,7 @@ class BytesResponse(_InPieces):
 
     async def _read(self, at: int) -> bytes:
         # No thread is needed to produce the next piece, unlike in StreamingResponse.
+        await checkpoint()  # ends here if the client has gone
         return self._data[at : at + PIECE]
 
     def _release(self) -> None:

@@ -13,11 +13,17 @@ import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from typing import Final
 
 from protocol.errors import InternalError
 
 SHARES = 8
 """How many shares of the server must be full of unread answers before others get none."""
+
+WAITING: Final = 256
+"""Maximum number of clients that wait for one kind of answer: a quarter of `http_shares.MAX_CONNECTIONS`, so
+that clients who wait for two kinds leave half of the connections to others.
+"""
 
 
 class Busy(InternalError):
@@ -27,21 +33,26 @@ class Busy(InternalError):
 class OneAtATime:
     """Gives one client the turn at a time. The shares of the server (`http_shares`) that have waiting clients
     have their turns in order, so an answer to one share waits for at most one answer to each other share. Of
-    each share, at most `waiting` clients wait, each for at most `patience` seconds. Clients without a share
-    count as one share. For one event loop.
+    each share, at most `waiting` clients wait, each for at most `patience` seconds. In all, at most `most` wait:
+    the next one takes the place of the newest client of the share with most, if that share keeps at least as
+    many as the next one's then has. Clients without a share count as one share. For one event loop.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
     answers were made.
     """
 
-    def __init__(self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0) -> None:
+    def __init__(
+        self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0, most: int = WAITING
+    ) -> None:
         self._limit = waiting
+        self._most = most
         self._patience = patience
         self._idle = idle
         self._held = False
         self._share: Hashable = None  # the share that has the turn, or had the last one
-        # The places of waiting clients by share, in the order of the next turns. No share is without places.
-        self._places: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        # The places of waiting clients by share, in the order of the next turns. No share is without places. A
+        # place's result says whether its client has the turn, or has lost the place.
+        self._places: OrderedDict[Hashable, deque[asyncio.Future[bool]]] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self.on_idle: Callable[[], None] = lambda: None
 
@@ -66,21 +77,38 @@ class OneAtATime:
 
     async def _wait(self, share: Hashable) -> None:
         """Wait until `_pass_on` gives the turn to this client. Raises Busy."""
-        if len(self._places.get(share, ())) >= self._limit:
+        own = len(self._places.get(share, ()))
+        if own >= self._limit or not self._has_room(own):
             raise Busy
-        place = asyncio.get_running_loop().create_future()
+        place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._places.setdefault(share, deque()).append(place)
         try:
             async with asyncio.timeout(self._patience):
-                await place
+                has_turn = await place
         except BaseException as error:
-            if place.done() and not place.cancelled():  # the turn came at the same moment
-                self._pass_on()
-            else:
+            if place.cancelled() or not place.done():
                 self._leave(share, place)
+            elif place.result():  # the turn came at the same moment
+                self._pass_on()
             if isinstance(error, TimeoutError):
                 raise Busy from None
             raise
+        if not has_turn:
+            raise Busy
+
+    def _has_room(self, own: int) -> bool:
+        """Whether one more client of a share with `own` waiting clients may wait. If all places are taken, the
+        newest client of the share with most loses its place, if this share has at least two more than `own`.
+        """
+        if self.waiting < self._most:
+            return True
+        share, places = max(self._places.items(), key=lambda item: len(item[1]))
+        newest = next((place for place in reversed(places) if not place.done()), None)
+        if newest is None or len(places) < own + 2:
+            return False
+        self._leave(share, newest)
+        newest.set_result(False)
+        return True
 
     def _pass_on(self) -> None:
         """Give the turn to the client that has waited longest of the next share. The share that had the turn
@@ -94,11 +122,11 @@ class OneAtATime:
             if place is not None:
                 self._leave(share, place)
                 self._share = share
-                place.set_result(None)
+                place.set_result(True)
                 return
         self._held = False
 
-    def _leave(self, share: Hashable, place: asyncio.Future[None]) -> None:
+    def _leave(self, share: Hashable, place: asyncio.Future[bool]) -> None:
         self._places[share].remove(place)
         if not self._places[share]:
             del self._places[share]

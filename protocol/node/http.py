@@ -105,14 +105,15 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
 
 
 def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
-    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop.
+    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop. `SharedProtocol` limits
+    connections and requests; uvicorn's own limit would refuse everybody when some clients reach it.
 
     `proxies` are IP addresses of proxies. Their connections come from many clients, which the proxy itself
     must limit.
     """
     import uvicorn
 
-    from protocol.node.http_shares import MAX_CONNECTIONS, SharedProtocol
+    from protocol.node.http_shares import SharedProtocol
 
     _allow_files()
     return uvicorn.Server(
@@ -121,8 +122,6 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
             log_config=None,
             access_log=False,
             log_level="error",  # a line for each malformed request would fill the disk
-            limit_concurrency=MAX_CONNECTIONS
-            + 2,  # for answers to clients that have disconnected; `SharedProtocol` limits the others
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,

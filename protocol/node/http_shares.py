@@ -9,6 +9,9 @@ The requests of an address are started one after the other, over all its connect
 present one is answered, or after `TURN_SECONDS`. Until then, further requests are not even read. The event
 loop serves in order of arrival, so between a request and its answer each other address gets only a few
 answers, however many requests it sends.
+
+A request ends when its client goes, so there are no more requests than connections, and threads that end what
+they have begun.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+from anyio import CancelScope
 
 from protocol.node.http_timeouts import TimedProtocol
 
@@ -31,7 +36,7 @@ file.
 """
 CONNECTIONS_EACH: Final = 8
 """Maximum number of connections of one share that are read; further ones wait. A connection counts until
-its request is answered, even if its client has disconnected.
+its request has ended: if its client has disconnected, until the thread that works for it ends.
 """
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
@@ -88,6 +93,9 @@ class SharedProtocol(TimedProtocol):
     place becomes free. Only one request of a share is started at a time. If the server is full, a
     connection is closed to make room for a new one.
 
+    When the client goes, the app's work for it is cancelled as by an anyio cancel scope: what awaits ends, and
+    a function in a thread (`anyio.to_thread`) is finished first.
+
     The app finds the client's share in the request's state, as `share`; None for clients of a proxy.
     """
 
@@ -96,7 +104,7 @@ class SharedProtocol(TimedProtocol):
 
     _share: Share | None = None
     _own: _Connections
-    _answers = 0
+    _answers: set[CancelScope]
     _gone = False
     _turn_ends: asyncio.TimerHandle | None = None
     _half = False
@@ -111,7 +119,7 @@ class SharedProtocol(TimedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the new connection, and close one if there are too many."""
         super().connection_made(transport)
-        self.app = self._answer
+        self.app, self._answers = self._answer, set()
         client = None if self.client is None else client_of(self.client[0])
         if client is not None and client not in self._proxies:
             self._share = share_of(client)
@@ -124,10 +132,12 @@ class SharedProtocol(TimedProtocol):
             self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the connection's place in its share once no answer for it is being computed."""
+        """Cancel the answers to this client, and free its place in its share once they have ended."""
         super().connection_lost(exc)
         self._let_go()
         self._gone = True
+        for answer in self._answers:
+            answer.cancel()
         if not self._answers:
             self._leave()
 
@@ -159,14 +169,17 @@ class SharedProtocol(TimedProtocol):
         super().on_response_complete()
 
     async def _answer(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        self._answers += 1
         scope.setdefault("state", {})["share"] = self._share
-        try:
-            await self.config.loaded_app(scope, receive, send)
-        finally:
-            self._answers -= 1
-            if self._gone and not self._answers:
-                self._leave()
+        with CancelScope() as answer:
+            self._answers.add(answer)
+            if self._gone:  # before this was begun
+                answer.cancel()
+            try:
+                await self.config.loaded_app(scope, receive, send)
+            finally:
+                self._answers.discard(answer)
+                if self._gone and not self._answers:
+                    self._leave()
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

@@ -1,7 +1,7 @@
 """HTTP connections that are closed if the client does nothing.
 
-uvicorn counts every open connection against its limit, and its only timeout is for the next request after an
-answer. So a few clients that send nothing, send a byte now and then, or do not read their answers would block
+Every open connection counts against the server's limit, and uvicorn's only timeout is for the next request
+after an answer. So a few clients that send nothing, send a byte now and then, or do not read their answers would block
 a server for everybody else. Here each connection is checked regularly, and closed once the server has waited
 for the client too long.
 """

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from threading import Event, Semaphore
 
 import pytest
+from anyio import to_thread
 
 from protocol.node import http_shares
 from protocol.node.http_shares import CONNECTIONS_EACH
@@ -96,7 +97,7 @@ def test_connections_of_one_address_take_turns() -> None:
 
 
 class Gated:
-    """An app that answers "/slow" once `let` is set, and everything else at once."""
+    """An app that answers "/slow" once a thread has seen `let` set, and everything else at once."""
 
     def __init__(self) -> None:
         self.asked = Semaphore(0)
@@ -105,8 +106,7 @@ class Gated:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["path"] == "/slow":
             self.asked.release()
-            while not self.let.is_set():
-                await asyncio.sleep(0.01)
+            await to_thread.run_sync(self.let.wait, PATIENCE)
         await answers(scope, receive, send)
 
 
@@ -126,7 +126,7 @@ def test_a_slow_answer_keeps_nobody_behind_its_address_from_others() -> None:
         assert status(slow) == b"HTTP/1.1 200 OK"
 
 
-def test_requests_of_clients_that_have_gone_count_until_they_are_answered(
+def test_requests_of_clients_that_have_gone_count_while_threads_work_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
@@ -145,6 +145,25 @@ def test_requests_of_clients_that_have_gone_count_until_they_are_answered(
         with connected(place, "127.0.2.1") as again:
             again.sendall(WHOLE)
             assert status(again) == b"HTTP/1.1 200 OK"
+
+
+def test_what_waits_for_something_ends_when_its_client_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    begun, ended = Semaphore(0), Semaphore(0)
+
+    async def waits(_scope: Message, _receive: Receive, _send: Send) -> None:
+        begun.release()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.release()
+
+    with served(waits) as place:
+        for _ in range(2 * CONNECTIONS_EACH):
+            with connected(place, "127.0.2.1") as gone:
+                gone.sendall(WHOLE)
+                assert begun.acquire(timeout=PATIENCE)
+            assert ended.acquire(timeout=PATIENCE)
 
 
 @pytest.mark.usefixtures("patient")

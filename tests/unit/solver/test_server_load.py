@@ -24,7 +24,7 @@ from solver.answers import FILE_PIECE, PIECE, FileOnDisk, Share, binary
 from solver.catalog import Catalog
 from solver.concurrency import Budget, Busy, OneAtATime
 from solver.database import Stage
-from solver.limits import Limits, Message
+from solver.limits import Limits, Message, Receive, Send
 from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
@@ -172,32 +172,6 @@ def test_what_was_replayed_is_let_go_when_nobody_asks(catalog: Catalog, run_stor
         gc.enable()
 
 
-def test_answers_on_their_way_are_bounded() -> None:
-    budget = Budget(most=16)
-    budget.take(10, "first")
-    with pytest.raises(Busy):
-        budget.take(1, "first")  # more than its eighth
-    budget.take(2, "second")
-    budget.take(4)
-    for share in (None, "third"):
-        with pytest.raises(Busy):
-            budget.take(1, share)
-    budget.give_back(10, "first")
-    budget.take(1, "first")
-    budget.take(1, "first")
-    budget.take(1)
-
-
-@pytest.mark.parametrize("share", [None, "an address"])
-def test_one_answer_is_sent_however_large(share: str | None) -> None:
-    budget = Budget(most=1)
-    budget.take(1_000, share)
-    with pytest.raises(Busy):
-        budget.take(1, share)
-    budget.give_back(1_000, share)
-    budget.take(1_000, share)
-
-
 def test_only_answers_of_several_pieces_are_counted(catalog: Catalog, run_store: RunStore) -> None:
     budget = Budget(most=PIECE)
     held = binary(bytes(PIECE + 1), budget)  # a client that reads slowly
@@ -264,6 +238,15 @@ def test_unread_answers_of_one_address_keep_nobody_else_from_theirs(
         assert held.count(b"HTTP/1.1 200") == (CONNECTIONS_EACH if kept == "on disk" else 1)
 
 
+def await_waiting(turns: OneAtATime, count: int) -> None:
+    """Wait until `count` clients wait for their turn."""
+    for _ in range(6_000):
+        if turns.waiting == count:
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(f"{turns.waiting} wait, not {count}")
+
+
 @pytest.mark.parametrize("target", [f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments/1/steps"])
 def test_slow_answers_to_one_address_delay_another_by_at_most_one(
     slow: tuple[Pace, Catalog], target: str, monkeypatch: pytest.MonkeyPatch
@@ -274,20 +257,13 @@ def test_slow_answers_to_one_address_delay_another_by_at_most_one(
     one_by_one = threading.Semaphore(0)
     monkeypatch.setattr(pace, "take", lambda: one_by_one.acquire(timeout=60))
 
-    def await_waiting(count: int) -> None:
-        for _ in range(6_000):
-            if turns.waiting == count:
-                return
-            threading.Event().wait(0.01)
-        raise AssertionError(f"{turns.waiting} wait, not {count}")
-
     with ExitStack() as stack:
         _, port = stack.enter_context(served(application(catalog)))
         for _ in range(CONNECTIONS_EACH):
             stack.enter_context(closing(unread(port, "127.0.0.1", target)))
-        await_waiting(CONNECTIONS_EACH - 1)
+        await_waiting(turns, CONNECTIONS_EACH - 1)
         other = stack.enter_context(closing(unread(port, "127.0.0.2", target)))
-        await_waiting(CONNECTIONS_EACH)
+        await_waiting(turns, CONNECTIONS_EACH)
         other.settimeout(5)
         try:
             one_by_one.release(2)
@@ -296,50 +272,91 @@ def test_slow_answers_to_one_address_delay_another_by_at_most_one(
             one_by_one.release(CONNECTIONS_EACH)
 
 
-def test_shares_have_their_turns_in_order_and_each_its_own_places() -> None:
-    async def order() -> list[str]:
-        turns, found, go = OneAtATime(waiting=2), list[str](), asyncio.Event()
+def test_questions_of_130_addresses_whose_clients_have_gone_keep_nobody_from_a_tensor(
+    slow: tuple[Pace, Catalog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0)
+    monkeypatch.setattr(SlowRecord, "open_tensor", RunStore.open_tensor)
+    pace, catalog = slow
+    monkeypatch.setattr(pace, "take", lambda: pace.go.wait(60))
+    turns, begun = OneAtATime(patience=600), threading.Semaphore(0)
+    app = application(catalog, turns)
 
-        async def ask(share: str) -> None:
-            try:
-                async with turns.turn(share):
-                    await go.wait()
-                    found.append(share)
-            except Busy:
-                found.append(f"{share} is refused")
+    async def counted(scope: Message, receive: Receive, send: Send) -> None:
+        begun.release()
+        await app(scope, receive, send)
 
-        async with asyncio.TaskGroup() as group:
-            for share in "aaaabbcb":
-                group.create_task(ask(share))
-            gone = group.create_task(ask("d"))
-            while turns.waiting < 6:
-                await asyncio.sleep(0)
-            gone.cancel()
-            go.set()
-        async with turns.turn():
-            assert turns.waiting == 0
-        return found
-
-    assert asyncio.run(order()) == ["a is refused", "b is refused", *"abcaba"]
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(counted))
+        stack.callback(pace.go.set)
+        for number in range(130):  # 8 questions each, more than MAX_CONNECTIONS in all
+            with ExitStack() as going:
+                for _ in range(CONNECTIONS_EACH):
+                    source = f"127.0.1.{number}"
+                    going.enter_context(closing(unread(port, source, f"/tasks/{T}/segments/1/steps")))
+                for _ in range(CONNECTIONS_EACH):
+                    assert begun.acquire(timeout=10)
+        other = stack.enter_context(closing(unread(port, "127.0.2.1", f"/tasks/{T}/checkpoints/1/tensors/0")))
+        assert other.recv(12) == b"HTTP/1.1 200"
+        await_waiting(turns, 0)
 
 
-def test_a_turn_is_passed_on_by_a_client_that_goes_when_it_comes() -> None:
-    async def ask() -> None:
-        turns = OneAtATime()
+def test_a_client_that_goes_while_its_tensor_is_opened_leaves_nothing(
+    slow: tuple[Pace, Catalog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pace, catalog = slow
+    opened, asked = list[BinaryIO](), threading.Event()
 
-        async def wait() -> None:
-            async with turns.turn("a"):
-                raise AssertionError("it has gone")
+    def opening(run_store: RunStore, number: int, tensor: int) -> BinaryIO:
+        asked.set()
+        pace.take()
+        opened.append(RunStore.open_tensor(run_store, number, tensor))
+        return opened[-1]
 
-        async with turns.turn("b"):
-            gone = asyncio.create_task(wait())
-            while turns.waiting < 1:
-                await asyncio.sleep(0)
-        gone.cancel()
-        async with asyncio.timeout(5), turns.turn("c"):
-            assert gone.cancelled()
+    monkeypatch.setattr(SlowRecord, "open_tensor", opening)
+    target = f"/tasks/{T}/checkpoints/1/tensors/0"
+    with served(application(catalog)) as (_, port):
+        with closing(unread(port, "127.0.0.1", target)):
+            assert asked.wait(60)
+            waiting = unread(port, "127.0.0.2", target)
+            await_waiting(catalog.answering.readers, 1)
+            waiting.close()
+            await_waiting(catalog.answering.readers, 0)  # so this server has seen both go
+        pace.go.set()
+    assert [file.closed for file in opened] == [True]
 
-    asyncio.run(ask())
+
+class Counted(BytesIO):
+    """A file of `SIZE` bytes that counts how often it is read."""
+
+    def __init__(self) -> None:
+        super().__init__(bytes(SIZE))
+        self.reads = 0
+        self.ended = threading.Event()
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Count a read."""
+        self.reads += 1
+        return super().read(size)
+
+    def close(self) -> None:
+        """Note that nothing more will be read."""
+        super().close()
+        self.ended.set()
+
+
+def test_of_a_file_whose_client_has_gone_no_more_is_read() -> None:
+    file, api = Counted(), FastAPI()
+
+    @api.get("/answer")
+    async def answer() -> Response:
+        return FileOnDisk(file)
+
+    with served(Limits(api, Metrics())) as (_, port):
+        with closing(unread(port, "127.0.0.1")) as gone:
+            assert gone.recv(12) == b"HTTP/1.1 200"
+        assert file.ended.wait(60)
+    assert file.reads < SIZE // FILE_PIECE
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
