@@ -7,6 +7,7 @@ The parameters' types validate requests, so malformed ones never reach a run sto
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
@@ -58,9 +59,9 @@ Share = Annotated[Any, Depends(share_of_client)]
 class _InPieces(Response, ABC):
     """An answer of `size` bytes that is sent piece by piece, within a time limit."""
 
-    def __init__(self, size: int, piece: int) -> None:
+    def __init__(self, size: int, piece: int, media_type: str = "application/octet-stream") -> None:
         self._size, self._piece = size, piece
-        super().__init__(headers={"content-length": str(size)}, media_type="application/octet-stream")
+        super().__init__(headers={"content-length": str(size)}, media_type=media_type)
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
         """Send the bytes, then release what holds them, also if the client has disconnected (`SharedProtocol`
@@ -92,8 +93,14 @@ class BytesResponse(_InPieces):
     ones there are only as many as connections. Raises Busy.
     """
 
-    def __init__(self, data: bytes, budget: Budget, share: Hashable = None) -> None:
-        super().__init__(len(data), PIECE)
+    def __init__(
+        self,
+        data: bytes,
+        budget: Budget,
+        share: Hashable = None,
+        media_type: str = "application/octet-stream",
+    ) -> None:
+        super().__init__(len(data), PIECE, media_type)
         self._data, self._budget, self._share = data, budget, share
         self._counted = len(data) if len(data) > PIECE else 0
         if self._counted:
@@ -150,9 +157,11 @@ def hashes(roots: Sequence[bytes], budget: Budget, share: Hashable = None) -> Re
     return BytesResponse(b"".join(roots), budget, share)
 
 
-def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
-    """The tensors of a checkpoint with their roots, as JSON data."""
-    return {
+def encoded_manifest(run_store: RunStore, number: int) -> bytes:
+    """The tensors of a checkpoint with their roots, as JSON. For each tensor these are about 130 bytes and its
+    name of at most 200 characters, so 21 MB for 65,535 tensors. Call it in a thread.
+    """
+    manifest = {
         "version": 1,
         "task": run_store.task,
         "checkpoint": number,
@@ -168,6 +177,12 @@ def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
             for entry in run_store.manifest(number)
         ],
     }
+    return json.dumps(manifest, separators=(",", ":")).encode()
+
+
+def json_bytes(data: bytes, budget: Budget, share: Hashable = None) -> Response:
+    """Encoded JSON as an answer. Raises Busy."""
+    return BytesResponse(data, budget, share, "application/json")
 
 
 def call_path(text: str) -> tuple[int, ...]:

@@ -31,8 +31,9 @@ from solver.answers import (
     binary,
     call_path,
     chunk_range,
+    encoded_manifest,
     hashes,
-    manifest,
+    json_bytes,
     missing,
 )
 from solver.catalog import Answering, Catalog
@@ -86,6 +87,10 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         async with readers.turn(share):
             return await to_thread.run_sync(read)
 
+    async def manifest(run_store: RunStore, number: int, share: Hashable) -> Response:
+        encoded = await by_reading(share, lambda: encoded_manifest(run_store, number))
+        return json_bytes(encoded, budget, share)
+
     @api.get("/tasks/{task}")
     def overview(task: TaskId) -> dict[str, Any]:
         run_store = _run_store(catalog, task)
@@ -106,9 +111,8 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         return hashes(run_store.roots(run_store.committed), budget, share)
 
     @api.get("/tasks/{task}/checkpoints/{i}")
-    async def checkpoint(task: TaskId, i: Number, share: Share) -> dict[str, Any]:
-        run_store = _with_checkpoint(catalog, task, i)
-        return await by_reading(share, lambda: manifest(run_store, i))
+    async def checkpoint(task: TaskId, i: Number, share: Share) -> Response:
+        return await manifest(_with_checkpoint(catalog, task, i), i, share)
 
     @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
     async def tensor(task: TaskId, i: Number, k: Number, share: Share, chunk: ChunkRange = "") -> Response:
@@ -131,10 +135,9 @@ def _checkpoints(api: FastAPI, catalog: Catalog, answering: Answering, budget: B
         return binary(await by_reading(share, lambda: run_store.group(i, g)), budget, share)
 
     @api.get("/tasks/{task}/result")
-    async def result(task: TaskId, share: Share) -> dict[str, Any]:
+    async def result(task: TaskId, share: Share) -> Response:
         last = _run_store(catalog, task).segments
-        run_store = _with_checkpoint(catalog, task, last)
-        return await by_reading(share, lambda: manifest(run_store, last))
+        return await manifest(_with_checkpoint(catalog, task, last), last, share)
 
 
 def _insides(api: FastAPI, catalog: Catalog, questions: OneAtATime, budget: Budget) -> None:

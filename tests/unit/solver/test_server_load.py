@@ -26,7 +26,7 @@ from solver.concurrency import Budget, Busy, OneAtATime
 from solver.database import Stage
 from solver.limits import Limits, Message, Receive, Send
 from solver.metrics import Metrics
-from solver.run_store import RunStore
+from solver.run_store import RunStore, TensorEntry
 from solver.server import application
 from tests.unit.node.apps import served
 from tests.unit.solver import tiny
@@ -247,6 +247,24 @@ def await_waiting(turns: OneAtATime, count: int) -> None:
     raise AssertionError(f"{turns.waiting} wait, not {count}")
 
 
+@pytest.mark.parametrize("target", [f"/tasks/{T}/checkpoints/1", f"/tasks/{T}/result"])
+def test_unread_manifests_of_one_address_keep_nobody_else_from_theirs(
+    catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    entry = TensorEntry("t" * 128, "f32", (1,), bytes(32), 4)
+    monkeypatch.setattr(RunStore, "manifest", lambda *_: [entry] * 65_535)  # 16 MB of JSON
+    with ExitStack() as stack:
+        _, port = stack.enter_context(served(application(catalog, budget=Budget(most=6 * SIZE))))
+        held = [
+            stack.enter_context(closing(unread(port, "127.0.0.1", target))).recv(12)
+            for _ in range(CONNECTIONS_EACH)
+        ]
+        other = stack.enter_context(closing(unread(port, "127.0.0.2", target)))
+        assert other.recv(12) == b"HTTP/1.1 200"
+        assert held.count(b"HTTP/1.1 200") == 1
+
+
 @pytest.mark.parametrize("target", [f"/tasks/{T}/checkpoints/1/tensors/0", f"/tasks/{T}/segments/1/steps"])
 def test_slow_answers_to_one_address_delay_another_by_at_most_one(
     slow: tuple[Pace, Catalog], target: str, monkeypatch: pytest.MonkeyPatch
@@ -357,43 +375,3 @@ def test_of_a_file_whose_client_has_gone_no_more_is_read() -> None:
             assert gone.recv(12) == b"HTTP/1.1 200"
         assert file.ended.wait(60)
     assert file.reads < SIZE // FILE_PIECE
-
-
-@pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
-def test_an_answer_is_sent_in_pieces(size: int) -> None:
-    """The time limit for each piece cuts off a client that reads slowly."""
-    data, sent = bytes(range(256)) * (size // 256) + bytes(size % 256), list[Message]()
-
-    async def receive() -> Message:
-        raise AssertionError("nothing is asked of the client")
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    file = BytesIO(data)
-    for answer, most in ((binary(data, Budget()), PIECE), (FileOnDisk(file), FILE_PIECE)):
-        asyncio.run(answer({"type": "http"}, receive, send))
-        start, *pieces = sent
-        assert (b"content-length", b"%d" % size) in start["headers"]
-        assert b"".join(piece["body"] for piece in pieces) == data
-        assert max(len(piece["body"]) for piece in pieces) <= most
-        assert [piece["more_body"] for piece in pieces] == [True] * (len(pieces) - 1) + [False]
-        sent.clear()
-    assert file.closed
-
-
-def test_a_client_that_is_gone_gives_back_what_it_took() -> None:
-    budget = Budget(most=1)
-
-    async def receive() -> Message:
-        await asyncio.Event().wait()
-        raise AssertionError("it waits for ever")
-
-    async def send(_message: Message) -> None:
-        raise OSError("gone")
-
-    for _ in range(2):
-        for answer in (binary(bytes(2 * PIECE), budget), FileOnDisk(file := BytesIO(b"data"))):
-            with pytest.raises(OSError, match="gone"):
-                asyncio.run(answer({"type": "http"}, receive, send))
-    assert file.closed
