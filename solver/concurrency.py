@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from protocol.errors import InternalError
+from protocol.node.http_clients import site_of
 
 SHARES = 8
 """How many shares of the server must be full of unread answers before others get none."""
@@ -31,11 +32,12 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """Gives one client the turn at a time. The shares of the server (`http_shares`) that have waiting clients
-    have their turns in order, so an answer to one share waits for at most one answer to each other share. Of
-    each share, at most `waiting` clients wait, each for at most `patience` seconds. In all, at most `most` wait:
-    the next one takes the place of the newest client of the share with most, if that share keeps at least as
-    many as the next one's then has. Clients without a share count as one share. For one event loop.
+    """Gives one client the turn at a time. The sites (`http_clients`) that have waiting clients have their turns
+    in order, and each turn of a site goes to the next of its shares (`http_shares`). So an answer to one site
+    waits for at most one answer to each other site. Of each share, at most `waiting` clients wait, each for at
+    most `patience` seconds. In all, at most `most` wait: the next one takes the place of the newest client of
+    the site with most, if that site keeps at least as many as the next one's then has. Within a site the same
+    holds for its shares. Clients without a share count as one share. For one event loop.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
     answers were made.
@@ -78,7 +80,7 @@ class OneAtATime:
     async def _wait(self, share: Hashable) -> None:
         """Wait until `_pass_on` gives the turn to this client. Raises Busy."""
         own = len(self._places.get(share, ()))
-        if own >= self._limit or not self._has_room(own):
+        if own >= self._limit or not self._has_room(share):
             raise Busy
         place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._places.setdefault(share, deque()).append(place)
@@ -96,24 +98,36 @@ class OneAtATime:
         if not has_turn:
             raise Busy
 
-    def _has_room(self, own: int) -> bool:
-        """Whether one more client of a share with `own` waiting clients may wait. If all places are taken, the
-        newest client of the share with most loses its place, if this share has at least two more than `own`.
+    def _has_room(self, share: Hashable) -> bool:
+        """Whether one more client of `share` may wait. If all places are taken, the newest client of the largest
+        share of the site with most loses its place, if that site has at least two more than that of `share`. If
+        it is the site of `share`, the shares are compared.
         """
         if self.waiting < self._most:
             return True
-        share, places = max(self._places.items(), key=lambda item: len(item[1]))
-        newest = next((place for place in reversed(places) if not place.done()), None)
-        if newest is None or len(places) < own + 2:
+        sites = Counter[Hashable]()
+        for one, places in self._places.items():
+            sites[site_of(one)] += len(places)
+
+        def counts(one: Hashable) -> tuple[int, int]:
+            return sites[site_of(one)], len(self._places.get(one, ()))
+
+        largest = max(self._places, key=counts)
+        level = int(site_of(largest) == site_of(share))
+        newest = next((place for place in reversed(self._places[largest]) if not place.done()), None)
+        if newest is None or counts(largest)[level] < counts(share)[level] + 2:
             return False
-        self._leave(share, newest)
+        self._leave(largest, newest)
         newest.set_result(False)
         return True
 
     def _pass_on(self) -> None:
-        """Give the turn to the client that has waited longest of the next share. The share that had the turn
-        comes last.
+        """Give the turn to the client that has waited longest of the next share. The site that had the turn
+        comes last, and within it the share.
         """
+        last = site_of(self._share)
+        for share in [share for share in self._places if site_of(share) == last]:
+            self._places.move_to_end(share)
         if self._share in self._places:
             self._places.move_to_end(self._share)
         for share, places in list(self._places.items()):

@@ -17,14 +17,14 @@ they have begun.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from anyio import CancelScope
 
+from protocol.node.http_clients import IP, Share, client_of, share_of, site_of
 from protocol.node.http_timeouts import TimedProtocol
 
 if TYPE_CHECKING:
@@ -53,25 +53,6 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nretry-after: 1\r\nconnection: close\r\n"
     b"content-length: 43\r\n\r\ntoo many connections or half requests here\n"
 )
-
-IP = IPv4Address | IPv6Address
-Share = IPv4Address | IPv6Network
-"""Clients that count as one: an IPv4 address, or an IPv6 /64, because an IPv6 client has 2^64 addresses (RFC
-6177).
-"""
-
-
-def client_of(host: str) -> IP:
-    """Parse the address of a client as a socket gives it. An IPv4 client of an IPv6 socket has its IPv4
-    address.
-    """
-    address = ip_address(host.partition("%")[0])
-    return address if isinstance(address, IPv4Address) else address.ipv4_mapped or address
-
-
-def share_of(client: IP) -> Share:
-    """The share to which a client's address belongs."""
-    return client if isinstance(client, IPv4Address) else IPv6Network((client, 64), strict=False)
 
 
 class _Connections:
@@ -103,6 +84,7 @@ class SharedProtocol(TimedProtocol):
     _shares: ClassVar[dict[Share, _Connections]]
 
     _share: Share | None = None
+    _site: Hashable
     _own: _Connections
     _answers: set[CancelScope]
     _gone = False
@@ -123,6 +105,7 @@ class SharedProtocol(TimedProtocol):
         client = None if self.client is None else client_of(self.client[0])
         if client is not None and client not in self._proxies:
             self._share = share_of(client)
+        self._site = self if self._share is None else site_of(self._share)
         own = _Connections()
         self._own = own if self._share is None else self._shares.setdefault(self._share, own)
         self._own.all.add(self)
@@ -224,15 +207,20 @@ class SharedProtocol(TimedProtocol):
 
     def _make_room(self) -> None:
         """Close a connection: the one whose client has kept the server waiting longest, preferably one that
-        is held. If no client keeps the server waiting, close one of the largest share, preferably one that
-        waits for its turn.
+        is held. If no client keeps the server waiting, close one of the largest share of the largest site,
+        preferably one that waits for its turn.
         """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
         if waiting:
             last = max(waiting, key=lambda peer: (peer._held is not None, peer.waited))
         else:
-            last = max([self, *peers], key=lambda peer: (len(peer._own.all), peer in peer._own.waiting))
+            peers.append(self)
+            sites = Counter(peer._site for peer in peers)
+            last = max(
+                peers,
+                key=lambda peer: (sites[peer._site], len(peer._own.all), peer in peer._own.waiting),
+            )
         last._end()
 
     def _hold(self) -> None:

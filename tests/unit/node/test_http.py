@@ -15,7 +15,8 @@ import pytest
 from protocol.errors import ExitCode
 from protocol.node import http_shares, http_timeouts
 from protocol.node.http import FILES, NotPublic, bind, require_public, server, url_of
-from protocol.node.http_shares import CONNECTIONS_EACH, client_of, share_of
+from protocol.node.http_clients import client_of, share_of
+from protocol.node.http_shares import CONNECTIONS_EACH
 from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers, served
 
 

@@ -11,12 +11,14 @@ import socket
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from ipaddress import IPv4Address, IPv6Address
 from threading import Event, Semaphore
 
 import pytest
 from anyio import to_thread
 
 from protocol.node import http_shares
+from protocol.node.http_clients import IP
 from protocol.node.http_shares import CONNECTIONS_EACH
 from tests.unit.node.apps import MIB, PATIENCE, WHOLE, Message, Receive, Send, answers, served
 
@@ -192,6 +194,32 @@ def test_room_is_made_by_the_address_that_has_most_when_all_wait_for_the_server(
         assert app.asked.acquire(timeout=PATIENCE)
         assert app.asked.acquire(timeout=PATIENCE)
         with connected(place, "127.0.2.3") as last:
+            last.sendall(WHOLE)
+            assert status(last) == b"HTTP/1.1 200 OK"
+        app.let.set()
+        assert status(other) == b"HTTP/1.1 200 OK"
+        assert sorted(map(ending, many)) == [b"", b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK"]
+
+
+@pytest.mark.usefixtures("patient")
+def test_room_is_made_by_the_site_that_has_most_when_all_wait_for_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def client_in_ipv6(host: str) -> IP:
+        """127.0.2.x as an address of the x-th network of one site."""
+        net, _, number = host.rpartition(".")
+        return IPv6Address(f"2001:db8:1:{number}::1") if net == "127.0.2" else IPv4Address(host)
+
+    monkeypatch.setattr(http_shares, "client_of", client_in_ipv6)
+    monkeypatch.setattr(http_shares, "MAX_CONNECTIONS", 4)
+    app = Gated()
+    with served(app) as place, ExitStack() as stack:
+        other = stack.enter_context(connected(place, "127.0.3.1"))
+        many = [stack.enter_context(connected(place, f"127.0.2.{number}")) for number in range(1, 4)]
+        for client in (other, *many):
+            client.sendall(SLOW)
+            assert app.asked.acquire(timeout=PATIENCE)
+        with connected(place, "127.0.3.2") as last:
             last.sendall(WHOLE)
             assert status(last) == b"HTTP/1.1 200 OK"
         app.let.set()

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from protocol.node.http_clients import client_of, share_of
 from solver.concurrency import Budget, Busy, OneAtATime
 
 
@@ -100,6 +101,33 @@ def test_when_all_places_are_taken_a_share_gives_one_to_a_share_with_fewer(
         return [found[0], *sorted(found[1:])]
 
     assert asyncio.run(order()) == found
+
+
+def test_many_networks_of_one_site_have_turns_and_places_as_one() -> None:
+    async def order() -> list[str]:
+        turns, found, go = OneAtATime(most=4), list[str](), asyncio.Event()
+
+        async def ask(host: str) -> None:
+            try:
+                async with turns.turn(share_of(client_of(host))):
+                    await go.wait()
+                    found.append(host)
+            except Busy:
+                found.append(f"{host} is refused")
+
+        async with asyncio.TaskGroup() as group:
+            for host in (*(f"2001:db8:1:{number}::1" for number in range(6)), "192.0.2.7", "2001:db8:2::1"):
+                group.create_task(ask(host))
+            while len(found) < 3:
+                await asyncio.sleep(0)
+            go.set()
+        return found
+
+    refused = [f"2001:db8:1:{number}::1 is refused" for number in (5, 1, 2)]
+    answered = ["2001:db8:1:0::1", "192.0.2.7", "2001:db8:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"]
+    found = asyncio.run(order())
+    assert sorted(found[:3]) == sorted(refused)
+    assert found[3:] == answered
 
 
 def test_a_client_that_goes_when_it_loses_its_place_passes_no_turn_on() -> None:

@@ -1,0 +1,33 @@
+"""Which clients of a server count as one, by their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+IP = IPv4Address | IPv6Address
+Share = IPv4Address | IPv6Network
+"""Clients that count as one: an IPv4 address, or an IPv6 /64, because a network of IPv6 has 2^64 addresses (RFC
+4291).
+"""
+
+
+def client_of(host: str) -> IP:
+    """Parse the address of a client as a socket gives it. An IPv4 client of an IPv6 socket has its IPv4
+    address.
+    """
+    address = ip_address(host.partition("%")[0])
+    return address if isinstance(address, IPv4Address) else address.ipv4_mapped or address
+
+
+def share_of(client: IP) -> Share:
+    """The share to which a client's address belongs."""
+    return client if isinstance(client, IPv4Address) else IPv6Network((client, 64), strict=False)
+
+
+def site_of(share: Hashable) -> Hashable:
+    """The shares that one customer may have, as a key: the /48 of an IPv6 share, because a site is given up to
+    65,536 /64 (RFC 6177); any other share alone. Strangers may be in one /48, so a site as such has no limit:
+    it only says who goes last, or loses a place, when there are too many.
+    """
+    return share.network_address.packed[:6] if isinstance(share, IPv6Network) else share
