@@ -153,7 +153,8 @@ def lane(
 ) -> ExitCode:
     """Train one lane of a job: absorb the others' messages, train, serve its own messages; without chain or pay.
 
-    Continues where it was stopped. After the last round it serves until Ctrl-C.
+    Continues where it was stopped. It serves until Ctrl-C, also after the last round, and after it has found that
+    another lane has other parameters or signed two states: the others need its announcements to find the same.
     """
     from protocol.node.process import importing, keep_memory
 

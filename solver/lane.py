@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, open_account
 from protocol.commitments.atomic import write_atomically
 from protocol.errors import ExitCode
+from protocol.exchange.errors import Divergence, Equivocation
 from protocol.exchange.jobs import load_job
 from protocol.exchange.lane import Lane, shelf_folder
 from protocol.exchange.members import FILE, FIRST_PORT, Members
@@ -69,7 +70,8 @@ class LaneSettings(BaseModel):
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
     """Train a lane's rounds, write its result, and serve until stopped: others may still need its last
-    message.
+    message. It also serves until stopped after a `Divergence` or `Equivocation`, which is logged at once and raised
+    in the end: without this lane's announcements the others would not find the lane at fault.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
     `LaneRunning`.
@@ -91,13 +93,20 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
         reach = Reach(settings.peers, this_machine=local is not None and local.is_loopback)
         lane = Lane(job, of_job, number, account, Shelf(kept, place), stop, reach, settings.keep_rounds)
         _log.info("serves", url=serving.url, lane=number, job=job.id.hex()[:16])
-        result = lane.run()
+        result, fault = None, None
+        try:
+            result = lane.run()
+        except (Divergence, Equivocation) as error:
+            fault = error
+            _log.error("stops training, and serves until it is stopped", why=str(error))
         if result is not None:
             said = {"job": job.id.hex(), "lane": str(number)}
             write_atomically(kept / RESULT, safetensors_of(job.lanes.captured.step_program, result, said))
             _log.info("finished", result=str(kept / RESULT))
         while not stop.wait(60.0):
             pass
+    if fault is not None:
+        raise fault
     return ExitCode.INTERRUPTED if stop.asked and result is None else ExitCode.FINE
 
 

@@ -80,7 +80,8 @@ announces its result in the same way, and writes it only when all lanes that cou
 the same. While no place has an announced message, all are asked for its announcement. A lane that
 joins asks for the announcement of the state that it joins with before it trains, and again a round
 later, when the other lanes have absorbed that state's message. A lane that sees two announcements
-stops, names their lane and keeps both, in the folder `equivocations` beside its messages.
+stops training, names their lane and keeps both, in the folder `equivocations` beside its messages.
+It serves its announcements until it is stopped by hand, because the others find the same by them.
 
 `members.json` says which lane counts in which round: accounts, addresses, mirrors and, where not
 all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains, and

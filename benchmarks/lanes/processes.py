@@ -133,6 +133,15 @@ class Processes:
 
         until(f"lanes {lanes} have trained round {number}", lambda: all(map(announced, lanes)))
 
+    def until_logged(self, said: str, lanes: Sequence[int]) -> None:
+        """Wait until lanes have logged `said`. Raises `AssertionError` if one ends before."""
+
+        def logged(lane: int) -> bool:
+            self._require_running(lane)
+            return said in self.log(lane).read_text()
+
+        until(f"lanes {lanes} have logged {said!r}", lambda: all(map(logged, lanes)))
+
     def until_finished(self, lanes: Sequence[int]) -> None:
         """Wait until lanes have the result. Raises `AssertionError` if one ends before."""
         until(f"lanes {lanes} have finished", lambda: all(map(self._has_finished, lanes)))

@@ -14,14 +14,16 @@ import torch
 from benchmarks.lanes.processes import four_times_slower, members_file
 from benchmarks.lanes.shaping import Link, Network
 from benchmarks.lanes.shaping import Path as Route
+from protocol.errors import ExitCode
 from protocol.exchange import peers
-from protocol.exchange.shelf import announcement_name, tensor_name
+from protocol.exchange.shelf import EQUIVOCATIONS, Shelf, announcement_name, tensor_name
 from protocol.lanes.splitting import EXPONENT, Inbox
 from protocol.lanes.splitting import Lanes as Split
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
+from solver.lane import RESULT
 from tests.adversaries.waiting import until
-from tests.exchange.world import Lanes, written_job
+from tests.exchange.world import Lanes, fill, other_message, written_job
 from tests.listener import Handler, Listener
 
 ROWS = [
@@ -147,6 +149,27 @@ def test_lanes_stop_at_garbage_and_go_on_without_its_lane(tmp_path: Path) -> Non
             lanes.start(lane, members)
         lanes.until_finished([0, 1])
         lanes.require_oracles_bits([0, 1])
+
+
+def test_both_lanes_that_a_third_gave_different_messages_name_it(tmp_path: Path) -> None:
+    """The lane that sees it first goes on serving: without its announcements the other one sees nothing."""
+    rows = [["counts"] * 3] * 2
+    job = written_job(tmp_path / "job", 2)
+    split = job.lanes
+    state = split.train(split.initial_state(job.seeds[2], 2), [split.nothing()] * 3, job.interpreter())
+    with Lanes(tmp_path, job, rows) as lanes:
+        members = members_file(tmp_path / "members.json", [[lanes.urls[0]], [lanes.urls[1]], []])
+        for lane, given in ((0, state), (1, other_message(state))):
+            fill(job, Shelf(lanes.kept(lane)), 2, given)
+            lanes.start(lane, members)
+        said = "lane 2 in round 0: expected one signed state, got two"
+        for lane in (0, 1):
+            lanes.until_logged(said, [lane])
+            assert len([*(lanes.kept(lane) / EQUIVOCATIONS / "0" / "2").iterdir()]) == 2
+        for lane in (0, 1):
+            lanes.running[lane].terminate()
+            assert lanes.running[lane].wait(30) == ExitCode.HOPELESS
+            assert not (lanes.kept(lane) / RESULT).exists()
 
 
 def test_rounds_that_are_trained_cannot_be_changed(tmp_path: Path) -> None:

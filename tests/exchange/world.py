@@ -11,10 +11,15 @@ import torch
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from benchmarks.lanes.processes import Processes, Rows
+from benchmarks.lanes.processes import Processes, Rows, account
 from protocol.capture import CapturedStep, capture
+from protocol.exchange.announcements import Announcement
 from protocol.exchange.jobs import LaneJob, load_job, write_job
+from protocol.exchange.shelf import Shelf
 from protocol.lanes import Job, Membership, Round
+from protocol.lanes.splitting import VALUE
+from protocol.numerics.types import to_bytes
+from protocol.program.step import State
 from solver.lane import RESULT
 
 WIDTH, STEPS, SEED = 3, 2, 7
@@ -56,6 +61,30 @@ def oracle(job: LaneJob, rows: Rows) -> tuple[list[Round], Mapping[str, Tensor]]
     run = Job(job.lanes, job.seeds, Membership.of(rows))
     rounds = list(run.rounds())
     return rounds, run.result(rounds[-1])
+
+
+def announced(job: LaneJob, lane: int, state: State, number: int = 0) -> Announcement:
+    """The announcement of a state of a lane, signed by its account."""
+    return Announcement.signed(account(lane), job.id, number, lane, job.lanes.inner.tensor_roots(state))
+
+
+def put(job: LaneJob, shelf: Shelf, state: State) -> None:
+    """Put a state's tensors on a shelf."""
+    step = job.lanes.inner
+    for root, x, type_ in zip(step.tensor_roots(state), step.order(state), step.state_types, strict=True):
+        shelf.put(root, to_bytes(x, type_.dtype))
+
+
+def fill(job: LaneJob, shelf: Shelf, lane: int, state: State, number: int = 0) -> None:
+    """Put a state of a lane and its announcement on a shelf."""
+    put(job, shelf, state)
+    shelf.announce(announced(job, lane, state, number))
+
+
+def other_message(state: State) -> dict[str, Tensor]:
+    """The same state with another message that `emit` could make."""
+    value = (state[VALUE].to(torch.int32) + 64).to(torch.uint8)
+    return {**state, VALUE: value}
 
 
 @dataclass

@@ -23,12 +23,10 @@ from protocol.exchange.peers import Peers
 from protocol.exchange.server import application
 from protocol.exchange.shelf import EQUIVOCATIONS, Shelf, tensor_name
 from protocol.lanes import Membership
-from protocol.lanes.splitting import VALUE
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from protocol.numerics.types import to_bytes
 from protocol.program.step import State
-from tests.exchange.world import oracle, written_job
+from tests.exchange.world import announced, fill, oracle, other_message, put, written_job
 from tests.listener import Handler, Listener
 
 WIDTH = 3
@@ -58,29 +56,6 @@ def states(jobs: Mapping[int, LaneJob]) -> list[State]:
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as found:
         yield found
-
-
-def announced(job: LaneJob, lane: int, state: State, number: int = 0) -> Announcement:
-    return Announcement.signed(account(lane), job.id, number, lane, job.lanes.inner.tensor_roots(state))
-
-
-def put(job: LaneJob, shelf: Shelf, state: State) -> None:
-    """Put a state's tensors on a shelf."""
-    step = job.lanes.inner
-    for root, x, type_ in zip(step.tensor_roots(state), step.order(state), step.state_types, strict=True):
-        shelf.put(root, to_bytes(x, type_.dtype))
-
-
-def fill(job: LaneJob, shelf: Shelf, lane: int, state: State, number: int = 0) -> None:
-    """Put a state of a lane and its announcement on a shelf."""
-    put(job, shelf, state)
-    shelf.announce(announced(job, lane, state, number))
-
-
-def other_message(state: State) -> dict[str, Tensor]:
-    """The same state with another message that `emit` could make."""
-    value = (state[VALUE].to(torch.int32) + 64).to(torch.uint8)
-    return {**state, VALUE: value}
 
 
 def served(stack: ExitStack, shelf: Shelf) -> str:
