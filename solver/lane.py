@@ -82,7 +82,7 @@ def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: 
     job = load_job(folder, checked(settings.device))
     of_job = Members.read(members or folder / FILE, job)
     account = open_account(settings.account, DEVELOPMENT_CHAIN, settings.password_file)
-    kept = shelf_folder(home.root, job, number)
+    kept = shelf_folder(home.root, job, of_job.run, number)
     place = (
         None
         if settings.publish is None

@@ -69,9 +69,9 @@ and announces its own: the roots of its state's tensors, signed by its account (
 Announcements and tensors are plain files over HTTP. A lane serves its own and all that it has
 fetched, so a message that its lane withholds from some reaches them through the others; `--publish
 s3://…` writes them to a bucket too, for lanes that cannot be reached. Every file is checked, no
-matter who served it: an announcement by its signature, job, round and lane; a tensor by its root; a
-message by lengths, types, indices and exponents. A lane that was killed goes on after its last
-announcement, and never signs two states of a round.
+matter who served it: an announcement by its signature, job, run, round and lane; a tensor by its
+root; a message by lengths, types, indices and exponents. A lane that was killed goes on after its
+last announcement, and never signs two states of a round of one run.
 
 A lane that signs two messages of a round, for different lanes, is found. Every announcement has the
 roots of the parameters that all lanes share, after the messages of the round before. If they
@@ -87,7 +87,11 @@ It serves its announcements until it is stopped by hand, because the others find
 all lanes count in all rounds, the part of each lane in each round: `counts`, `late` (it trains, and
 its message flows back into its feedback) or `away`. A lane that was away joins with the state of
 the first lane that trained the round before. One more row may say whose result the others wait for,
-where a lane has gone since the last round. Rounds to come may be changed, trained ones may not.
+where a lane has gone since the last round. Rounds to come may be changed, trained ones may not. To
+train the job again with other rounds, all lanes give the file a `run` that it has not had before;
+without the field it is 0. It is signed with every announcement, so what a lane signed in one run is
+refused in all others, no matter who serves it. Each run has its own folder in a lane's home. Lanes
+whose files have different runs wait for each other, and log what they refuse.
 On a chain the round record is to take this file's place; no contract knows of lanes yet, nothing is
 staked and nobody is paid.
 """

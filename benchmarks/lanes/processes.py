@@ -37,10 +37,12 @@ def account(lane: int) -> LocalAccount:
     return development_account(lane, DEVELOPMENT_CHAIN)
 
 
-def members_file(path: Path, urls: Urls, rows: Rows | None = None, mirrors: Sequence[str] = ()) -> Path:
+def members_file(
+    path: Path, urls: Urls, rows: Rows | None = None, mirrors: Sequence[str] = (), run: int = 0
+) -> Path:
     """Write a members file whose lanes have development accounts."""
     accounts = [account(lane).address for lane in range(len(urls))]
-    path.write_text(json.dumps(members_document(accounts, urls, mirrors, rows)))
+    path.write_text(json.dumps(members_document(accounts, urls, mirrors, rows, run)))
     return path
 
 
@@ -64,6 +66,8 @@ class Processes:
     job: LaneJob
     urls: list[str] = field(init=False)
     running: dict[int, Forked] = field(default_factory=dict, init=False)
+    run: int = field(default=0, kw_only=True)
+    """The run of the job that the members files name; it is part of the folders of shelves."""
 
     def __post_init__(self) -> None:
         self.ports = [free_port("127.0.0.1") for _ in range(self.job.lanes.width)]
@@ -113,7 +117,7 @@ class Processes:
 
     def kept(self, lane: int) -> Path:
         """The folder of a lane's shelf."""
-        return shelf_folder(self.home(lane), self.job, lane)
+        return shelf_folder(self.home(lane), self.job, self.run, lane)
 
     def announced(self, number: int, lane: int) -> Announcement:
         """A lane's announcement of a round."""

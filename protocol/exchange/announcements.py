@@ -2,6 +2,9 @@
 
 It lists the tensor roots of the state after the round; the roots of the message come last. The lane signs the
 state's root as EIP-712 structured data, so that a contract can verify the same signature.
+
+The signature also covers the job and its run. If a job is trained again, its lanes may sign other states of the
+same rounds; without the run, these would look like two states of one round.
 """
 
 from __future__ import annotations
@@ -19,15 +22,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from protocol.commitments.roots import state_root
 from protocol.exchange.errors import MessageError
 from protocol.exchange.jobs import LaneJob, first_of
-from protocol.lanes import Lanes, Membership, Part
+from protocol.exchange.members import MOST_RUNS, Members
+from protocol.lanes import Lanes, Part
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
-DOMAIN: Final = {"name": "Assay lanes", "version": "1"}
+DOMAIN: Final = {"name": "Assay lanes", "version": "2"}
 TYPES: Final = {
     "Round": [
         {"name": "job", "type": "bytes32"},
+        {"name": "run", "type": "uint64"},
         {"name": "number", "type": "uint64"},
         {"name": "lane", "type": "uint16"},
         {"name": "state", "type": "bytes32"},
@@ -41,8 +46,9 @@ class _Form(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     format: Literal["assay-round"]
-    version: Literal[1]
+    version: Literal[2]
     job: _Root
+    run: Annotated[int, Field(ge=0, lt=MOST_RUNS)]
     number: Annotated[int, Field(ge=0, lt=1 << 31)]
     lane: Annotated[int, Field(ge=0, lt=1 << 16)]
     roots: Annotated[list[_Root], Field(min_length=1)]
@@ -51,9 +57,12 @@ class _Form(BaseModel):
 
 @dataclass(frozen=True)
 class Announcement:
-    """A lane's signed statement about its state after round `number`: the state's tensor roots, in order."""
+    """A lane's signed statement about its state after round `number` in run `run` of a job: the state's tensor
+    roots, in order.
+    """
 
     job: bytes
+    run: int
     number: int
     lane: int
     roots: tuple[bytes, ...]
@@ -61,12 +70,12 @@ class Announcement:
 
     @classmethod
     def signed(
-        cls, account: LocalAccount, job: bytes, number: int, lane: int, roots: Sequence[bytes]
+        cls, account: LocalAccount, job: bytes, run: int, number: int, lane: int, roots: Sequence[bytes]
     ) -> Self:
         """The announcement, signed by the lane's account."""
-        made = cls(job, number, lane, tuple(roots), b"")
+        made = cls(job, run, number, lane, tuple(roots), b"")
         signature = bytes(account.sign_message(made._signable).signature)
-        return cls(job, number, lane, made.roots, signature)
+        return cls(job, run, number, lane, made.roots, signature)
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
@@ -78,14 +87,16 @@ class Announcement:
                 "announcement", expected="the form of a round's announcement", got=first_of(error)
             ) from error
         roots = tuple(map(bytes.fromhex, form.roots))
-        return cls(bytes.fromhex(form.job), form.number, form.lane, roots, bytes.fromhex(form.signature))
+        signature = bytes.fromhex(form.signature)
+        return cls(bytes.fromhex(form.job), form.run, form.number, form.lane, roots, signature)
 
     def encode(self) -> bytes:
         """The announcement as JSON."""
         form = {
             "format": "assay-round",
-            "version": 1,
+            "version": 2,
             "job": self.job.hex(),
+            "run": self.run,
             "number": self.number,
             "lane": self.lane,
             "roots": [root.hex() for root in self.roots],
@@ -97,7 +108,7 @@ class Announcement:
     def bytes_of(cls, lanes: Lanes) -> int:
         """Approximate bytes that a lane fetches per round from each other lane: announcement and message."""
         roots = (bytes(32),) * len(lanes.inner.state)
-        return len(cls(bytes(32), 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
+        return len(cls(bytes(32), 0, 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
 
     @cached_property
     def state_root(self) -> bytes:
@@ -108,21 +119,22 @@ class Announcement:
     def _signable(self) -> SignableMessage:
         said: dict[str, Any] = {
             "job": self.job,
+            "run": self.run,
             "number": self.number,
             "lane": self.lane,
             "state": self.state_root,
         }
         return encode_typed_data(DOMAIN, TYPES, said)
 
-    def require(
-        self, job: LaneJob, accounts: Sequence[str], table: Membership, number: int, lane: int
-    ) -> None:
-        """Raise `MessageError` unless lane `lane` signed this for round `number` of the job, with a root
-        for each tensor of the state, and trains in that round.
+    def require(self, job: LaneJob, members: Members, number: int, lane: int) -> None:
+        """Raise `MessageError` unless lane `lane` signed this for round `number` of the members' run of the
+        job, with a root for each tensor of the state, and trains in that round.
         """
+        accounts, table = members.accounts, members.table
         what = f"announcement of lane {lane} in round {number}"
         for name, expected, got in (
             ("job", job.id.hex(), self.job.hex()),
+            ("run", members.run, self.run),
             ("round", number, self.number),
             ("lane", lane, self.lane),
             ("tensors in its state", len(job.lanes.inner.state), len(self.roots)),

@@ -42,6 +42,7 @@ _log = logs.get("lane")
 
 TABLE: Final = "table.json"
 """File that records which lanes counted in past rounds; a changed members file must not contradict it."""
+AGAIN: Final = "train the job again, with another `run` in the file of members of all lanes"
 STOP_SECONDS: Final = 0.2
 """Seconds between two checks of a waiting lane whether it should stop."""
 
@@ -157,7 +158,7 @@ class Lane:
         number, counting = self.job.rounds, self._counting(self.job.rounds)
         roots = self.job.lanes.inner.tensor_roots(absorbed)
         self._write_table(number)
-        self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
+        self._announce(number, roots)
         _log.info("waits for results", lanes=counting)
         self._agreed(number, peers, peers.results(number, counting, self._require_shared))
 
@@ -232,8 +233,12 @@ class Lane:
         own = 0 if self._is_joined(number + 1) else count - len(self.job.lanes.message_types)
         roots = self.shelf.put_state(step, state, range(own, count))
         self._write_table(number)
-        self.shelf.announce(Announcement.signed(self.account, self.job.id, number, self.number, roots))
+        self._announce(number, roots)
         self._forget(number)
+
+    def _announce(self, number: int, roots: Sequence[bytes]) -> None:
+        run = self.members.run
+        self.shelf.announce(Announcement.signed(self.account, self.job.id, run, number, self.number, roots))
 
     def _forget(self, number: int) -> None:
         """Remove what is no longer needed: the previous state, and messages older than `keep_rounds`.
@@ -301,7 +306,7 @@ class Lane:
         path = self.shelf.folder / TABLE
         if not path.exists():
             return
-        width, remedy = self.job.lanes.width, "restore it, or train the job again in another home folder"
+        width, remedy = self.job.lanes.width, f"restore it, or {AGAIN}"
         try:
             past = _PAST.validate_json(read_file(path, MOST_BYTES, "the rounds that are trained"))
         except ValidationError as error:
@@ -323,7 +328,7 @@ class Lane:
                 "file of members",
                 expected=f"in round {number}, which is trained, {', '.join(past[number])}",
                 got=", ".join(now[number]),
-                remedy="change rounds to come alone, or train the job again in another home folder",
+                remedy=f"change rounds to come alone, or {AGAIN}",
             )
 
     def _write_table(self, number: int) -> None:
@@ -345,6 +350,6 @@ class Lane:
         return task.result()
 
 
-def shelf_folder(home: Path, job: LaneJob, number: int) -> Path:
-    """The folder of a lane's shelf below a home folder."""
-    return home / "lanes" / job.id.hex()[:16] / str(number)
+def shelf_folder(home: Path, job: LaneJob, run: int, number: int) -> Path:
+    """The folder of a lane's shelf, for a run of a job, below a home folder."""
+    return home / "lanes" / job.id.hex()[:16] / str(run) / str(number)

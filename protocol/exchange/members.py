@@ -22,6 +22,8 @@ FILE: Final = "members.json"
 """The default name, in the job's folder."""
 FIRST_PORT: Final = 8720
 """The default port of lane 0. Lane N listens on this port plus N."""
+MOST_RUNS: Final = 1 << 31
+"""Runs of a job are numbered from 0 to below this."""
 MOST_BYTES: Final = 1 << 26
 """Size limit of a members file, which takes about ten bytes per lane and round."""
 
@@ -40,6 +42,7 @@ class _Members(BaseModel):
 
     format: Literal["assay-members"]
     version: Literal[1]
+    run: Annotated[int, Field(ge=0, lt=MOST_RUNS)] = 0
     lanes: Annotated[list[_Lane], Field(min_length=1)]
     mirrors: list[_Url] = []
     rounds: list[list[str]] | None = None
@@ -49,17 +52,22 @@ class _Members(BaseModel):
 class Members:
     """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may serve any
     lane's files. `table` has a row for each round and one for the result, which a lane has when it has absorbed the
-    last round: lanes that count there must announce the same result. By default these are those of the last round."""
+    last round: lanes that count there must announce the same result. By default these are those of the last round.
+
+    `run` numbers the trainings of the job. Members that train it again choose a number that they have not used
+    before: a lane signs one state for each round of a run.
+    """
 
     accounts: tuple[str, ...]
     urls: tuple[tuple[Address, ...], ...]
     mirrors: tuple[Address, ...]
     table: Membership
+    run: int = 0
 
     @classmethod
     def read(cls, path: Path, job: LaneJob) -> Members:
-        """Read the members of a job from a file. If it has no `rounds`, every lane counts in every round; if
-        these have no row for the result, it is that of the last round.
+        """Read the members of a job from a file. If it has no `run`, that is 0. If it has no `rounds`, every lane
+        counts in every round; if these have no row for the result, it is that of the last round.
 
         Raises `JobError` for a malformed file, `MembershipError` for a table that contradicts itself or the
         job.
@@ -94,7 +102,7 @@ class Members:
             )
         urls = tuple(tuple(_address(path, url) for url in lane.urls) for lane in found.lanes)
         mirrors = tuple(_address(path, url) for url in found.mirrors)
-        return cls(tuple(lane.account for lane in found.lanes), urls, mirrors, table)
+        return cls(tuple(lane.account for lane in found.lanes), urls, mirrors, table, found.run)
 
 
 def members_document(
@@ -102,11 +110,19 @@ def members_document(
     urls: Sequence[Sequence[str]],
     mirrors: Sequence[str] = (),
     rounds: Sequence[Sequence[str]] | None = None,
+    run: int = 0,
 ) -> dict[str, Any]:
     """The JSON document of a members file, as `Members.read` reads it."""
     lanes = [{"account": account, "urls": [*of]} for account, of in zip(accounts, urls, strict=True)]
     table = None if rounds is None else [[*row] for row in rounds]
-    return {"format": "assay-members", "version": 1, "lanes": lanes, "mirrors": [*mirrors], "rounds": table}
+    return {
+        "format": "assay-members",
+        "version": 1,
+        "run": run,
+        "lanes": lanes,
+        "mirrors": [*mirrors],
+        "rounds": table,
+    }
 
 
 def _address(path: Path, url: str) -> Address:

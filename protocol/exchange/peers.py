@@ -190,7 +190,7 @@ class Peers:
 
         def checked(data: bytes) -> Announcement:
             announcement = Announcement.parse(data)
-            announcement.require(self.job, self.members.accounts, self.members.table, number, lane)
+            announcement.require(self.job, self.members, number, lane)
             return announcement
 
         most = ANNOUNCEMENT_BYTES + 80 * len(self.job.lanes.inner.state)

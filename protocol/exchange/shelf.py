@@ -48,7 +48,7 @@ def tensor_name(root: bytes) -> str:
 
 
 class Shelf:
-    """The folder of one lane of one job. Any thread may read and write. Raises `OSError` if the disk fails.
+    """The folder of one lane in one run of one job. Any thread may read and write. Raises `OSError` if the disk fails.
 
     Announcements and published tensors are also written to `place`, before the folder, for readers that
     cannot reach this lane.
@@ -93,8 +93,7 @@ class Shelf:
                     f"lane {kept.lane} in round {kept.number}",
                     expected=f"the state {kept.state_root.hex()} that it has signed before",
                     got=announcement.state_root.hex(),
-                    remedy="keep the first: this machine computes other bits than before, or the home folder "
-                    "belongs to another run of the job",
+                    remedy="keep the first: this machine computes other bits than before",
                 )
             return
         name, data = announcement_name(announcement.number, announcement.lane), announcement.encode()
@@ -121,7 +120,8 @@ class Shelf:
             expected="one signed state",
             got=f"two, {first.state_root.hex()} and {second.state_root.hex()}",
             remedy=f"{folder} has both announcements as evidence; agree with the other operators whether the "
-            "lane still counts in this round, and change the file of members",
+            "lane still counts in this round, and change the file of members: if a lane has trained on this round, "
+            "its `run` too, and train the job again",
         )
 
     def rounds(self) -> list[int]:

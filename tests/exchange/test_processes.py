@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -222,6 +224,12 @@ class Static(Handler):
 
 
 @pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as found:
+        yield found
+
+
+@pytest.fixture
 def bucket(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     folder = tmp_path / "bucket"
     folder.mkdir()
@@ -239,6 +247,31 @@ def test_lanes_that_nobody_reaches_meet_in_a_bucket(tmp_path: Path, bucket: tupl
         members = members_file(tmp_path / "members.json", [[]] * 3, rows, [below])
         for lane in range(3):
             lanes.start(lane, members, "--publish", f"file://{folder}")
+        lanes.until_finished(range(3))
+        lanes.require_oracles_bits()
+
+
+def test_a_job_is_trained_again_although_places_serve_what_its_lanes_signed_before(
+    tmp_path: Path, bucket: tuple[Path, str], stack: ExitStack
+) -> None:
+    rows = [["counts"] * 3] * 3
+    job = written_job(tmp_path / "job", 3)
+    folder, url = bucket
+    below = f"{url}/{job.id.hex()[:16]}"
+    publishes = ("--publish", f"file://{folder}")
+    with Lanes(tmp_path, job, rows) as lanes:
+        members = members_file(tmp_path / "members.json", [[]] * 3, rows, [below])
+        for lane in range(3):
+            lanes.start(lane, members, *publishes)
+        lanes.until_finished(range(3))
+    old = Listener(Static, shutil.copytree(folder, tmp_path / "old"))
+    stack.callback(old.close)
+    mirrors = [below.replace(url, old.url), below]
+    changed = [["counts", "counts", "away"], *rows[1:]]
+    with Lanes(tmp_path, job, changed, run=1) as lanes:
+        members = members_file(tmp_path / "changed.json", [[]] * 3, changed, mirrors, run=1)
+        for lane in range(3):
+            lanes.start(lane, members, *publishes)
         lanes.until_finished(range(3))
         lanes.require_oracles_bits()
 

@@ -65,7 +65,7 @@ def oracle(job: LaneJob, rows: Rows) -> tuple[list[Round], Mapping[str, Tensor]]
 
 def announced(job: LaneJob, lane: int, state: State, number: int = 0) -> Announcement:
     """The announcement of a state of a lane, signed by its account."""
-    return Announcement.signed(account(lane), job.id, number, lane, job.lanes.inner.tensor_roots(state))
+    return Announcement.signed(account(lane), job.id, 0, number, lane, job.lanes.inner.tensor_roots(state))
 
 
 def put(job: LaneJob, shelf: Shelf, state: State) -> None:

@@ -59,7 +59,7 @@ def members(job: LaneJob, tmp_path: Path) -> Members:
 
 
 def announced(job: LaneJob, state: State, signer: int = 1, lane: int = 1, number: int = 0) -> Announcement:
-    return Announcement.signed(account(signer), job.id, number, lane, job.lanes.inner.tensor_roots(state))
+    return Announcement.signed(account(signer), job.id, 0, number, lane, job.lanes.inner.tensor_roots(state))
 
 
 # messages
@@ -126,13 +126,14 @@ def test_an_announcement_is_what_was_signed(job: LaneJob, members: Members, stat
     made = announced(job, state)
     read = Announcement.parse(made.encode())
     assert read == made
-    read.require(job, members.accounts, members.table, 0, 1)
+    read.require(job, members, 0, 1)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda a: replace(a, job=bytes(32)), "expected job"),
+        (lambda a: replace(a, run=1), "expected run 0, got 1"),
         (lambda a: replace(a, number=1), "expected round 0, got 1"),
         (lambda a: replace(a, lane=2), "expected lane 1, got 2"),
         (lambda a: replace(a, roots=a.roots[:-1]), "expected tensors in its state"),
@@ -145,21 +146,31 @@ def test_an_announcement_of_something_else_is_refused(
     job: LaneJob, members: Members, state: State, change: Callable[[Announcement], Announcement], said: str
 ) -> None:
     with pytest.raises(MessageError, match=said):
-        change(announced(job, state)).require(job, members.accounts, members.table, 0, 1)
+        change(announced(job, state)).require(job, members, 0, 1)
 
 
 def test_a_stranger_is_refused(job: LaneJob, members: Members, state: State) -> None:
     with pytest.raises(
         MessageError, match=f"expected a signature of {account(1).address}, got {account(9).address}"
     ):
-        announced(job, state, signer=9).require(job, members.accounts, members.table, 0, 1)
+        announced(job, state, signer=9).require(job, members, 0, 1)
+
+
+def test_what_was_signed_for_a_run_is_refused_in_another(
+    job: LaneJob, members: Members, state: State
+) -> None:
+    made, again = announced(job, state), replace(members, run=1)
+    with pytest.raises(MessageError, match="expected run 1, got 0"):
+        made.require(job, again, 0, 1)
+    with pytest.raises(MessageError, match="expected a signature of 0x"):
+        replace(made, run=1).require(job, again, 0, 1)
 
 
 def test_a_lane_that_is_away_is_refused(job: LaneJob, state: State, tmp_path: Path) -> None:
     rows = [["counts", "away", "counts"], ["counts"] * 3]
     found = Members.read(members_file(tmp_path / "members.json", URLS, rows), job)
     with pytest.raises(MessageError, match="not a member of it"):
-        announced(job, state).require(job, found.accounts, found.table, 0, 1)
+        announced(job, state).require(job, found, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +188,7 @@ def test_two_states_of_one_round_are_not_kept(job: LaneJob, state: State, tmp_pa
     first = announced(job, state)
     shelf.announce(first)
     shelf.announce(first)
-    other = Announcement.signed(account(1), job.id, 0, 1, (bytes(32), *first.roots[1:]))
+    other = Announcement.signed(account(1), job.id, 0, 0, 1, (bytes(32), *first.roots[1:]))
     with pytest.raises(Equivocation, match=first.state_root.hex()):
         shelf.announce(other)
     assert shelf.announced(0, 1) == first
@@ -231,6 +242,7 @@ def _members(change: Callable[[dict[str, Any]], Any], tmp_path: Path) -> Path:
     [
         (lambda d: d.update(version=2), JobError, "version"),
         (lambda d: d.update(further=1), JobError, "further"),
+        (lambda d: d.update(run=-1), JobError, "run: .* greater than or equal to 0"),
         (lambda d: d["lanes"][0].update(account="0x12"), JobError, "account"),
         (lambda d: d["lanes"][0].update(account=d["lanes"][0]["account"].lower()), JobError, "checksum"),
         (lambda d: d["lanes"][0].update(account=d["lanes"][1]["account"]), JobError, "got one twice"),

@@ -49,7 +49,7 @@ def served(job: LaneJob, state: State, tmp_path_factory: pytest.TempPathFactory)
     roots = step.tensor_roots(state)
     for root, x, type_ in zip(roots, step.order(state), step.state_types, strict=True):
         shelf.put(root, to_bytes(x, type_.dtype))
-    shelf.announce(Announcement.signed(account(1), job.id, 0, 1, roots))
+    shelf.announce(Announcement.signed(account(1), job.id, 0, 0, 1, roots))
     with Serving(application(shelf.folder), "127.0.0.1", 0, [IPv4Address("127.0.0.1")]) as serving:
         yield serving.url
 
