@@ -71,11 +71,13 @@ class Recorder:
     """Records inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
     `build` returns the program. If an instruction is rejected, the error names the number that it would
-    have had.
+    have had. An instruction beyond the first `most` is rejected, with `RuleError`; without `most` only
+    `check` bounds their number.
     """
 
-    def __init__(self, name: str = "program") -> None:
+    def __init__(self, name: str = "program", most: int | None = None) -> None:
         self.name = name
+        self._most = most
         self._inputs: list[TensorType] = []
         self._outputs: list[TensorType] = []
         self._instructions: list[Instruction] = []
@@ -160,6 +162,9 @@ class Recorder:
                     instruction=len(self._instructions),
                     operation=op.label,
                 )
+        if self._most is not None and len(self._instructions) >= self._most:
+            expected, got = f"at most {self._most} instructions", f"more, in {self.name}"
+            raise RuleError(expected, got, instruction=len(self._instructions), operation=op.label)
         read = tuple(Operand(operand.leaf, operand.type) for operand in operands)
         self._instructions.append(Instruction(op, self._leaves, read, tuple(results), attributes))
         values = tuple(Value(self, self._leaves + k, type_) for k, type_ in enumerate(results))

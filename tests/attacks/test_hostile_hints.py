@@ -8,22 +8,27 @@ Otherwise the body runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch import Tensor
 
 from protocol.numerics.types import DType, to_bytes
+from protocol.program.builder import Builder
 from protocol.program.cost import cost
 from protocol.program.errors import ProgramError
 from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE, Hint, recognise
 from protocol.program.library.forms import FORMS
 from protocol.program.program import Program
+from protocol.program.recorder import Recorder
 from protocol.program.types import TensorType
-from tests.unit.library.cases import CASES, Case, f32, operands
+from tests.unit.library.cases import CASES, Case, f32, operands, sliding
 
 VALUES = (0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300)
+I32_ONE = TensorType(DType.I32, (1, 1, 1, 1))
 SMALL = 1 << 22
 """Only programs that need fewer bytes and fewer operations than this are run here."""
 
@@ -133,3 +138,65 @@ def test_more_bits_than_kernels_have_run_by_the_body() -> None:
 def test_rows_beyond_a_word_are_refused_by_the_body() -> None:
     with pytest.raises(ProgramError):
         CATALOGUE["draw_batch"].program(CASES[-1].operands, {"batch": 4, "rows": 2**32, "stream": 0})
+
+
+@pytest.mark.parametrize(
+    "padding", [{"padding_y": 2**29}, {"padding_y": 2**29, "kernel_y": 2**30}, {"padding_x": 2**29}], ids=str
+)
+def test_a_false_hint_records_no_more_than_the_program_has(padding: dict[str, int]) -> None:
+    b = Builder("tiny")
+    b.output(b.add(b.input(f32(1, 1, 1, 1)), b.f32(0)))
+    tiny = b.build()
+    recorded = []
+    append = Recorder._append
+
+    def counted(self: Recorder, *arguments: Any) -> Any:
+        recorded.append(self.name)
+        assert len(recorded) < 10, "a false hint builds a long program"
+        return append(self, *arguments)
+
+    with mock.patch.object(Recorder, "_append", counted):
+        assert recognise(tiny, Hint("max_pool", sliding(1, rows=1, columns=1) | padding)) is None
+    assert len(recorded) <= len(tiny.instructions) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "attributes"),
+    [
+        ("max_pool", (f32(1, 1, 2048, 2048),), sliding(2048, rows=1, columns=1)),
+        ("max_pool", (f32(5, 3, 9, 9),), sliding(5, 4, rows=2, columns=2)),
+        ("mean_pool", (f32(1, 1, 2048, 2048),), sliding(2048, divisor=1, include_padding=0)),
+        ("max_pool_grad", (f32(1, 1, 1, 1), I32_ONE), sliding(15, height=15, width=15)),
+        (
+            "mean_pool_grad",
+            (f32(1, 1, 1, 1),),
+            sliding(15, height=15, width=15, divisor=1, include_padding=1),
+        ),
+    ],
+)
+def test_large_windows_of_few_elements_run_by_the_body(
+    name: str, types: tuple[TensorType, ...], attributes: dict[str, int]
+) -> None:
+    # Their kernels call torch for each element of a window, whatever its cost says.
+    program = CATALOGUE[name].program(types, attributes)
+    assert recognise(program, Hint(name, attributes)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "attributes"),
+    [
+        ("max_pool", (f32(8, 32, 5, 5),), sliding(5, rows=1, columns=1)),
+        ("mean_pool", (f32(4, 64, 224, 224),), sliding(224, divisor=224 * 224, include_padding=1)),
+        ("max_pool_grad", (f32(1, 1, 1, 1), I32_ONE), sliding(16, height=16, width=16)),
+        (
+            "mean_pool_grad",
+            (f32(1, 1, 1, 1),),
+            sliding(16, height=16, width=16, divisor=1, include_padding=1),
+        ),
+    ],
+)
+def test_large_windows_of_many_elements_keep_their_kernel(
+    name: str, types: tuple[TensorType, ...], attributes: dict[str, int]
+) -> None:
+    program = CATALOGUE[name].program(types, attributes)
+    assert recognise(program, Hint(name, attributes)) is not None

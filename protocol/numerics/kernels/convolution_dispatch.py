@@ -19,7 +19,12 @@ from torch import Tensor
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.convolution_self_test import failure_of_class
-from protocol.numerics.kernels.convolution_shape_classes import MOST_PHASES, ConvolutionCall, shape_classes_of
+from protocol.numerics.kernels.convolution_shape_classes import (
+    MOST_PHASES,
+    MOST_TAPS,
+    ConvolutionCall,
+    shape_classes_of,
+)
 from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_usable, is_usable
 
 _log = logging.getLogger("assay.numerics")
@@ -30,10 +35,12 @@ CPU = torch.device("cpu")
 def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
     """The convolutions to use for `call` on tensors like `x`, or None.
 
-    None if `x` is not f32 on the CPU, if the call has too many phases, or if no convolutions are built,
-    allowed and passed. Raises `NoKernel` if no product kernel may be used either.
+    None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if no
+    convolutions are built, allowed and passed. Raises `NoKernel` if no product kernel may be used either.
     """
-    if x.device.type != "cpu" or x.dtype != torch.float32 or call.phases() > MOST_PHASES:
+    if x.device.type != "cpu" or x.dtype != torch.float32:
+        return None
+    if call.phases() > MOST_PHASES or call.taps() > MOST_TAPS:
         return None
     return _chosen(os.environ.get(VARIABLE), call)
 

@@ -41,6 +41,10 @@ MOST_PHASES = 1 << 12
 
 There is one for each remainder modulo the strides, of about 200 bytes, even if it is for a single element.
 """
+MOST_TAPS = 1 << 12
+"""The most elements of a kernel of one channel. The self-test multiplies matrices for each, in 0.1 ms or more,
+and no class has a smaller kernel than its call.
+"""
 SHARED_PANELS = 8
 """Panels of columns per thread from which on two are packed together (native/convolution_positions.h)."""
 THREADS = 2
@@ -104,6 +108,10 @@ class ConvolutionCall(NamedTuple):
     def phases(self) -> int:
         """Number of phases: of sets of results that use the same elements of the kernel."""
         return math.prod(map(min, self.stride, self.size)) if self.kind == AT_INPUT else 1
+
+    def taps(self) -> int:
+        """Number of elements of the kernel of one channel."""
+        return math.prod(self.kernel)
 
     def positions(self) -> int:
         """Number of columns of a FORWARD or AT_INPUT product; AT_INPUT counts those of stride remainder 0."""

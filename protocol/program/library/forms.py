@@ -10,14 +10,21 @@ form; a digit and a letter are one dimension of that multiple of the letter's si
 dimension of that size; `*` is any number of leading axes, the same wherever it occurs; `-` is rank 0. `b:`,
 `i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be absent. Dimensions that
 occur only once are checked by the rules of the body.
+
+The kernels of poolings call torch for each element of a window. So they are used only where these calls take no
+much longer than the body's cost says (`_is_pooled_in_few_calls`).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from protocol.numerics.types import DType
+from protocol.program.library.windows import Sliding
 from protocol.program.types import TensorType
 
 FORMS = {
@@ -101,6 +108,17 @@ RANGES: Mapping[str, Sequence[int]] = {
 FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "relu", "safe", "tanh"})
 REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate", "weight_decay"})
 
+POOLINGS = frozenset({"max_pool", "max_pool_grad", "mean_pool", "mean_pool_grad"})
+FEW_TAPS, LARGE_CALL = 16, 256
+"""A pooling's kernel takes windows of at most `FEW_TAPS` elements. It takes larger ones if its calls of torch
+have at least `LARGE_CALL` elements each.
+
+A kernel makes five to ten calls of about 4 us for each element of a window. The body costs (`program.cost`)
+100 us for its instructions, which is enough for 16 elements, and about 20 ns for each element of each window:
+5 us if there are 256 windows. So kernels take at most eight times as long as the cost says (measured; the smallest
+bodies take four times as long).
+"""
+
 # A factor and a letter, or a number.
 _AXIS = re.compile(r"(\d?)([a-z])|(\d)")
 _TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
@@ -109,9 +127,33 @@ _TYPES = {"b": DType.U8, "i": DType.I32, "u": DType.U32}
 def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, object]) -> bool:
     """Whether the kernel of library function `name` supports operands of these types and these attributes."""
     forms = (form.split() for form in FORMS[name].split("|"))
-    return any(_fits(form, operands) for form in forms) and all(
-        _in_range(key, value) for key, value in attributes.items()
+    return (
+        any(_fits(form, operands) for form in forms)
+        and all(_in_range(key, value) for key, value in attributes.items())
+        and (name not in POOLINGS or _is_pooled_in_few_calls(operands[0], attributes))
     )
+
+
+def _is_pooled_in_few_calls(x: TensorType, attributes: Mapping[str, Any]) -> bool:
+    """Whether a pooling of x [N, C, H, W] has windows of few elements, or results of many.
+
+    For each element of a window, the kernel computes something for each element of the result. False if
+    attributes are missing.
+    """
+    try:
+        taps = attributes["kernel_y"] * attributes["kernel_x"]
+        if taps <= FEW_TAPS:
+            return True
+        if "height" in attributes:
+            plane = attributes["height"] * attributes["width"]
+        elif "rows" in attributes:
+            plane = attributes["rows"] * attributes["columns"]
+        else:
+            sliding = Sliding(**{field.name: attributes[field.name] for field in fields(Sliding)})
+            plane = math.prod(max(0, count) for count in sliding.count(*x.shape[2:]))
+    except KeyError:
+        return False
+    return bool(math.prod(x.shape[:2]) * plane >= LARGE_CALL)
 
 
 def _in_range(name: str, value: object) -> bool:

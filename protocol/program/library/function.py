@@ -2,8 +2,9 @@
 
 `define` adds a body and its kernel to the catalogue; with `define_by_body`, the kernel evaluates the body.
 Kernels are found only by the id of the body's program. Names and attributes in a bundle are hints:
-`recognise` builds the body from them and compares ids (dispute.md section 4). A program with an unknown id
-runs by its body.
+`recognise` builds the body from them and compares ids (dispute.md section 4). It records no more instructions
+than the program has, so a false hint costs no more than a true one. A program with an unknown id runs by its
+body.
 """
 
 from __future__ import annotations
@@ -35,14 +36,17 @@ class LibraryFunction:
         self._body = body
         self._kernel = kernel
 
-    def program(self, operands: Sequence[TensorType], attributes: Attributes) -> Program:
+    def program(
+        self, operands: Sequence[TensorType], attributes: Attributes, most: int | None = None
+    ) -> Program:
         """The body's program for these operand types.
 
-        Raises `ProgramError` for types that it does not accept.
+        Raises `ProgramError` for types that it does not accept, or if the program has more than `most`
+        instructions.
         """
         # 0.0 and -0.0, or 1 and True, are equal keys in Python, but give different programs.
         told_apart = tuple((name, value, repr(value)) for name, value in sorted(attributes.items()))
-        return _build(self, tuple(operands), told_apart)
+        return _build(self, tuple(operands), told_apart, most)
 
     def kernel(self, attributes: Attributes) -> Kernel:
         """The kernel with the bits of `program` for the same attributes."""
@@ -148,9 +152,10 @@ def recognise(program: Program, hint: Hint) -> Kernel | None:
     if function is None or not takes(hint.name, program.inputs, hint.attributes):
         return None
     try:
-        same = function.program(program.inputs, hint.attributes).id == program.id
+        made = function.program(program.inputs, hint.attributes, most=len(program.instructions))
+        same = made.id == program.id
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return None  # a wrong hint: the body cannot be built for these types or attributes
+        return None  # a wrong hint: the body cannot be built for these types or attributes, or is longer
     return function.kernel(hint.attributes) if same else None
 
 
@@ -159,8 +164,9 @@ def _build(
     function: LibraryFunction,
     operands: tuple[TensorType, ...],
     attributes: tuple[tuple[str, Attribute, str], ...],
+    most: int | None,
 ) -> Program:
-    b = Builder(function.name)
+    b = Builder(function.name, most)
     given = {name: value for name, value, _ in attributes}
     results = function._body(b, *map(b.input, operands), **given)
     for result in results if isinstance(results, tuple) else (results,):

@@ -427,3 +427,17 @@ def test_the_order_of_products_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = convolution_for(torch.ones(1), call(FORWARD))
     assert found is not None
     assert found.name == "convolution-portable"
+
+
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
+def test_a_huge_kernel_is_not_self_tested(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its self-test would multiply once for each of 2^24 elements.
+    asked: list[ConvolutionCall] = []
+    monkeypatch.setattr(convolution_dispatch, "_chosen", lambda _, given: asked.append(given))
+    square, one = (4096, 4096), (1, 1, 1)
+    huge = call(kind, 1, one, square, (*square, 1, 1, 0, 0, 1, 1))
+    assert convolution_for(torch.ones(1), huge) is None
+    assert asked == []
+    most = call(kind, 1, one, (64, 64), (64, 64, 1, 1, 0, 0, 1, 1))
+    convolution_for(torch.ones(1), most)
+    assert asked == [most]
