@@ -209,8 +209,9 @@ interface ITaskMarket {
     function closeStalled(TaskId task) external;
 
     /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid,
-    /// and either its challenge window is open or an accusation may still be answered. Every opened game is
-    /// closed once: by `convict`, or in any status by `gameClosed`.
+    /// and either its challenge window is open or the last answer to an accusation was not yet due
+    /// (`ILooks.answersUntil`). Every opened game is closed once: by `convict`, or in any status by
+    /// `gameClosed`.
     function gameOpened(TaskId task) external returns (Played memory);
 
     /// @notice DisputeGame only: a game on the task ended without convicting the solver.
@@ -264,8 +265,8 @@ interface ITaskMarket {
     function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
     /// @notice The bond of the terms, and whether `ICommitments.bondOf` may double it; not if the task is
-    /// Unpaid. Reverts unless the task is Submitted or Unpaid, and either its challenge window is open or an
-    /// accusation may still be answered.
+    /// Unpaid. Reverts unless the task is Submitted or Unpaid, and either its challenge window is open or the
+    /// last answer to an accusation was not yet due (`ILooks.answersUntil`).
     function bondOf(TaskId task) external view returns (uint128 bond, bool doubles);
 
     /// @notice The winner of the bidding; zero during the bidding, without a bid, and for a task that does
