@@ -130,17 +130,23 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     }
 
     /// @inheritdoc IDisputeGame
-    function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost)
-        external
-        override
-    {
+    function drop(
+        GameId game,
+        TaskId task,
+        SegmentIndex segment,
+        address challenger,
+        uint256 cost,
+        uint64 time
+    ) external override {
         address looks = MARKET.looks();
         if (msg.sender != looks) revert Refusals.NotAllowed(looks, msg.sender);
         GameRecord storage record = _live(game);
         _requirePhase(record, Phase.Step);
-        (bool solver,, uint64 deadline) = _turn(record);
+        (bool solver, uint64 since, uint64 deadline) = _turn(record);
         if (solver) revert Refusals.NotYourTurn();
         _requireInTime(deadline);
+        // The solver gets less than a lost bond would give it, so its payment is not held for a whole clock.
+        _requireInTime(since + time);
         if (
             record.challenger != challenger || TaskId.unwrap(_taskOf(record)) != TaskId.unwrap(task)
                 || record.segment != segment

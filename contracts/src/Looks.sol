@@ -127,7 +127,7 @@ contract Looks is ILooks {
         if (BOARD.seatOf(task, seat).caught) revert Refusals.AlreadyCaught(task, seat);
         SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
         bytes32 leaf = _prove(task, segment, terms, salt, place, proof);
-        if (GameId.unwrap(game) != 0) _game().drop(game, task, segment, msg.sender, terms.gameCost);
+        if (GameId.unwrap(game) != 0) _drop(game, task, segment, entry, terms);
         _keep(task, look, entry, Accusation(place, leaf, segmentRoot), terms);
     }
 
@@ -144,13 +144,8 @@ contract Looks is ILooks {
         (uint256 level, uint256 slot) = Cells.placeOf(look);
         uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
         if (!isUnpaid && !BOARD.seatOf(task, seat).caught) revert Refusals.NotCaught(task, seat);
-        Look storage entry = _looks[task][look];
-        // Otherwise an accomplice of the solver's could put any number of games before a retrainer's for
-        // nothing: bonds do not double in an unpaid task, and the solver is paid for the drop.
-        if (entry.dropped) revert Refusals.LimitReached(1, 1);
-        entry.dropped = true;
         SegmentIndex segment = SegmentIndex.wrap(BOARD.segmentsOf(task, look)[0]);
-        _game().drop(game, task, segment, msg.sender, terms.gameCost);
+        _drop(game, task, segment, _looks[task][look], terms);
     }
 
     /// @inheritdoc ILooks
@@ -303,6 +298,22 @@ contract Looks is ILooks {
         Seat memory found = BOARD.seatOf(task, seat);
         if (again && found.caught) return (found.account, looker, 0);
         (account, paid) = BOARD.forfeit(task, seat, looker);
+    }
+
+    /// @dev Drops the caller's game, which asked for the step tree of the look's segment. A look needs one
+    /// tree. With more games it could hold the solver's payment again and again at a game's cost, and an
+    /// accomplice of the solver's could put any number of games before a retrainer's for nothing: bonds do
+    /// not double in an unpaid task, and the solver is paid for the drop.
+    function _drop(
+        GameId game,
+        TaskId task,
+        SegmentIndex segment,
+        Look storage entry,
+        ITaskMarket.SeatTerms memory terms
+    ) private {
+        if (entry.dropped) revert Refusals.LimitReached(1, 1);
+        entry.dropped = true;
+        _game().drop(game, task, segment, msg.sender, terms.gameCost, terms.moveTime);
     }
 
     /// @dev Proves that the chunk is in that place of the segment's step tree and is one that a digest

@@ -56,15 +56,15 @@ class Looks(BoundContract):
         revealed salt. Locks a bond of the terms' game cost.
 
         The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree;
-        it is dropped. 0 if there is none.
+        it is dropped, once per look and until `GameState.droppable_until`. 0 if there is none.
         """
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
-        """As the looker, once per look, if another look has already taken the seat's lock or the task is
-        unpaid: drop the looker's own game that asked for the step tree. The terms' game cost is paid out of
-        that game's bond.
+        """As the looker, if another look has already taken the seat's lock or the task is unpaid: drop the
+        looker's own game that asked for the step tree, once per look and until `GameState.droppable_until`.
+        The terms' game cost is paid out of that game's bond.
         """
         return self.write("drop", task, look, game)
 

@@ -259,7 +259,7 @@ class LookView:
     (`protocol.dispute.keys.revealed_word`), `accused` the hash of the open accusation (`accusation_word`);
     each is None if there is none. The answer is due by `until`, and the accusation's bond is in lock `lock`.
     `game` is the game in which the accused contests it, 0 if there is none. `accusations` is the number of
-    accusations so far. `dropped` is whether the look has dropped a game without an accusation (`Looks.drop`).
+    accusations so far. `dropped` is whether the look has dropped a game; it cannot drop another.
     """
 
     revealed: bytes | None
@@ -375,6 +375,13 @@ class GameState:
         """Convert the result of `gameOf(game)`."""
         task, challenger, phase, verdict, *rest = values
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
+
+    def droppable_until(self, game_time: int, move_time: int) -> int:
+        """Last second in which the look that asked for the step tree can drop this game, in its turn: a move time
+        after that turn began, within its clock of `game_time` seconds. Both times are of the terms.
+        """
+        began = self.deadline - (game_time - self.challenger_spent)
+        return min(self.deadline, began + move_time)
 
     @property
     def waits(self) -> bool:

@@ -363,9 +363,16 @@ interface IDisputeGame {
     function timeOut(GameId game) external;
 
     /// @notice Looks only: the solver has posted the step tree that `challenger` wanted, so its game ends. It
-    /// must be the challenger's turn, and in time. `cost` of the bond goes to the solver; the rest is
-    /// returned.
-    function drop(GameId game, TaskId task, SegmentIndex segment, address challenger, uint256 cost) external;
+    /// must be the challenger's turn, for at most `time` seconds and within its clock. `cost` of the bond
+    /// goes to the solver; the rest is returned.
+    function drop(
+        GameId game,
+        TaskId task,
+        SegmentIndex segment,
+        address challenger,
+        uint256 cost,
+        uint64 time
+    ) external;
 
     /// @notice Anyone: closes a game whose task was convicted in another game; returns the bond and the
     /// deposits of unanswered nodes.

@@ -40,7 +40,7 @@ interface ILooks {
     /// @notice State of a look. `revealed` is keccak256(abi.encode(salt, segment root)). `accused` is the
     /// hash of the open accusation, 0 if there is none. `until` is the last second to answer, `lock` holds
     /// the accusation's bond, `game` is the game by which the accused account contests it (0 if none),
-    /// `accusations` is the number of accusations so far, and `dropped` says that `drop` was used.
+    /// `accusations` is the number of accusations so far, and `dropped` says that the look has dropped a game.
     struct Look {
         bytes32 revealed;
         bytes32 accused;
@@ -116,7 +116,9 @@ interface ILooks {
     /// than the solver". The chunk is proved under the step tree that the solver posted. Locks `gameCost`
     /// until the accusation is closed. At most 5 accusations per look, one at a time.
     /// @param game The caller's game that obtained the step tree, which is now dropped (`IDisputeGame.drop`);
-    /// 0 if there is none.
+    /// 0 if there is none. Once per look, and within `moveTime` of the beginning of the caller's turn in the
+    /// game: its opening, its place among the games that are played, or the step tree's post, whichever is
+    /// latest. Later the caller may still accuse with 0, but the game costs its bond.
     /// @param salt The revealed salt.
     /// @param segmentRoot The revealed segment root.
     function accuse(
@@ -129,9 +131,9 @@ interface ILooks {
         ChunkProof calldata proof
     ) external;
 
-    /// @notice The look's account, once per look, if nobody can be accused any more: the seat or look that it
-    /// checks has already lost its lock, or the task is Unpaid. Drops the caller's game that asked for the
-    /// step tree (`IDisputeGame.drop`).
+    /// @notice The look's account, if nobody can be accused any more: the seat or look that it checks has
+    /// already lost its lock, or the task is Unpaid. Drops the caller's game that asked for the step tree, as
+    /// `accuse` does: once per look, and within the same time.
     function drop(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone, in time: proves that the leaf is in the digest of the accused account, by the siblings

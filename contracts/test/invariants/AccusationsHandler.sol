@@ -26,7 +26,8 @@ abstract contract AccusationsHandler is LooksHandler {
             if (!found[k].attested || honest[found[k].account] || entry.revealed == 0) continue;
             if (entry.accused != 0 || entry.accusations == 5) continue;
             if (board.seatOf(task, _lookedAt(task, numbers[k])).caught) continue;
-            return _accuse(task, numbers[k], found[k].account, uint32(seed >> 8) % 2, seed >> 16 & 1);
+            uint256 dropped = entry.dropped ? 0 : seed >> 16 & 1;
+            return _accuse(task, numbers[k], found[k].account, uint32(seed >> 8) % 2, dropped);
         }
     }
 

@@ -8,6 +8,7 @@ import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {Terms} from "../../src/types/Terms.sol";
 import {Digesting} from "./Digesting.sol";
 import {SaltedTree} from "./SaltedTree.sol";
 
@@ -15,6 +16,18 @@ import {SaltedTree} from "./SaltedTree.sol";
 /// tree.
 contract AccusingTest is Digesting {
     Spot private whole = Spot(2, 0, 1);
+    /// @dev Seconds that each side of a game has. To be changed before `_start`.
+    uint32 private clock = TIME;
+
+    function _terms(bytes32 program, bytes32 constantsRoot, bytes32 initialState, uint32 segments)
+        internal
+        view
+        override
+        returns (Terms memory terms)
+    {
+        terms = super._terms(program, constantsRoot, initialState, segments);
+        (terms.clock, terms.replayAllowance) = (clock, 0);
+    }
 
     // ------------------------------------------------------------------ the chunk
 
@@ -316,11 +329,6 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
         charge.game = id;
         _accuseWith(32, charge);
-        _answer(32, whole);
-        vm.expectRevert(
-            abi.encodeWithSelector(Refusals.GameIsClosed.selector, id, IDisputeGame.Verdict.Dropped)
-        );
-        _accuseWith(32, charge);
     }
 
     /// @dev Once a step is selected, the game is about that step and cannot be dropped.
@@ -336,16 +344,81 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev Once the look's time in the game is over, it has lost the bond and cannot drop the game.
+    /// @dev A look has a move time to drop its game, from when the step tree was posted. Otherwise it could
+    /// hold the solver's payment for a whole clock at a game's cost. Later it can still accuse, but loses the
+    /// bond of the game like any challenger that is silent.
     function test_drop_late_reverts() public {
         GameId id = _ready(1);
         Charge memory charge = _chargeOf(32, id, whole);
-        uint64 deadline = game.gameOf(id).deadline;
-        vm.warp(deadline + 1);
-        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, deadline, deadline + 1));
+        uint256 until = vm.getBlockTimestamp() + MOVE_TIME;
+        assertLt(until, game.gameOf(id).deadline);
+        _dropsUntil(charge, until);
+    }
+
+    function test_drop_lateAfterALateStepTree_reverts() public {
+        _looked(1);
+        _reveal(32);
+        _attestSlots(1, 1);
+        _drawPicks(0);
+        GameId id = _challengeBy(_account(32), _segmentOf(32));
+        _reach(game.gameOf(id).deadline);
+        _expand(_segmentOf(32));
+        _dropsUntil(_chargeOf(32, id, whole), vm.getBlockTimestamp() + MOVE_TIME);
+    }
+
+    /// @dev The step tree was posted for another game. The time of a waiting game begins with its place.
+    function test_drop_lateAfterWaiting_reverts() public {
+        _looked(1);
+        _reveal(32);
+        _attestSlots(1, 1);
+        _drawPicks(0);
+        GameId first = _challengeBy(second, _segmentOf(32));
+        for (uint256 k = 1; k < 16; ++k) {
+            _challengeBy(second, _segmentOf(32));
+        }
+        GameId id = _challengeBy(_account(32), _segmentOf(32));
+        _expand(_segmentOf(32));
+        Charge memory charge = _chargeOf(32, id, whole);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.GameWaits.selector, id));
         _accuseWith(32, charge);
-        vm.warp(deadline);
+        _timeOut(first);
+        _dropsUntil(charge, vm.getBlockTimestamp() + MOVE_TIME);
+    }
+
+    /// @dev The clock may be shorter than a move time.
+    function test_drop_afterTheClock_reverts() public {
+        clock = MOVE_TIME - 1;
+        GameId id = _ready(1);
+        _dropsUntil(_chargeOf(32, id, whole), game.gameOf(id).deadline);
+    }
+
+    function test_drop_lateCaughtSeat_reverts() public {
+        _looked(3);
+        _reveal(32);
+        _attestSlots(1, 3);
+        _drawPicks(0);
+        _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
+        looks.takeUnrevealed(task, 33);
+        GameId id = _openGame(32);
+        uint256 until = vm.getBlockTimestamp() + MOVE_TIME;
+        address looker = _account(32);
+        _reach(until + 1);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
+        vm.prank(looker);
+        looks.drop(task, 32, id);
+    }
+
+    /// @dev A look needs one step tree, so it drops one game, also when it may accuse again.
+    function test_accuse_secondGame_reverts() public {
+        GameId id = _ready(1);
+        _accuse(32, id, whole);
+        assertTrue(looks.lookOf(task, 32).dropped);
+        _answer(32, whole);
+        GameId again = _challengeBy(_account(32), _segmentOf(32));
+        Charge memory charge = _chargeOf(32, again, whole);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.LimitReached.selector, 1, 1));
         _accuseWith(32, charge);
+        _accuse(32, NONE, whole);
     }
 
     function test_drop_byStranger_reverts() public {
@@ -354,10 +427,27 @@ contract AccusingTest is Digesting {
         address looker = _account(32);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, address(looks), looker));
         vm.prank(looker);
-        game.drop(id, task, segment, looker, 0);
+        game.drop(id, task, segment, looker, 0, 0);
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev The look's game can be dropped in second `until`, and not in the next one; an accusation without
+    /// the game is still possible then.
+    function _dropsUntil(Charge memory charge, uint256 until) private {
+        GameId id = charge.game;
+        vm.warp(until + 1);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.TooLate.selector, until, until + 1));
+        _accuseWith(32, charge);
+        uint256 before = vm.snapshotState();
+        charge.game = NONE;
+        _accuseWith(32, charge);
+        vm.revertToState(before);
+        charge.game = id;
+        vm.warp(until);
+        _accuseWith(32, charge);
+        _assertVerdict(id, IDisputeGame.Verdict.Dropped);
+    }
 
     function _refused(Charge memory charge, bytes4 reason) private {
         vm.expectPartialRevert(reason);

@@ -130,11 +130,11 @@ contract ContestsTest is Digesting {
 
     /// @dev The accused account's game is over, so it does not contest.
     function test_contest_closedGame_reverts() public {
-        GameId id = _ready(1);
+        _ready(1);
         GameId own = _challengeBy(_account(0), _segmentOf(32));
         uint64 deadline = game.gameOf(own).deadline;
         vm.warp(deadline);
-        _accuse(32, id, whole);
+        _accuse(32, NONE, whole);
         _timeOut(own);
         address account = _account(0);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotOfLook.selector, task, 32, own));
