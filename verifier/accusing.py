@@ -13,7 +13,7 @@ from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING
 
-from protocol.chain.views import Seat, TaskStatus
+from protocol.chain.views import GameState, Seat, TaskStatus
 from protocol.commitments import BytesLike, step_tree, tensor_root
 from protocol.dispute.accusing import choose_place, evidence
 from protocol.dispute.keys import salt_hash, steps_key
@@ -70,18 +70,23 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         claim = context.client.game.claim(steps_key(view.task, segment))
         if not claim.posted_at:
             continue
-        game = NO_GAME
+        game, until = NO_GAME, seen.challenged_until
         if row is not None and row.outcome is None:
-            if row.game is None or context.client.game.game(row.game).phase is not Phase.STEP:
-                continue  # the asking game is about to be opened
-            game = row.game
+            state = None if row.game is None else context.client.game.game(row.game)
+            if state is None or state.phase is not Phase.STEP or claim.posted(state) is None:
+                continue  # the asking game is about to be opened, or the solver has lost it
+            if state.waits:
+                continue  # it cannot be dropped yet; nobody settles the task meanwhile
+            droppable = _droppable_until(context, state)
+            if seen.now <= droppable:
+                game, until = state.game, droppable
         work = partial(_accuse, context, seen, look, told, claim.root, game)
-        yield Job(view.task, f"accuse {look.number}", work, context.work_by(seen.challenged_until))
+        yield Job(view.task, f"accuse {look.number}", work, context.work_by(until))
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end our games that asked for a step tree, once nobody is accused any more: another look has
-    caught the seat, it is one of ours, or a jury has ended the task. Each replays a segment, because the game continues
+    """Jobs that end our games that asked for a step tree, once nobody can be accused any more: another look
+    has caught the seat, or a jury has ended the task. Each replays a segment, because the game continues
     against a solver whose step tree is false. Raises ChainError.
     """
     view = seen.view
@@ -92,9 +97,7 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
         look = looks.get(row.seat)
         if look is None or not row.asks or row.outcome is not None or row.game is None:
             continue
-        seat = looked_at(context, seen, look)
-        accusable = not seat.caught and seat.account not in context.clients
-        if view.status is TaskStatus.SUBMITTED and accusable:
+        if view.status is TaskStatus.SUBMITTED and not looked_at(context, seen, look).caught:
             continue
         calls = context.client.game
         state = calls.game(row.game)
@@ -103,8 +106,10 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
         step_root = calls.claim(state.claim).posted(state)
         if step_root is None:
             continue  # it is the solver's turn
-        work = partial(_drop, context, seen, look, row, step_root)
-        yield Job(row.task, f"drop {look.number}", work, context.work_by(state.deadline))
+        droppable = _droppable_until(context, state)
+        until = droppable if seen.now <= droppable else state.deadline  # to continue against a false tree
+        work = partial(_drop, context, seen, look, row, step_root, seen.now <= droppable)
+        yield Job(row.task, f"drop {look.number}", work, context.work_by(until))
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
@@ -141,9 +146,17 @@ def _is_open(context: Context, seen: Observation, look: Seat) -> bool:
     return bool(context.client.game.claim(steps_key(task, segment)).posted_at)
 
 
-def _drop(context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes) -> None:
-    """Drop the game, or continue against the solver if its step tree is another than ours. The game is dropped
-    without a comparison if a state or the bundle is lost. Raises ChainError, CommitmentError.
+def _droppable_until(context: Context, state: GameState) -> int:
+    terms = context.terms(state.task)
+    return state.droppable_until(terms.game_time, terms.move_time)
+
+
+def _drop(
+    context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes, droppable: bool
+) -> None:
+    """Drop the game if it is still `droppable`, or continue against the solver if its step tree is another
+    than ours. The game is dropped without a comparison if a state or the bundle is lost. Raises ChainError,
+    CommitmentError.
     """
     assert row.game is not None, "only an open game is dropped"
     assert row.segment is not None, "it asks for the step tree of a segment"
@@ -155,6 +168,9 @@ def _drop(context: Context, seen: Observation, look: Seat, row: Challenge, step_
     else:
         if _is_turned(context, seen, row, roots, step_root):
             return
+    if not droppable:
+        context.log.debug("too late to drop", task=row.task, look=look.number, game=row.game)
+        return
     receipt = context.clients[look.account].looks.drop(row.task, look.number, row.game)
     context.log.info(
         "dropped: nobody can be accused any more",

@@ -6,6 +6,8 @@ drops that game. If the solver's tree differs from the replay's, the game contin
 seat is accused.
 
 Accounts of this process do not act against each other: a look at one of them takes no lock and asks for nothing.
+If a game already asks about an account that was added since, that account is accused, because only the accusation
+can drop the game. The account answers it, so a game's cost to the solver is all that is lost.
 """
 
 from __future__ import annotations
@@ -100,8 +102,8 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Our looks at others that have found another root than was revealed, each with the revealed data. Only
-    while the looked-at seat still has its lock.
+    """Our looks that have found another root than was revealed, each with the revealed data. Only looks at
+    others, and those for which a game already asks, and while the looked-at seat still has its lock.
     """
     for own in compared(context, seen):
         look, view = own.seat, seen.view
@@ -110,7 +112,8 @@ def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revea
         found = context.database.digest(view.task, own.hash, segment, view.root)
         same = told is None or found is None or found == told.segment_root
         seat = looked_at(context, seen, look)
-        if told is not None and not same and not seat.caught and seat.account not in context.clients:
+        spared = seat.account in context.clients and not _is_asked(context, view.task, look)
+        if told is not None and not same and not seat.caught and not spared:
             yield look, told
 
 
@@ -118,6 +121,12 @@ def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
     """The seat or look that a look looks at."""
     number = Look.of(look.number).looked_at(context.terms(seen.view.task).segments_per_verifier)
     return next(seat for seat in seen.places if seat.number == number)
+
+
+def _is_asked(context: Context, task: int, look: Seat) -> bool:
+    """Whether a game that asks for the step tree of a look's segment is open."""
+    row = context.database.challenge(task, look.number)
+    return row is not None and row.asks and row.outcome is None and row.game is not None
 
 
 def _is_contested(context: Context, game: int) -> bool:

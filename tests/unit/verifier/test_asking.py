@@ -1,5 +1,5 @@
-"""Games that ask for a step tree, once nobody can be accused any more: they are dropped, or continue against
-a solver whose tree is false, and no further one is opened.
+"""Games that ask for a step tree. The accusation drops them in time. Once nobody can be accused any more, they
+are dropped, or continue against a solver whose tree is false, and no further one is opened.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from protocol.chain.views import NEVER, TaskStatus
+from protocol.chain.errors import Reverted
+from protocol.chain.views import NEVER, GameState, TaskStatus
 from protocol.commitments import step_tree
-from protocol.dispute.view import Phase
+from protocol.dispute.view import Phase, Verdict
 from protocol.node.database import Identity
 from protocol.node.logs import get
 from protocol.tasks.admission import Rates
@@ -30,6 +31,8 @@ from verifier.material import Materials
 from verifier.strategy import HONEST
 
 GAME = 4
+CLOCK = 50
+MOVE_TIME = 20
 STATES = [bytes([number]) * 32 for number in range(1, 4)]
 TREE = step_tree(STATES).root
 FALSE = bytes([9]) * 32
@@ -43,7 +46,12 @@ class Asking(Scene):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.root: bytes | None = TREE
-        self.state = SimpleNamespace(phase=Phase.STEP, waits=False, claim=bytes(32), deadline=NOW + 50)
+        zero = bytes(32)
+        self.state = GameState(
+            *(GAME, ASKS.task, ME, Phase.STEP, Verdict.NONE, 0, 0, 0, 2, 0, 0, NOW + CLOCK, 0, 0),
+            *(zero, zero, zero, zero, zero, zero, 0, 0),
+        )
+        self.status = TaskStatus.SUBMITTED
         self.dropped: list[tuple[int, int, int]] = []
         self.kept = True
         database.put_challenge(ASKS)
@@ -51,14 +59,22 @@ class Asking(Scene):
         context: Any = self.context
         context.client.game = SimpleNamespace(
             game=lambda _game: self.state,
-            claim=lambda _key: SimpleNamespace(posted=lambda _state: self.root, posted_at=0),
+            claim=lambda _key: SimpleNamespace(
+                posted=lambda _state: self.root, posted_at=self.posted, root=self.root
+            ),
         )
         context.client.looks = SimpleNamespace(drop=self.drop)
         context.load = lambda _task: SimpleNamespace(run=lambda _row: self)
+        context.terms = lambda _task: SimpleNamespace(
+            segments_per_verifier=1, jurors=3, game_time=CLOCK, move_time=MOVE_TIME
+        )
         context.log = get("test")
         context.work_by = lambda until: until
 
     def drop(self, *call: int) -> SimpleNamespace:
+        """What the contract does."""
+        if self.status is TaskStatus.SUBMITTED and not self.seat.caught:
+            raise Reverted("Looks.drop", "NotCaught", {"task": ASKS.task, "seat": self.seat.number})
         self.dropped.append(call)  # type: ignore[arg-type]
         return SimpleNamespace(gas_used=1)
 
@@ -70,9 +86,27 @@ class Asking(Scene):
 
     def drops(self, status: TaskStatus) -> None:
         """Do what is due in a task of this status."""
+        self.status = status
         for job in accusing.drops(self.context, self.seen(status)):
-            assert job.until == self.state.deadline
+            assert job.until == (NOW + MOVE_TIME if self.in_time else self.state.deadline)
             job.work()
+
+    def accuses(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
+        """The games that accusations drop now (`accusing.NO_GAME` for none), and until when they are due."""
+        games: list[int] = []
+        monkeypatch.setattr(accusing, "_accuse", lambda *call: games.append(call[-1]))
+        jobs = list(accusing.jobs(self.context, self.seen()))
+        for job in jobs:
+            job.work()
+        return [(game, job.until) for game, job in zip(games, jobs, strict=True)]
+
+    @property
+    def in_time(self) -> bool:
+        return self.state.droppable_until(CLOCK, MOVE_TIME) >= NOW
+
+    def late(self) -> None:
+        """A second after the time to drop the game."""
+        self.state = replace(self.state, deadline=NOW - 1 + CLOCK - MOVE_TIME)
 
     @property
     def row(self) -> Challenge:
@@ -85,6 +119,47 @@ def scene(tmp_path: Path) -> Iterator[Asking]:
     database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
     yield Asking(database)
     database.close()
+
+
+def test_an_accusation_drops_the_game_within_a_move_time(
+    scene: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scene.accuses(monkeypatch) == [(GAME, NOW + MOVE_TIME)]
+    scene.state = replace(scene.state, deadline=NOW + CLOCK - MOVE_TIME)
+    assert scene.accuses(monkeypatch) == [(GAME, NOW)], "the last second"
+    scene.late()
+    assert scene.accuses(monkeypatch) == [(accusing.NO_GAME, scene.seen().challenged_until)]
+
+
+def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
+    """The look has spent a part of its clock."""
+    state = replace(scene.state, challenger_spent=5)
+    assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME
+    assert state.droppable_until(CLOCK, CLOCK) == state.deadline
+
+
+def test_nobody_is_accused_before_the_asking_game_can_be_dropped(
+    scene: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another game brought the step tree while the look's game waits for a place."""
+    last = scene.state
+    scene.state = replace(last, deadline=NEVER)
+    assert scene.state.waits
+    assert not scene.accuses(monkeypatch)
+    scene.state, scene.root = last, None  # posted too late for this game
+    assert not scene.accuses(monkeypatch)
+    scene.root = TREE
+    assert scene.accuses(monkeypatch) == [(GAME, NOW + MOVE_TIME)]
+
+
+def test_a_game_that_is_dropped_too_late_continues_only_against_a_false_step_tree(scene: Asking) -> None:
+    scene.late()
+    scene.drops(TaskStatus.UNPAID)
+    assert not scene.dropped
+    assert scene.row.asks
+    scene.root = FALSE
+    scene.drops(TaskStatus.UNPAID)
+    assert not scene.row.asks
 
 
 @pytest.mark.parametrize(("status", "caught"), ENDS)
@@ -129,17 +204,18 @@ def test_a_game_is_kept_while_the_seat_can_be_accused_and_after_the_task(
 @pytest.mark.parametrize("waits", ["for a place", "for the solver", "no more"])
 def test_a_game_in_which_it_is_not_our_turn_is_not_dropped(scene: Asking, waits: str) -> None:
     if waits == "for a place":
-        scene.state.waits, scene.state.deadline = True, NEVER
+        scene.state = replace(scene.state, deadline=NEVER)
     elif waits == "for the solver":
         scene.root = None
     else:
-        scene.state.phase = Phase.CLOSED
+        scene.state = replace(scene.state, phase=Phase.CLOSED)
     scene.drops(TaskStatus.UNPAID)
     assert not scene.dropped
 
 
 def test_no_game_asks_once_the_task_is_unpaid(scene: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looking, "different", lambda *_: [(scene.look, None)])
+    scene.posted = 0
     scene.database.update_challenge(ASKS.key, outcome="dropped")
     monkeypatch.setattr(scene.database, "challenge", lambda *_: None)
     assert [job.what for job in looking.asks(scene.context, scene.seen())] == [f"ask {LOOK}"]

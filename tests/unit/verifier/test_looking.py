@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from protocol.chain.views import TaskStatus
 from protocol.node.database import Identity
 from protocol.node.party.exits import Exit
-from tests.unit.verifier.test_asking import Asking
+from tests.unit.verifier.test_asking import GAME, Asking
 from tests.unit.verifier.test_keeper import LOOK, STANDS, Scene
 from tests.unit.verifier.test_seats import ME, OTHER
 from verifier import accusing, looking
@@ -70,10 +71,16 @@ def test_a_task_with_an_open_accusation_is_not_settled(database: Database, ours:
     assert scene.due() is None
 
 
-def test_a_game_that_asks_about_an_own_account_is_dropped(database: Database) -> None:
-    """An earlier release has opened it."""
+def test_a_game_that_asks_about_an_own_account_is_dropped_by_accusing_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was opened when the account was in another process. The contract refuses to drop it otherwise."""
     scene = Asking(database)
-    share(scene, ours=True)
-    (job,) = accusing.drops(scene.context, scene.seen())
-    job.work()
+    context: Any = scene.context
+    context.clients = {ME: context.client, OTHER: context.client}
+    scene.drops(TaskStatus.SUBMITTED)
+    assert [game for game, _ in scene.accuses(monkeypatch)] == [GAME]
+    scene.seat = replace(scene.seat, caught=True)
+    assert not scene.accuses(monkeypatch)
+    scene.drops(TaskStatus.SUBMITTED)
     assert [call[1] for call in scene.dropped] == [LOOK]
