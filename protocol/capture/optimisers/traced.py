@@ -35,6 +35,7 @@ from protocol.capture.optimisers.checks import computes_otherwise, outside_state
 from protocol.capture.optimisers.numbers import tensors_as_numbers
 from protocol.capture.optimisers.schedules import rate_of
 from protocol.capture.optimisers.trial import Kept, Noting, Trial, left_as_it_was
+from protocol.capture.tracing.assigned import Copied
 from protocol.capture.tracing.checks import raised
 from protocol.capture.tracing.sources import SourceRecorder, source_of_error, traceback_of
 from protocol.capture.tracing.step import compiling, silent_failures
@@ -183,7 +184,7 @@ class _Tracer:
                         kept[name][key] = value
                     for entry, value in zip(entries, s, strict=True):
                         kept[entry.parameter][entry.key] = value
-                with recorder, compiling(), tensors_as_numbers():
+                with recorder, compiling(), Copied([*p, *g]), tensors_as_numbers():
                     after = self._on_fakes(p, g, kept, r)
                 values = [*p, *(after[entry.parameter][entry.key] for entry in entries)]
                 return [_contents(x, t) for x, t in zip(values, (*p, *(e.first for e in entries)))]

@@ -161,6 +161,21 @@ def require_no_new_attributes(
     )
 
 
+def require_same_parameters(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
+    """Refuse a step that replaces, adds or removes a parameter. Both mappings hold the parameters by place in
+    the model.
+    """
+    remedy = (
+        "leave parameters to the optimiser; keep what the step computes itself, such as a moving average, in a "
+        "buffer (register_buffer), written by tensor operations"
+    )
+    raise_any(
+        Problem(f"the step replaces parameter {name}", remedy)
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) is not after.get(name)
+    )
+
+
 def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:
     """Refuse a tied buffer if the step replaces it by `new` in only some of its places in the model."""
     if any(other is not new for other in others):
@@ -174,6 +189,19 @@ def require_same_type(name: str, old: Tensor, new: Tensor, traced: bool) -> None
     if not traced or new.shape != old.shape or new.dtype != old.dtype:
         what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
         raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
+
+
+def data_of_another_type(old: Tensor, new: Any, source: str) -> Problem:
+    """The refusal for `x.data = new` at line `source` that changes the type or shape of x, the tensor `old`."""
+    given = f"{new.dtype} {tuple(new.shape)}" if isinstance(new, Tensor) else f"a {type(new).__name__}"
+    what = f"an assignment to .data turns {old.dtype} {tuple(old.shape)} into {given}"
+    return Problem(what, "keep type and shape, and write with .copy_()", source)
+
+
+def shared_data(source: str) -> Problem:
+    """The refusal for `x.data = y` at line `source` where y shares memory with a tensor of the step."""
+    what = "an assignment to .data makes two tensors share memory"
+    return Problem(what, "write the elements instead: x.data.copy_(y)", source)
 
 
 def written_input(name: str, is_parameter: bool, source: str) -> Problem:

@@ -24,6 +24,7 @@ from protocol.capture.tracing.checks import (
     require_loss_and_metrics,
     require_no_gradients,
     require_no_new_attributes,
+    require_same_parameters,
 )
 
 Batch = Mapping[str, Tensor]
@@ -58,10 +59,12 @@ class StepModule(nn.Module):
         """
         tensors = dict((*tensors_of(self.model), *batch.items()))
         attributes = {name: dict(vars(t)) for name, t in tensors.items()}
+        parameters = dict(self.model.named_parameters(remove_duplicate=False))
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
         require_no_gradients({name: t for name, t in tensors.items() if any(t is leaf for leaf in trained)})
         gradients = torch.autograd.grad(loss, trained, allow_unused=True)
         require_no_new_attributes(tensors, attributes)
+        require_same_parameters(parameters, dict(self.model.named_parameters(remove_duplicate=False)))
         buffers = dict(self.model.named_buffers(remove_duplicate=False))
         return StepResults(loss, metrics, gradients, buffers)
 

@@ -25,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
+from protocol.capture.tracing.assigned import Copied
 from protocol.capture.tracing.checkpoints import drawn_once
 from protocol.capture.tracing.checks import (
     TraceError,
@@ -134,6 +135,7 @@ def trace_step(
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}
+            active.enter_context(Copied([*tensors.values(), *x]))
             batch_and_leaves = dict(zip(batch, x)), leaves
             results: StepResults = functional_call(step, named, batch_and_leaves, tie_weights=False)
             metric_names.extend(results.metrics)

@@ -233,6 +233,17 @@ class Scaled(Own):
             p.add_(p.grad, alpha=-self.param_groups[0]["lr"] * state["scale"])
 
 
+class Assigning(Own):
+    """Assigns to `.data` of its parameters and of their state."""
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for p in self.param_groups[0]["params"]:
+            mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+            mean.data = mean * 0.9 + p.grad * 0.1
+            p.data = p.data - self.param_groups[0]["lr"] * mean
+
+
 def test_a_conversion_to_bfloat16_is_a_copy() -> None:
     model = Gains()
     optimizer = Copying(model.parameters())
@@ -240,7 +251,7 @@ def test_a_conversion_to_bfloat16_is_a_copy() -> None:
     compare(model, in_torch(step, model, optimizer, 4), 1e-3)
 
 
-@pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled])
+@pytest.mark.parametrize("kind", [AsAWhole, Trained, Scaled, Assigning])
 def test_peoples_own_follow_torch(kind: type[Own]) -> None:
     model = Gains()
     model.gain.scale = 3.0  # type: ignore[attr-defined]

@@ -94,3 +94,104 @@ def a_parameter_in_two_places() -> Made:
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Linear(8, 3))
     model[2].weight = model[0].weight
     return model, cross_entropy
+
+
+@trap(r"replaces parameter average[\s\S]*replaces parameter codes")
+def a_parameter_that_is_replaced() -> Made:
+    class Quantised(Around):
+        """Codes that follow the batches' means, as in VQ-VAE with moving averages."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.average, self.codes = nn.Parameter(torch.randn(8)), nn.Parameter(torch.randn(8))
+
+        def before(self, x: Tensor) -> Tensor:
+            y = x + self.codes
+            self.average = nn.Parameter(self.average * 0.9 + x.mean(0) * 0.1)
+            self.codes = nn.Parameter(self.average / 2)
+            return y
+
+    return Quantised(), cross_entropy
+
+
+@trap(r"replaces parameter extra")
+def a_parameter_that_is_added() -> Made:
+    class Growing(Around):
+        def before(self, x: Tensor) -> Tensor:
+            self.extra = nn.Parameter(x.mean(0).detach())
+            return x + self.extra
+
+    return Growing(), cross_entropy
+
+
+class Assigned(Around):
+    """Assigns to `.data` of a buffer."""
+
+    kept: Tensor
+    other: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(8))
+        self.register_buffer("other", torch.zeros(8))
+
+    def before(self, x: Tensor) -> Tensor:
+        self.kept.data = self.kept.data
+        self.kept.data = self.kept.data * 0.9 + x.mean(0)
+        return x + self.kept
+
+
+@trap(None)
+def data_of_a_buffer() -> Made:
+    return Assigned(), cross_entropy
+
+
+@trap(r"makes two tensors share memory")
+def data_of_another_buffer() -> Made:
+    class Shared(Assigned):
+        def before(self, x: Tensor) -> Tensor:
+            self.kept.data = self.other.data
+            self.other += x.mean(0)
+            return x + self.kept
+
+    return Shared(), cross_entropy
+
+
+@trap(r"turns torch\.float32 \(8,\) into torch\.float32 \(6, 8\)")
+def data_of_another_shape() -> Made:
+    class Growing(Assigned):
+        def before(self, x: Tensor) -> Tensor:
+            self.kept.data = x.clone()
+            return x + self.kept
+
+    return Growing(), cross_entropy
+
+
+@trap(r"writes into parameter out\.weight")
+def data_of_a_parameter() -> Made:
+    class Limited(Around):
+        """Limits the norms of its weights, as EEGNet does."""
+
+        def before(self, x: Tensor) -> Tensor:
+            self.out.weight.data = torch.renorm(self.out.weight.data, 2, 0, maxnorm=0.3)
+            return x
+
+    return Limited(), cross_entropy
+
+
+@trap(r"writes into parameter follower\.weight")
+def data_of_a_frozen_parameter() -> Made:
+    class Following(Around):
+        """A frozen layer that follows a trained one, as MoCo's key encoder does."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.leader, self.follower = nn.Linear(8, 8), nn.Linear(8, 8).requires_grad_(False)
+
+        def before(self, x: Tensor) -> Tensor:
+            for p, of in zip(self.follower.parameters(), self.leader.parameters(), strict=True):
+                p.data = p.data * 0.999 + of.data * (1 - 0.999)
+            y: Tensor = self.leader(x) + self.follower(x)
+            return y
+
+    return Following(), cross_entropy
