@@ -98,7 +98,8 @@ def capture(
     `scheduler` gives the rates of the new task. The new task needs another seed, otherwise it draws the same
     batches.
 
-    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`). Without it, a
+    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`), one of them also
+    without what the step before it has kept in Python. Without it, a
     step that varies is captured as it was first traced. Model and objective are left unchanged. Raises
     `CaptureError`, with as many reasons at once as possible.
     """
@@ -207,6 +208,8 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
                 alone = _assembled(
                     model, [part], data.committed, rates, replace(told, history=0, resume=None)
                 )
+            for one in kept:
+                one.restore()
             reports.append(Preflight(model, phase.objective, part, *alone, told.drawing).run())
         report = worst(reports)
         return replace(captured, preflight=report, notes=(*notes, *report.notes))

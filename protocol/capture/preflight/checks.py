@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch.fx import Node
 
 from protocol.capture.errors import Problem
@@ -51,6 +53,15 @@ def run_otherwise(differences: str) -> Problem:
     return Problem(
         f"the step computes another result when it runs than it did when it was traced: {differences}",
         "look for values that Python keeps between steps, or that depend on what the batch holds",
+    )
+
+
+def depends_on_the_past(names: Sequence[str]) -> Problem:
+    """The refusal for a step whose results `names` depend on what an earlier step left in Python."""
+    return Problem(
+        f"the step computes {', '.join(names)} from what an earlier step has kept in Python, such as a tensor in "
+        "an attribute",
+        KEEP,
     )
 
 

@@ -85,6 +85,16 @@ def not_finite(exact: Results, plain: Results) -> Iterator[NotFinite]:
                 yield NotFinite(f"{kind}{name}", not in_torch.all(), not in_program.all(), alike)
 
 
+def others(first: Results, second: Results) -> list[str]:
+    """The names of the tensors whose elements are not the same in both results; NaN equals NaN."""
+    return [
+        f"{kind}{name}"
+        for kind, ours, theirs in _kinds(first, second)
+        for name, value in theirs.items()
+        if not ((ours[name] == value) | (ours[name].isnan() & value.isnan())).all()
+    ]
+
+
 def measure(name: str, ours: Tensor, true: Tensor) -> Difference:
     """Cosine, norm and error of `ours` compared with `true`."""
     a, b = (x.detach().double().flatten() for x in (ours, true))

@@ -18,7 +18,7 @@ from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.preflight import checks
 from protocol.capture.preflight.clocks import asked_clocks
-from protocol.capture.preflight.compare import Difference, differences, measure, not_finite
+from protocol.capture.preflight.compare import Difference, differences, measure, not_finite, others
 from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Draws, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
@@ -61,6 +61,7 @@ class Preflight:
     def run(self) -> Report:
         """Compare `BATCHES` consecutive steps with torch. Raises `CaptureError` if a step is refused."""
         state: State = self.captured.initial_state(SEED)
+        fresh = PythonState({"": self.model, "objective": self.objective})
         before: PythonState | None = None
         notes: dict[str, None] = {}
         errors = [(0.0, 0.0)]
@@ -72,6 +73,7 @@ class Preflight:
             kept = PythonState({"": self.model, "objective": self.objective})
             if before is not None:
                 raise_any(moved(before, kept))
+                self._require_same_without_the_past(fresh, state, plain)
             before = kept
             ours, after = self._exactly(state)
             notes.update(dict.fromkeys(self._not_finite(state, ours, plain)))
@@ -136,6 +138,22 @@ class Preflight:
         return Results(after[f"{METRIC}loss"], gradients, buffers), after
 
     # ------------------------------------------------------------------ what differs
+
+    def _require_same_without_the_past(self, fresh: PythonState, state: State, plain: Results) -> None:
+        """Refuse a step whose results in torch, `plain`, depend on what earlier steps left in Python, such as a
+        tensor of the first step. `fresh` is Python's state before the first step.
+
+        Results are compared bit for bit. If two runs from the same state differ, the code cannot be repeated
+        exactly, and nothing is refused here.
+        """
+        runs = []
+        for _ in range(2):
+            fresh.restore()
+            runs.append(self._mean_of(state, self._by_torch))
+            if not (names := others(plain, runs[0])):
+                return
+        if not others(*runs):
+            raise CaptureError([checks.depends_on_the_past(names[:SHOWN])])
 
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
         """Refuse a step whose results, when torch runs it, are not those of its trace.

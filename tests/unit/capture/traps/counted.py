@@ -265,3 +265,38 @@ def a_gradient_that_counts() -> Made:
         return F.cross_entropy(Scaled.apply(model(batch["x"])), batch["y"])  # type: ignore[no-untyped-call]
 
     return nn.Linear(8, 3), objective
+
+
+@trap(r"computes loss, gradient of out\.weight from what an earlier step has kept")
+def a_tensor_of_the_first_step() -> Made:
+    class Anchored(Around):
+        """Stays near the weights of its first step."""
+
+        anchor: Tensor | None = None
+
+        def before(self, x: Tensor) -> Tensor:
+            if self.anchor is None:
+                self.anchor = self.out.weight.detach().clone()
+            return x
+
+    def objective(model: nn.Module, batch: Batch) -> Tensor:
+        loss = cross_entropy(model, batch)
+        return loss + 0.01 * (model.out.weight - model.anchor).square().sum()  # type: ignore[union-attr, operator]
+
+    return Anchored(), objective
+
+
+@trap(r"from what an earlier step has kept")
+def a_flag_beside_a_tensor() -> Made:
+    class Begun(Around):
+        """Scales its input a little from the second step on, and keeps the last input."""
+
+        begun = False
+        last: Tensor | None = None
+
+        def before(self, x: Tensor) -> Tensor:
+            y = x * 1.0001 if self.begun else x
+            self.begun, self.last = True, x
+            return y
+
+    return Begun(), cross_entropy
