@@ -134,6 +134,19 @@ def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) ->
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
 
 
+def other_type(number: int, name: str, dtype: torch.dtype, first: torch.dtype) -> Problem:
+    """The refusal for a dataset item in which `name` has another type than in the first item."""
+    what = f"item {number} of the dataset has {name!r} of type {type_name(dtype)}, in the first item"
+    return Problem(f"{what} {type_name(first)}", "give it one type in all items, such as float(value)")
+
+
+def drawn_anew(number: int, name: str) -> Problem:
+    """The refusal for a dataset item whose value under `name` differs when the item is read again."""
+    what = f"item {number} of the dataset has other values of {name!r} when it is read again"
+    remedy = "leave random transforms out of the dataset, whose items are read once: draw in the objective, by torch"
+    return Problem(what, remedy)
+
+
 def item_raises(number: int, error: Exception) -> Problem:
     """The refusal for a dataset that raises an error for an item number below its length."""
     what = f"item {number} of the dataset raises {type(error).__name__}: {error}"

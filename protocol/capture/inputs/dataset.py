@@ -12,14 +12,19 @@ from torch import Tensor
 
 from protocol.capture.errors import CaptureError, Problems
 from protocol.capture.inputs.checks import (
+    drawn_anew,
     item_raises,
     no_item,
     no_number,
     other_names,
     other_shape,
+    other_type,
     require_dataset,
 )
 from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stored_as
+
+READ_TWICE = 16
+"""The number of items that are read twice. A flip with a chance of one half escapes 16 items with 2^-16."""
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
@@ -31,8 +36,8 @@ def committed(dataset: Any) -> dict[str, Tensor]:
     except read-only memory-mapped numpy arrays whose type is committed without conversion, so these may be
     larger than memory.
 
-    Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes, and for non-numeric
-    values.
+    Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes or types, for
+    non-numeric values, and for items that differ when they are read again, such as randomly cropped images.
     """
     items = _stacked(dataset) if _is_map_style(dataset) else dataset
     tensors = {name: _tensor(x) for name, x in items.items()} if isinstance(items, Mapping) else items
@@ -84,16 +89,22 @@ def _is_map_style(dataset: Any) -> bool:
 
 
 def _stacked(dataset: Any) -> dict[str, Tensor]:
-    """All items, stacked by name: one row per item."""
+    """All items, stacked by name: one row per item. The first `READ_TWICE` items are read twice, to find items that
+    are drawn anew each time.
+    """
     found: dict[str, Tensor] = {}
     problems = Problems()
     count = len(dataset)
     for number in range(count):
-        try:
-            item = dataset[number]
-        except Exception as error:
-            raise CaptureError([item_raises(number, error)]) from error
+        item = _item(dataset, number)
         row = dict(_row(item, number, problems))
+        if number < READ_TWICE:
+            again = dict(_row(_item(dataset, number), number, problems))
+            problems.add(
+                drawn_anew(number, name)
+                for name in row.keys() & again.keys()
+                if not _same(row[name], again[name])
+            )
         if not found:
             found = {name: torch.empty((count, *t.shape), dtype=t.dtype) for name, t in row.items()}
         if row.keys() != found.keys():
@@ -101,10 +112,24 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
         for name in row.keys() & found.keys():
             if row[name].shape != found[name].shape[1:]:
                 problems.add([other_shape(number, name, row[name].shape, found[name].shape[1:])])
+            elif row[name].dtype != found[name].dtype:
+                problems.add([other_type(number, name, row[name].dtype, found[name].dtype)])
             else:
                 found[name][number] = row[name]
         problems.raise_any()
     return found
+
+
+def _item(dataset: Any, number: int) -> Any:
+    try:
+        return dataset[number]
+    except Exception as error:
+        raise CaptureError([item_raises(number, error)]) from error
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Whether types, shapes and elements are the same; NaN equals NaN."""
+    return a.dtype == b.dtype and a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
 
 
 def _row(item: Any, number: int, problems: Problems) -> Iterator[tuple[str, Tensor]]:

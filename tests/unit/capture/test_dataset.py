@@ -34,6 +34,16 @@ class Items(Dataset[Any]):
         return self._items[number]
 
 
+class Noisy(Dataset[Any]):
+    """A dataset whose items are augmented when they are read."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> Any:
+        return {"x": number + torch.rand(2), "y": number}
+
+
 class Table:
     """A table with columns by name, like a data frame."""
 
@@ -84,6 +94,11 @@ def test_what_is_committed_is_a_copy() -> None:
     assert float(data["array"][0, 0]) == float(data["t"][0, 0]) == 0
 
 
+def test_items_with_nan_are_the_same_when_they_are_read_again() -> None:
+    data = committed(Items({"x": [float("nan"), 1.0]}, {"x": [2.0, 3.0]}))
+    assert data["x"][:, 1].tolist() == [1.0, 3.0]
+
+
 def test_datasets_of_items() -> None:
     whole = {"x": X, "y": torch.arange(ROWS, dtype=torch.int32)}
     items = [{"x": row, "y": number} for number, row in enumerate(X.tolist())]
@@ -107,6 +122,12 @@ def test_datasets_of_items() -> None:
             "item 1 of the dataset has 'x' of shape (2,), in the first item (1,)",
             "add a mask",
         ),
+        (
+            Items({"y": 1}, {"y": 0.5}),
+            "item 1 of the dataset has 'y' of type float32, in the first item int64",
+            "one type in all items",
+        ),
+        (Noisy(), "item 0 of the dataset has other values of 'x' when it is read again", "in the objective"),
         (Items({"x": 1.0}, {"y": 1.0}), "item 1 of the dataset has y, the first one x", "the same names"),
         (Items({"x": "text"}), "item 0 of the dataset has 'x' of type str", "numbers"),
         (Items({"x": None}), "'x' of type NoneType", "numbers"),
