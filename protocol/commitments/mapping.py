@@ -35,10 +35,16 @@ _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Maps:
-    """The maps of a process: about `most`, and at most one more for each thread. Callable from any thread."""
+    """The maps of a process: about `most`, and at most one more for each thread. A file that is in memory already is
+    not mapped again, also under the name of another link. Callable from any thread.
+    """
 
     def __init__(self, most: int = MOST_MAPS) -> None:
         self._most = most
+        # By device, inode and size. A mapped file keeps its inode, so no other file gets its number.
+        self._of_file: weakref.WeakValueDictionary[tuple[int, int, int], ctypes.Array[ctypes.c_char]] = (
+            weakref.WeakValueDictionary()
+        )
         # No lock: a map may end while the garbage collector interrupts this thread anywhere.
         self._live: set[int] = set()
 
@@ -47,14 +53,18 @@ class Maps:
         return len(self._live)
 
     def map(self, path: Path) -> memoryview | None:
-        """The bytes of a file that is not empty, read-only; None if there are too many maps. The map ends with the last
-        object that shares its bytes. A write by address, which torch allows, ends the process, as with `mmap`. Raises
-        OSError.
+        """The bytes of a file that is not empty, read-only; None if it is not mapped yet and there are too many maps.
+        The map ends with the last object that shares its bytes. A write by address, which torch allows, ends the
+        process, as with `mmap`. Raises OSError.
         """
-        if len(self._live) >= self._most:
-            return None
         with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            about = os.fstat(file.fileno())
+            size, key = about.st_size, (about.st_dev, about.st_ino, about.st_size)
+            mapped = self._of_file.get(key)
+            if mapped is not None:
+                return memoryview(mapped).cast("B").toreadonly()
+            if len(self._live) >= self._most:
+                return None
             address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), 0)
             if address == _FAILED:
                 number = ctypes.get_errno()
@@ -63,6 +73,7 @@ class Maps:
         self._live.add(address)
         # Not at exit: other threads may still read.
         weakref.finalize(array, self._end, address, size).atexit = False
+        self._of_file[key] = array
         return memoryview(array).cast("B").toreadonly()
 
     def _end(self, address: int, size: int) -> None:

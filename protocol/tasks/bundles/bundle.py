@@ -72,8 +72,7 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as CPU tensors; they share the bundle's bytes, except
-        for bools.
+        """The dataset's tensors, then the constants, as CPU tensors; they share the bundle's bytes.
 
         Do not write to them. They may exceed memory (`BlobStore.map`).
         """
@@ -88,11 +87,11 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor over a tensor's canonical bytes. Only bools, and tensors on a big-endian machine, are
-    copied.
+    """A torch tensor over a tensor's canonical bytes, in which every bool is 0 or 1. They are copied only on a
+    big-endian machine.
     """
     dtype = DType(tensor.dtype)
-    if dtype is DType.BOOL or sys.byteorder != "little":
+    if sys.byteorder != "little":
         return _torch(tensor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch has no tensor that cannot be written to

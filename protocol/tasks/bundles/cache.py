@@ -77,8 +77,12 @@ def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
 
     manifest = folder / MANIFEST
     if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
-        with suppress(BundleError):  # damaged since it was kept: fetch it again
+        try:
             return load_bundle(folder, limits=limits)
+        except NoMapsYet:  # no fetch helps
+            raise
+        except BundleError:  # damaged since it was kept: fetch it again
+            return None
     return None
 
 

@@ -113,23 +113,42 @@ def test_a_blob_is_opened_after_a_check(tmp_path: Path) -> None:
 
 
 def test_a_map_ends_with_the_last_object_that_shares_it(tmp_path: Path) -> None:
-    maps, path = Maps(most=2), tmp_path / "file"
+    maps, path = Maps(most=1), tmp_path / "file"
     path.write_bytes(DATA)
+    (tmp_path / "other").write_bytes(DATA)
 
     def count() -> int:
         return Path("/proc/self/maps").read_text().count(str(path))
 
     mapped, other = maps.map(path), maps.map(path)
     assert mapped is not None
-    assert maps.map(path) is None
+    assert other is not None
+    assert count() == len(maps) == 1, "a file is mapped once"
+    assert maps.map(tmp_path / "other") is None
     array = np.frombuffer(mapped, np.uint8)
     del mapped, other
     assert count() == 1
     assert array.tobytes() == DATA
     assert not array.flags.writeable
     del array
-    assert count() == 0
-    assert maps.map(path) is not None
+    assert count() == len(maps) == 0
+    assert maps.map(tmp_path / "other") is not None
+
+
+def test_a_link_of_a_mapped_file_shares_its_map_and_a_file_that_replaces_it_does_not(tmp_path: Path) -> None:
+    maps, path, link = Maps(), tmp_path / "file", tmp_path / "link"
+    path.write_bytes(DATA)
+    link.hardlink_to(path)
+    mapped, linked = maps.map(path), maps.map(link)
+    assert mapped is not None
+    assert linked is not None
+    assert len(maps) == 1
+    path.unlink()
+    path.write_bytes(bytes(len(DATA)))
+    fresh = maps.map(path)
+    assert fresh is not None
+    assert len(maps) == 2
+    assert (bytes(mapped), bytes(linked), bytes(fresh)) == (DATA, DATA, bytes(len(DATA)))
 
 
 def test_where_there_are_too_many_maps_a_small_blob_is_read_and_a_large_one_refused(

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from protocol.commitments.tensors import Tensor
-from protocol.tasks.bundles import Bundle, BundleError, BundleMismatch, Limits, cached_bundle, write_bundle
+from protocol.tasks.bundles import (
+    Bundle,
+    BundleError,
+    BundleMismatch,
+    Limits,
+    NoMapsYet,
+    cached_bundle,
+    write_bundle,
+)
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.task import Terms
 from tests.chain.trees import terms
@@ -63,6 +72,26 @@ def test_what_was_damaged_on_disk_is_fetched_again(
         path.chmod(0o600)
         path.write_bytes(b"damaged")
     assert cached_bundle(tmp_path / "held", posted, limits).state == made.state
+
+
+def test_a_bundle_that_is_here_is_not_asked_for_again_for_want_of_memory_maps(
+    posted: Terms, limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached_bundle(tmp_path / "held", posted, limits)
+    asked = []
+
+    def full(*_args: Any, **_more: Any) -> Bundle:
+        raise NoMapsYet("tensor data", expected="a free memory map", got="none", remedy="none needed")
+
+    def fetch(*args: Any) -> Bundle:
+        asked.append(args)
+        return full()
+
+    monkeypatch.setattr("protocol.tasks.bundles.fetch.load_bundle", full)
+    monkeypatch.setattr("protocol.tasks.bundles.fetch.fetch_bundle", fetch)
+    with pytest.raises(NoMapsYet):
+        cached_bundle(tmp_path / "held", posted, limits)
+    assert not asked
 
 
 def test_terms_that_misstate_the_bundle_are_refused_each_time(

@@ -84,6 +84,25 @@ def test_zeros_come_in_every_type_and_shape(dtype: DType, shape: tuple[int, ...]
     assert torch.equal(found, due)
 
 
+def test_mapped_bools_of_a_dataset_take_no_memory(tmp_path: Path) -> None:
+    """A stranger chooses their size, and they are kept for as long as the task is."""
+    type_ = TensorType(DType.BOOL, (1 << 20,))
+    b = Builder("step")
+    flags, data = b.input(type_), b.input(type_)
+    b.output(b.and_(flags, data))
+    ones = bytes([1, 0]) * (1 << 19)
+    state = Tensor("flags", int(DType.BOOL), type_.shape, bytes([0, 1]) * (1 << 19))
+    dataset = Tensor("data", int(DType.BOOL), type_.shape, ones)
+    step = StepProgram(b.build(), ("flags",), datasets=1, constants=0)
+    write_bundle(Bundle("flags", step, (state,), (dataset,), ()), tmp_path)
+    made = load_bundle(tmp_path)
+    (found,), (again,) = made.fixed(), made.fixed()
+    mapped = np.frombuffer(made.dataset[0].data, np.uint8)
+    assert found.data_ptr() == again.data_ptr() == mapped.ctypes.data
+    assert found.dtype is torch.bool
+    assert torch.equal(found, from_bytes(ones, DType.BOOL, type_.shape))
+
+
 def test_a_negative_zero_and_a_late_element_are_no_zeros() -> None:
     late = bytes(1599) + b"\x80"  # -0.0 at the end
     made = Bundle("late", bundle().step, (Tensor("late", int(DType.F32), (400,), late),), (), ())

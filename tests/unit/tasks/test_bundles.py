@@ -153,7 +153,7 @@ def test_a_bundle_of_many_tensors_leaves_maps_to_others(
     monkeypatch.setattr("protocol.commitments.store._MAPS", maps)
     monkeypatch.setattr("protocol.tasks.bundles.fetch.MAPS_EACH", 4)
     folders = {}
-    for count, nbytes in ((4, SMALL), (5, SMALL), (4, LARGE), (5, LARGE)):
+    for count, nbytes in ((4, SMALL), (5, SMALL), (4, LARGE), (5, LARGE), (4, 2 * LARGE)):
         folder = tmp_path / f"{count}-{nbytes}"
         folders[count, nbytes] = (
             folder / "bundle",
@@ -167,11 +167,12 @@ def test_a_bundle_of_many_tensors_leaves_maps_to_others(
     assert len(maps) == 4, "none of them is mapped"
     large = fetched(*folders[4, LARGE])
     assert len(maps) == 8
+    assert fetched(*folders[4, LARGE]).state == large.state, "the same files take no further maps"
     with pytest.raises(NoMapsYet):
-        fetched(*folders[4, LARGE])
+        fetched(*folders[4, 2 * LARGE])
     assert (len(mapped.state), len(read.state), len(large.state)) == (4, 5, 4)
     del mapped
-    assert fetched(*folders[4, LARGE]).state == large.state
+    assert len(fetched(*folders[4, 2 * LARGE]).state) == 4
 
 
 def test_a_bundle_comes_back_whole(folder: Path, bundle_hash: bytes) -> None:
