@@ -2,12 +2,14 @@
 it is over.
 
 The task's state is read from the chain and the run store each time, so a restart at any point continues from
-there.
+there. Once all checkpoints are kept and the run is submitted, only the mapped bundle stays in memory: what a
+game needs besides is made for that game.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
@@ -30,6 +32,10 @@ from solver.progress import Progress
 from solver.run_store import Materials, RunStore
 from solver.trainer import Trainer
 from solver.training import Training
+
+if TYPE_CHECKING:
+    from protocol.execution.replay import Executor
+    from protocol.tasks.bundles import Bundle
 
 FEW_BITS = 4.0
 """Warn about rows whose typical values keep fewer bits than this. With 4 bits, they are up to 3 % off (half
@@ -54,16 +60,18 @@ class Assignment:
         context.folders.begin(task, self.terms.bundle_hash)
         bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
-        context.expect(self._work)
-        self._initial = bundle.initial_state
+        context.expect(self._work, self.terms.bundle_hash, bundle.held)
         self._hints = bundle.hints
         self._name = bundle.name
-        self._executor = context.strategy.executor(self._work)
+        # For the training only; None once it is done (`_release`).
+        self._bundle: Bundle | None = None
+        self._executor: Executor | None = None
+        if context.database.kept(task) <= self.terms.segments:
+            self._bundle, self._executor = bundle, context.strategy.executor(self._work)
         self.run_store = RunStore(
             task,
             self._work.program,
-            self._work.fixed,
-            context.in_turns(self._executor, task, self.terms),
+            self._materials,
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
@@ -134,7 +142,7 @@ class Assignment:
     def retire(self) -> None:
         """The task is over: keep serving its checkpoints, and release everything else."""
         self.close(wait=False)
-        self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
+        self._context.catalog.retire(self.task, partial(_loaded_again, self._context, self.task, self.terms))
 
     def _train(self, view: TaskView, left: int) -> None:
         trainer = self._trainer = self._trainer or self._begun(view)
@@ -161,6 +169,7 @@ class Assignment:
         """
         if self.run_store.size > self.terms.segments:
             self._end_training()
+            self._release()
             return
         if self._trainer is None:
             kept = self.run_store.size
@@ -171,13 +180,27 @@ class Assignment:
             self._end_training()
             raise failure
 
+    def _release(self) -> None:
+        """Release the initial state and the executor, with a GPU's copy of the dataset and its recorded step. The
+        audit takes days, in which they are needed only for games and questions; each replay then makes its own.
+        """
+        self._bundle = self._executor = None
+
+    def _executor_now(self) -> Executor:
+        """The training's executor, or one for the caller alone."""
+        return self._executor or self._context.strategy.executor(self._work)
+
+    def _materials(self) -> Materials:
+        executor = self._executor_now()
+        return self._work.fixed, self._context.in_turns(executor, self.task, self.terms)
+
     def _begun(self, view: TaskView) -> Trainer:
         self._scheduled = scheduled = Scheduled(view.train_until, self._context.places.of(self.task))
         return Trainer(partial(self._open_training, scheduled), self._on_step, self._on_segment)
 
     def _open_training(self, scheduled: Scheduled) -> Training:
         """Open the training. Runs on the trainer's thread."""
-        steps = runner(self._context, self._work, self.terms, self._executor)
+        steps = runner(self._context, self._work, self.terms, self._executor_now())
         kept = self._context.metrics.checkpoints.inc
         turns = partial(self._context.turns.scheduled, scheduled)
         training = Training(self.run_store, self._start, kept, steps, turns)
@@ -228,7 +251,8 @@ class Assignment:
                 self._context.log.error("training ended", task=self.task, error=str(trainer.failure))
 
     def _start(self) -> State:
-        return self._context.strategy.start(self._work, self._initial())
+        bundle = self._bundle or task_bundle(self._context, self.terms)
+        return self._context.strategy.start(self._work, bundle.initial_state())
 
     def _on_step(self, number: int, state: State) -> None:
         self._context.metrics.steps.inc()
@@ -268,7 +292,7 @@ class Assignment:
             self._context.database.put(self.task, stage)
 
 
-def _materials(context: Context, task: int, terms: Terms) -> Materials:
+def _loaded_again(context: Context, task: int, terms: Terms) -> Materials:
     """Load, from a finished task's bundle, what a replay of the task needs. Raises
     RunStoreError if the bundle is lost.
     """

@@ -34,7 +34,7 @@ from solver.failures import Failures
 from solver.fetching import Fetching
 from solver.trainings import by_device
 
-PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.DISK, Rule.GAMES, Rule.STAKE})
+PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES, Rule.STAKE})
 """Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
 LATEST = 2.0
 """A bid on a task whose post is not final waits until this many times the seconds to notice that and to send
@@ -149,11 +149,14 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """The taken tasks; and the number of other tasks, under all contracts, whose programs are not known:
-        their games count as much as the terms allow for, until their bundles were read after a restart.
+        """The taken tasks; and the number of other tasks, under all contracts, whose bundles were not read since
+        the process began: their games count as much as the terms allow for, and no memory is left beside them.
         """
-        known = self._context.traces
-        unknown = sum(terms.program_id not in known for terms in self._beside(task).values())
+        traces, held = self._context.traces, self._context.held
+        unknown = sum(
+            terms.program_id not in traces or terms.bundle_hash not in held
+            for terms in self._beside(task).values()
+        )
         return self._taken(), unknown
 
     def _taken(self) -> list[int]:
@@ -261,8 +264,9 @@ class Auction:
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
         refusal: Refusal | None = None
-        beside = [one for one in self._trained() if one != task]
-        for device, there in by_device(self._context, terms.program_id, beside, figures):
+        trained = [one for one in self._trained() if one != task]
+        submitted = self._staged(Stage.SUBMITTED)
+        for device, there in by_device(self._context, terms, trained, submitted, figures):
             decision = decide(terms, there, best)
             if isinstance(decision, Offer):
                 return decision, device

@@ -73,7 +73,7 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
             with context.fetches.fetch(context.free_disk) as reserve:
                 granted = replace(limits, total_bytes=room, reserve=reserve)
                 found = cached_bundle(context.candidates, terms, granted)
-            context.expect(Work.of(0, found))
+            context.expect(Work.of(0, found), terms.bundle_hash, found.held)
             return
         except (BundleError, OSError) as error:
             # Another task with the same bundle may have been won meanwhile: then the bundle was moved.
@@ -81,7 +81,8 @@ def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
                 if isinstance(error, TensorsTooLarge) and room < limits.total_bytes and passing:
                     raise _no_room_yet(room) from error
                 raise
-    context.expect(Work.of(0, cached_bundle(context.bundles, terms, limits)))
+    found = cached_bundle(context.bundles, terms, limits)
+    context.expect(Work.of(0, found), terms.bundle_hash, found.held)
 
 
 class Candidates:

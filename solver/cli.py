@@ -90,7 +90,7 @@ def run(
         from solver.gpu import read_gpus, watts
         from solver.machine import machine_of
         from solver.node import SolverNode
-        from solver.places import Places, memory_of, placed
+        from solver.places import Places, has_own_memory, memory_of, placed
         from solver.progress import Progress
         from solver.settings import SolverSettings
         from solver.strategy import Strategy
@@ -112,7 +112,7 @@ def run(
     started = start(settings, log_json, verbose, settings.training_devices)
     if started.on_gpus:
         settings = settings.with_gpus(watts(read_gpus(), len(started.names)))
-    places = Places(settings.training_devices, memory_of)
+    places = Places(settings.training_devices, memory_of, has_own_memory)
     strategy = Strategy(executor=placed(started.executors, places))
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     found = slowest(measured(home_folder, name) for name in started.names.values())

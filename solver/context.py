@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from protocol.execution.replay import Executor, Work
+    from protocol.tasks.bundles.bundle import Held
 
 DISK_SHARE = 0.8
 """Share of the free disk that tasks may take. The rest is for the journal, the logs, and other data."""
@@ -68,6 +69,8 @@ class Context:
     """The running fetches of candidates."""
     traces: dict[bytes, owed.Traces] = field(default_factory=dict)
     """What games take beside replays, by the ids of the programs whose bundles were read."""
+    held: dict[bytes, Held] = field(default_factory=dict)
+    """What the bundles that were read take in memory, by their hashes."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
     """Returns the terms of tasks that were or may be taken under other contracts, by name: they use this
     machine too.
@@ -120,12 +123,14 @@ class Context:
         """The rates to assume for a task whose bundle is not here yet."""
         return self.machine.hopes(self.speeds.measured())
 
-    def expect(self, work: Work) -> None:
-        """Estimate a program's memory and what its games take, and its speed until its steps are measured.
-        Without a measurement of this machine by kind of operation, the speed is not estimated.
+    def expect(self, work: Work, bundle_hash: bytes, held: Held) -> None:
+        """Note what a bundle takes in memory. Estimate its program's memory and what its games take, and its
+        speed until its steps are measured. Without a measurement of this machine by kind of operation, the
+        speed is not estimated.
         """
         from protocol.program.cost import cost
 
+        self.held[bundle_hash] = held
         program = work.program.program
         self.places.expect(program.id, cost(program).peak_bytes)
         self.traces[program.id] = owed.Traces.of(cost(program))

@@ -53,7 +53,7 @@ from solver.metrics import Metrics
 from solver.operation import Operation
 from solver.orders import WHY, Mode
 from solver.outcome import outcome
-from solver.places import Places, memory_of
+from solver.places import Places, has_own_memory, memory_of
 from solver.progress import Progress
 from solver.public_place import place_of
 from solver.publishing import Publisher
@@ -110,8 +110,9 @@ class SolverNode(Node):
             turns,
             speeds=speeds,
             machine=known,
-            places=places or Places(settings.training_devices, memory_of),
+            places=places or Places(settings.training_devices, memory_of, has_own_memory),
             traces={} if leading is None else leading.context.traces,
+            held={} if leading is None else leading.context.held,
             elsewhere=self._elsewhere,
             log=log,
         )

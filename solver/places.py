@@ -1,6 +1,9 @@
 """Decides where tasks are trained: on which of this machine's devices, and whether its memory has room for
 one more.
 
+A submitted task takes memory, too, until it is over: on the CPU always that of the tensors which are read
+instead of mapped, on a GPU while it is defended that of a step, its dataset included.
+
 A task stays on the device that it was placed on when it was bid on; after a restart it goes to the least
 occupied device. Tasks of several deployments may have the same number, and then share a device.
 """
@@ -17,6 +20,7 @@ from protocol.tasks.bundles.limits import WORKSPACE
 
 if TYPE_CHECKING:
     from protocol.execution.replay import Executor, ExecutorFactory, Work
+    from protocol.tasks.bundles.bundle import Held
 
 MemoryOf = Callable[[str], int | None]
 """Returns the bytes that all trainings of this process may use together on a device; None if that is not
@@ -29,12 +33,24 @@ def no_bound(_device: str) -> int | None:
     return None
 
 
+def no_copies(_device: str) -> bool:
+    """A device that works in the machine's memory, like the CPU."""
+    return False
+
+
 class Places:
     """The device of each task, by its setting, such as "cuda:0". Callable from any thread."""
 
-    def __init__(self, devices: Sequence[str] = ("auto",), memory: MemoryOf = no_bound) -> None:
+    def __init__(
+        self,
+        devices: Sequence[str] = ("auto",),
+        memory: MemoryOf = no_bound,
+        copies: Callable[[str], bool] = no_copies,
+    ) -> None:
+        """`copies` returns whether a device has its own memory, to which a dataset is copied."""
         self.devices = tuple(devices)
         self._memory = memory
+        self._copies = copies
         self._placed: dict[int, str] = {}
         self._needs: dict[bytes, int] = {}
         self._lock = Lock()
@@ -65,14 +81,24 @@ class Places:
         """Estimated bytes that training a program takes; None before its bundle was read."""
         return self._needs.get(program)
 
-    def room(self, device: str, programs: Iterable[bytes]) -> float:
-        """Bytes on a device that trainings of these programs leave free. Infinite if the device's memory is
-        not known; otherwise 0 if the needs of one of the programs are not known yet.
+    def keeps(self, device: str, program: bytes, held: Held | None) -> int | None:
+        """Bytes on a device that a submitted task may take until it is over; None before its bundle was read.
+        `held` is what the bundle takes in memory.
+        """
+        needs = self.needs(program)
+        if held is None or needs is None:
+            return None
+        return needs // WORKSPACE if self._copies(device) else held.read
+
+    def room(self, device: str, programs: Iterable[bytes], kept: Iterable[int | None] = ()) -> float:
+        """Bytes on a device that trainings of these programs leave free, beside submitted tasks that keep the
+        bytes in `kept`. Infinite if the device's memory is not known; otherwise 0 if the bytes of one of the
+        tasks are not known yet.
         """
         memory = self._memory(device)
         if memory is None:
             return math.inf
-        taken = [self.needs(program) for program in programs]
+        taken = [*(self.needs(program) for program in programs), *kept]
         return 0 if None in taken else max(0, memory - sum(filter(None, taken)))
 
 
@@ -93,3 +119,10 @@ def memory_of(device: str) -> int | None:
     from protocol.execution.memory import memory_for
 
     return memory_for(device_of(device))
+
+
+def has_own_memory(device: str) -> bool:
+    """Whether a device that torch sees has its own memory. Called only when torch is already loaded."""
+    from protocol.execution.device import device_of
+
+    return device_of(device).type != "cpu"

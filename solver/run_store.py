@@ -8,7 +8,7 @@ one before it. Training is in `training`, the chain's view of the task in `node`
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO
@@ -56,16 +56,14 @@ class TensorEntry:
 class RunStore:
     """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
 
-    `fixed` are the dataset's tensors, then the constants. `executor` runs the steps, both in training and in
-    replays.
+    `materials` returns what a replay needs, from any thread: the same each time, or new for each replay.
     """
 
     def __init__(
         self,
         task: int,
         program: StepProgram,
-        fixed: Sequence[Tensor],
-        executor: Executor,
+        materials: Callable[[], Materials],
         segments: int,
         segment_steps: int,
         database: Database,
@@ -74,8 +72,7 @@ class RunStore:
         self.task = task
         self.program = program
         self.groups = groups(type_.nbytes for type_ in program.state_types)
-        materials = tuple(fixed), executor
-        self._materials: Callable[[], Materials] = lambda: materials
+        self._materials = materials
         self.segments = segments
         self.segment_steps = segment_steps
         self._database = database

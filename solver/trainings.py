@@ -1,36 +1,69 @@
-"""Finds the trainings that each device already has, to decide whether it can take one more."""
+"""Finds what each device and the process already have to do and to hold, to decide whether there is room for one
+more training.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from protocol.chain.views import TaskStatus
+from protocol.commitments.mapping import MAPS_EACH, MOST_MAPS
 from protocol.tasks.offers import Figures, Training, seconds_needed
+from protocol.tasks.task import Terms
 from solver.context import Context
+from solver.fetching import FETCHES
+
+MAPS_FOR_TASKS = MOST_MAPS - (FETCHES + 1) * MAPS_EACH
+"""Limit on the memory maps of the bundles of all tasks. The others are for candidates, which are loaded at the
+same time, but may not keep the bundle of a won task out of memory.
+"""
 
 
 def by_device(
-    context: Context, program: bytes, beside: Sequence[int], figures: Figures
+    context: Context, terms: Terms, trained: Sequence[int], submitted: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """Each device, with the bidder's figures for training this program there. They include the trainings of
-    those tasks in `beside` that are placed on the device. The device with the least work comes first.
-    Memory is considered only once the program's bundle was read, because that needs torch. Raises
-    ChainError.
+    """Each device, with the bidder's figures for training a task of these terms there. They include those of the
+    other tasks that are `trained`, or may be, and that are `submitted`, which are placed on the device, and
+    the tasks under other contracts, which are submitted. The device with the least work comes first. Memory
+    is considered only once the task's bundle was read, because that needs torch. Raises ChainError.
     """
-    needs = context.places.needs(program)
+    needs = context.places.needs(terms.program_id)
     places = context.places
-    trained: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
-    for task in beside:
-        trained[places.of(task)][task] = _training(context, task, figures)
+    by_place: dict[str, dict[int, Training]] = {device: {} for device in places.devices}
+    for task in trained:
+        by_place[places.of(task)][task] = _training(context, task, figures)
     for device, trainings in sorted(
-        trained.items(), key=lambda item: sum(one.seconds for one in item[1].values())
+        by_place.items(), key=lambda item: sum(one.seconds for one in item[1].values())
     ):
         programs = [context.terms(task).program_id for task in trainings]
-        room = math.inf if needs is None else places.room(device, programs)
         named = {f"task {task}": training for task, training in trainings.items()}
-        yield device, replace(figures, trainings=named, memory=room, needs=needs or 0)
+        there = replace(figures, trainings=named)
+        if needs is not None:
+            room = places.room(device, programs, list(_kept(context, device, submitted)))
+            there = replace(there, memory=room, needs=needs)
+        yield device, _with_maps(context, terms, [*trained, *submitted], there)
+
+
+def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[int | None]:
+    """The bytes on a device that each task that is not trained any more may take; None where that is not known."""
+    places = context.places
+    own = [context.terms(task) for task in submitted if places.of(task) == device]
+    for terms in (*own, *context.elsewhere().values()):
+        yield places.keeps(device, terms.program_id, context.held.get(terms.bundle_hash))
+
+
+def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
+    """The figures with the memory maps of the task's bundle, and those that the other tasks' bundles leave. Tasks
+    of one bundle share its maps; under other contracts it may be another copy. A bundle that was not read yet
+    counts with as many as any may take.
+    """
+    own = {context.terms(task).bundle_hash for task in tasks}
+    bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]
+    held = [context.held.get(bundle) for bundle in bundles]
+    mine = None if terms.bundle_hash in own else context.held.get(terms.bundle_hash)
+    taken = sum(MAPS_EACH if one is None else one.maps for one in held)
+    return replace(figures, maps=0 if mine is None else mine.maps, maps_left=MAPS_FOR_TASKS - taken)
 
 
 def _training(context: Context, task: int, figures: Figures) -> Training:

@@ -52,8 +52,9 @@ class Figures:
     a first bid asks for. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
     can serve. `clocks` are the times that a move takes without computing; `draw_delay` is the seconds from a submission
     to its draw's round. `taken` are the other tasks that it must train or defend, by name. `trainings` are those on the
-    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes. `traces`
-    are those of the programs whose bundles were read, by program id.
+    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes. This
+    task's bundle takes `maps` memory maps, and the others' bundles leave `maps_left` for it. `traces` are those of the
+    programs whose bundles were read, by program id.
     """
 
     free: int
@@ -68,6 +69,8 @@ class Figures:
     trainings: Mapping[str, Training] = field(default_factory=dict)
     memory: float = math.inf
     needs: int = 0
+    maps: int = 0
+    maps_left: float = math.inf
     traces: Mapping[bytes, owed.Traces] = field(default_factory=dict)
 
 
@@ -86,6 +89,7 @@ class Rule(StrEnum):
     TRAINING = "training"
     BESIDE = "trainings beside"
     MEMORY = "memory"
+    MAPS = "memory maps"
     DISK = "disk"
     UPLINK = "uplink"
     GAMES = "games"
@@ -166,6 +170,12 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
         return Refusal(
             f"its steps take up to {figures.needs} bytes of memory, {figures.memory:.0f} are free for them",
             Rule.MEMORY,
+        )
+    if figures.maps > figures.maps_left:
+        return Refusal(
+            f"its bundle takes {figures.maps} memory maps, {figures.maps_left:.0f} are left for it beside the bundles "
+            "of other tasks",
+            Rule.MAPS,
         )
     kept = (terms.segments + 1) * keeping.checkpoint_bytes(terms)
     if kept > figures.disk:

@@ -177,6 +177,45 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         solver.close()
 
 
+def test_a_submitted_task_holds_no_executor_also_after_a_restart_and_a_replay_makes_its_own(
+    scene: Stage,
+) -> None:
+    """On a GPU an executor holds the dataset and the recorded step, and the audit takes days."""
+    made: list[weakref.ref[HonestExecutor]] = []
+
+    def noted(work: Work) -> HonestExecutor:
+        executor = HonestExecutor(work.program, work.fixed, Interpreter(work.kernels))
+        made.append(weakref.ref(executor))
+        return executor
+
+    def released() -> bool:
+        return all(executor() is None for executor in made)
+
+    def replayed(solver: Solver) -> int:
+        url = scene.submitter.market.endpoint_of(solver.client.address)
+        return len(httpx.get(f"{url}/tasks/{task}/segments/2/steps", timeout=60).raise_for_status().content)
+
+    solver = Solver(scene, Strategy(executor=noted), once=False)
+    try:
+        task = scene.sold()
+        scene.until(task, submitted)
+        scene.until(task, lambda _view: released())
+        assert len(made) == 1
+        assert replayed(solver) == 32 * (tiny.STEPS + 1)
+        assert len(made) == 2
+        scene.until(task, lambda _view: released())
+    finally:
+        solver.close()
+    made.clear()
+    solver = Solver(scene, Strategy(executor=noted), once=False)
+    try:
+        scene.until(task, lambda _view: task in solver.node._assignments)
+        assert not made
+        assert replayed(solver) == 32 * (tiny.STEPS + 1)
+    finally:
+        solver.close()
+
+
 def test_a_second_task_is_trained_while_the_first_is_and_goes_first_if_it_is_due_first(
     scene: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -26,10 +26,19 @@ if TYPE_CHECKING:  # only submitters need capturing
     from protocol.capture import CapturedStep
 
 
+class Held(NamedTuple):
+    """What a bundle that was loaded from files takes while it is in memory: its memory maps, and the bytes of the
+    tensors that are read instead of mapped.
+    """
+
+    maps: int = 0
+    read: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Bundle:
     """A bundle. `state`, `dataset` and `constants` hold the step program's inputs, in the program's order. `hints` help
-    to find kernels."""
+    to find kernels. `held` is of use only if the bundle was loaded from files."""
 
     name: str
     step: StepProgram
@@ -38,6 +47,7 @@ class Bundle:
     constants: tuple[Tensor, ...]
     hints: Mapping[bytes, Hint] = field(default_factory=dict)
     arithmetic: int = ARITHMETIC
+    held: Held = field(default_factory=Held)
 
     @classmethod
     def of(cls, name: str, captured: CapturedStep, initial: Mapping[str, torch.Tensor]) -> Bundle:

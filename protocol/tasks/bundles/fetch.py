@@ -33,7 +33,7 @@ from protocol.program.program import Program, decode_closure
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
 from protocol.tasks.arithmetics import is_computed, versions
-from protocol.tasks.bundles.bundle import Bundle
+from protocol.tasks.bundles.bundle import Bundle, Held
 from protocol.tasks.bundles.errors import (
     BundleMalformed,
     BundleMismatch,
@@ -108,7 +108,9 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
         if entry.hint is not None
     }
     store.put(data)  # also the manifest, last: a store that has it has the whole bundle
-    return Bundle(manifest.name, step, state, dataset, constants, hints, manifest.arithmetic)
+    return Bundle(
+        manifest.name, step, state, dataset, constants, hints, manifest.arithmetic, _held(manifest, small)
+    )
 
 
 def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) -> StepProgram:
@@ -177,6 +179,12 @@ def _small(manifest: Manifest) -> int:
         return SMALL
     _within(f"distinct tensors of {LARGE} bytes or more", sum(nbytes >= LARGE for nbytes in sizes), MAPS_EACH)
     return LARGE
+
+
+def _held(manifest: Manifest, small: int) -> Held:
+    """What the bundle takes in memory if tensors of `small` bytes or more are mapped."""
+    sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
+    return Held(sum(nbytes >= small for nbytes in sizes), sum(nbytes for nbytes in sizes if nbytes < small))
 
 
 def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -> list[Tensor]:

@@ -19,6 +19,7 @@ from protocol.node.logs import get
 from protocol.node.party.eligible import Eligible
 from protocol.tasks.admission import Clocks, Rates
 from protocol.tasks.bundles import Fetches
+from protocol.tasks.bundles.bundle import Held
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
@@ -155,6 +156,7 @@ class Stand:
                 clocks=Clocks(2.0, 0.5),
                 rates=Rates(2e9),
                 hopes=Rates(2e9),
+                held={self.market.offer.bundle_hash: Held()},
                 traces={self.market.offer.program_id: Traces()},
                 terms=self.market.terms,
                 engaged=self.engaged,
@@ -192,6 +194,7 @@ class Stand:
         (folder / "half").touch()
         if self.failure is not None:
             raise self.failure
+        self.context.held.setdefault(asked.bundle_hash, Held())
 
     def tick(self, times: int = 1) -> None:
         """Run rounds of the auction. Each waits for its fetches, unless `go` holds them back."""

@@ -26,6 +26,7 @@ from protocol.tasks.bundles import (
     committed_terms,
     write_bundle,
 )
+from protocol.tasks.bundles.bundle import Held
 from protocol.tasks.owed import Traces
 from protocol.tasks.task import Terms
 from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
@@ -255,4 +256,5 @@ def test_a_bundle_that_was_read_tells_what_its_games_take(context: Context, post
     fetch_candidate(context, posted, 10.0)
     found = cost(tiny.step_program().program)
     assert context.traces == {posted.program_id: Traces.of(found)}
+    assert context.held == {posted.bundle_hash: Held(maps=0, read=2 * 1_200 + 4)}
     assert found.value_bytes >= max(type_.nbytes for type_ in tiny.step_program().program.inputs)

@@ -15,6 +15,7 @@ from protocol.execution.errors import DeviceError
 from protocol.execution.measured import Measured, slowest
 from protocol.execution.memory import memory_for
 from protocol.execution.replay import Executor, ExecutorFactory, Work
+from protocol.tasks.bundles.bundle import Held
 from protocol.tasks.bundles.limits import WORKSPACE
 from solver.places import Places, placed
 from solver.settings import SolverSettings
@@ -42,6 +43,18 @@ def test_room_is_what_trainings_leave_and_none_beside_one_that_was_not_read() ->
     assert places.room("cpu", [ONE, TWO]) == 0
     assert places.room("cpu", [ONE, b"\3" * 32]) == 0
     assert Places(("cpu",)).room("cpu", [b"\3" * 32]) == math.inf
+
+
+def test_what_submitted_tasks_keep_is_no_room() -> None:
+    """On a CPU what is read instead of mapped, on a GPU what a game takes there."""
+    places = Places(("cpu", "cuda:0"), lambda _device: 100 * WORKSPACE, lambda device: device != "cpu")
+    assert places.keeps("cpu", ONE, Held(maps=9, read=7)) is None
+    places.expect(ONE, 30)
+    assert places.keeps("cpu", ONE, None) is None
+    assert places.keeps("cpu", ONE, Held(maps=9, read=7)) == 7
+    assert places.keeps("cuda:0", ONE, Held(maps=9, read=7)) == 30
+    assert places.room("cpu", [ONE], [7, 8]) == 70 * WORKSPACE - 15
+    assert places.room("cpu", [], [7, None]) == 0
 
 
 def test_each_task_is_run_by_the_executor_of_its_device() -> None:

@@ -42,8 +42,8 @@ class Stand:
         place.mkdir()
         kept = tiny.database(place)
         kept.put(tiny.TASK, Stage.TRAINING)
-        executor, store = honest_executor(self.work), BlobStore(place / "blobs")
-        return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
+        materials, store = (self.work.fixed, honest_executor(self.work)), BlobStore(place / "blobs")
+        return RunStore(tiny.TASK, self.work.program, lambda: materials, SEGMENTS, STEPS, kept, store)
 
     def together(self, run_store: RunStore) -> WorkerRunner:
         """A runner with two workers for this run store's training."""

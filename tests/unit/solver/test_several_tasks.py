@@ -10,10 +10,13 @@ from typing import Any, cast
 import pytest
 
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.commitments.mapping import MAPS_EACH
 from protocol.tasks.bundles import NoRoomYet, TensorsTooLarge
+from protocol.tasks.bundles.bundle import Held
 from protocol.tasks.bundles.limits import WORKSPACE
 from protocol.tasks.keeping import checkpoint_bytes
 from protocol.tasks.owed import Traces
+from solver import trainings
 from solver.database import CheckpointRow, Stage
 from tests.unit.solver.auctions import ME, RIVAL, Stand
 
@@ -153,6 +156,72 @@ def test_tasks_that_fill_the_memory_of_each_device_let_the_next_one_wait(stand: 
     assert stages(stand, 1, 2, 3) == [Stage.BID, Stage.BID, None]
     over(stand, 2)
     assert stages(stand, 3) == [Stage.BID]
+
+
+def submitted(stand: Stand, task: int) -> None:
+    """Another task with the same program and a bundle of its own is submitted, on device "a"."""
+    stand.market.bundles[task] = bytes([task]) * 32
+    stand.market.post(task)
+    stand.market.change(task, status=TaskStatus.SUBMITTED, bidder=ME)
+    stand.database.put(task, Stage.SUBMITTED)
+    stand.places.put(task, "a")
+
+
+def test_what_submitted_tasks_keep_in_memory_is_not_free_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand(tmp_path, monkeypatch)
+    monkeypatch.setattr(stand.places, "devices", ("a",))
+    stand.places.expect(stand.market.offer.program_id, 60)
+    stand.memory = 80 * WORKSPACE
+    held = stand.context.held
+    for task in (1, 2):
+        submitted(stand, task)
+    held[stand.market.bundles[1]] = Held(maps=0, read=10 * WORKSPACE)
+    post(stand, 3)
+    assert stages(stand, 3) == [None], "what task 2 keeps is not known"
+    held[stand.market.bundles[2]] = Held(maps=0, read=11 * WORKSPACE)
+    stand.tick(2)
+    assert stages(stand, 3) == [None]
+    over(stand, 2)
+    assert stages(stand, 3) == [Stage.BID]
+    stand.database.close()
+
+
+def test_a_bundle_for_which_the_others_leave_no_memory_maps_waits(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it is won, and cannot be loaded until another task is over: the penalty would be lost."""
+    monkeypatch.setattr(trainings, "MAPS_FOR_TASKS", 25)
+    stand.places.expect(stand.market.offer.program_id, 1)
+    tasks = 1, 2, 3, 4
+    for task in tasks:
+        stand.market.bundles[task] = bytes([task]) * 32
+        stand.context.held[stand.market.bundles[task]] = Held(maps=10)
+    stand.market.bundles[4] = stand.market.bundles[1]
+    for task in tasks:
+        post(stand, task)
+    assert stages(stand, *tasks) == [Stage.BID, Stage.BID, None, Stage.BID], "1 and 4 share their maps"
+    won(stand, 1)
+    stand.database.put(1, Stage.SUBMITTED)
+    stand.tick(2)
+    assert stages(stand, 3) == [None], "a submitted task keeps them"
+    over(stand, 2)
+    assert stages(stand, 3) == [Stage.BID]
+
+
+def test_a_bundle_that_was_not_read_since_the_start_counts_with_as_many_maps_as_any_takes(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainings, "MAPS_FOR_TASKS", MAPS_EACH + 9)
+    submitted(stand, 1)
+    stand.market.bundles[2] = bytes([2]) * 32
+    stand.context.held[stand.market.bundles[2]] = Held(maps=10)
+    post(stand, 2)
+    assert stages(stand, 2) == [None]
+    stand.context.held[stand.market.bundles[1]] = Held(maps=10)
+    stand.tick(2)
+    assert stages(stand, 2) == [Stage.BID]
 
 
 def test_a_task_for_which_no_device_has_the_memory_is_refused(stand: Stand) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from protocol.commitments import BlobStore
-from protocol.execution.replay import Executor, HonestExecutor
+from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
 from solver.database import Database, Stage
-from solver.run_store import RunStore
+from solver.run_store import Materials, RunStore
 from solver.training import Training
 
 TASK = 7
@@ -65,13 +66,13 @@ def run_store(folder: Path, kept: Database) -> RunStore:
 
 def parts(
     folder: Path, kept: Database
-) -> tuple[int, StepProgram, tuple[Tensor, ...], Executor, int, int, Database, BlobStore]:
+) -> tuple[int, StepProgram, Callable[[], Materials], int, int, Database, BlobStore]:
     """The arguments of a run store. The task's row is added to the database if it is missing."""
     if kept.task(TASK) is None:
         kept.put(TASK, Stage.TRAINING)
     program = step_program()
-    executor = HonestExecutor(program, fixed(), Interpreter())
-    return TASK, program, fixed(), executor, SEGMENTS, STEPS, kept, BlobStore(folder / "blobs")
+    materials = fixed(), HonestExecutor(program, fixed(), Interpreter())
+    return TASK, program, lambda: materials, SEGMENTS, STEPS, kept, BlobStore(folder / "blobs")
 
 
 def trained(folder: Path) -> RunStore:

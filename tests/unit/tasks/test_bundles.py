@@ -37,6 +37,7 @@ from protocol.tasks.bundles import (
     require_terms,
     write_bundle,
 )
+from protocol.tasks.bundles.bundle import Held
 from tests.chain.trees import terms
 
 ROW = TensorType(DType.F32, (300,))
@@ -173,6 +174,7 @@ def test_a_bundle_of_many_tensors_leaves_maps_to_others(
     assert (len(mapped.state), len(read.state), len(large.state)) == (4, 5, 4)
     del mapped
     assert len(fetched(*folders[4, 2 * LARGE]).state) == 4
+    assert (read.held, large.held) == (Held(0, 5 * SMALL), Held(4, 0))
 
 
 def test_a_bundle_comes_back_whole(folder: Path, bundle_hash: bytes) -> None:
