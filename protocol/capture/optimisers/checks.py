@@ -7,11 +7,13 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from torch import nn
 from torch.optim import Optimizer
+from torch.optim import optimizer as hooks
 from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
@@ -99,14 +101,21 @@ def require_limits(**limits: float | None) -> None:
 def require_same_parameters(
     parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
 ) -> None:
-    """Refuse a parameter among `reached` that is in no group, and a tensor in a group that is not a
-    parameter of the model.
+    """Refuse a parameter among `reached` that is in no group, a parameter that is listed twice, and a tensor in a
+    group that is not a parameter of the model.
     """
-    held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    listed = Counter(id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad)
+    held = listed.keys()
     problems = [
         Problem(f"the optimiser does not hold parameter {name}", "freeze it, or pass it to the optimiser")
         for name in reached
         if id(parameters[name]) not in held
+    ]
+    twice = "torch would update it that many times in a step: list it once, as model.parameters() does"
+    problems += [
+        Problem(f"the optimiser holds parameter {name} {listed[id(p)]} times", twice)
+        for name, p in parameters.items()
+        if listed[id(p)] > 1
     ]
     if held - {id(p) for p in parameters.values()}:
         remedy = "build it on this model's parameters, or make the tensor a parameter of the model"
@@ -117,7 +126,7 @@ def require_same_parameters(
 def require_new(optimizer: Optimizer) -> None:
     """Refuse an optimiser that has already stepped, since the program begins with its first step.
 
-    Also refuse the option `differentiable` and hooks on its steps.
+    Also refuse the option `differentiable` and hooks on its steps, or on those of all optimisers.
     """
     problems = []
     # Some optimisers create zeros and a step count of 0 when they are built.
@@ -130,6 +139,9 @@ def require_new(optimizer: Optimizer) -> None:
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         remedy = "remove them; an update is what the optimiser's own options say"
         problems.append(Problem("the optimiser has hooks on its steps", remedy))
+    if hooks._global_optimizer_pre_hooks or hooks._global_optimizer_post_hooks:
+        remedy = "remove them with the handles that register_optimizer_step_pre_hook and …_post_hook returned"
+        problems.append(Problem("there are hooks on the steps of all optimisers", remedy))
     raise_any(problems)
 
 
@@ -149,8 +161,8 @@ def require_own_scheduler(scheduler: LRScheduler, optimizer: Optimizer) -> None:
 
 def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
     """Refuse a fixed-length schedule that ends before the last of `steps`, as a one-cycle schedule may."""
-    length = getattr(scheduler, "total_steps", steps)
-    if length < steps:
+    length = getattr(scheduler, "total_steps", None)
+    if isinstance(length, int) and length < steps:
         what = f"{type(scheduler).__name__} has {length} steps, the task {steps}"
         raise CaptureError([Problem(what, f"build it with total_steps={steps}")])
 

@@ -93,10 +93,11 @@ class Methods:
 
 def has_method(optimizer: Optimizer) -> bool:
     """Whether kernels can run the optimiser: its type is exactly one that has kernels, its `step` is torch's,
-    and the kernels support its options.
+    which a scheduler may have wrapped, and the kernels support its options.
     """
     step = vars(optimizer).get("step")
-    replaced = step is not None and not hasattr(step, "_wrapped_by_lr_sched")
+    wrapped = hasattr(step, "_wrapped_by_lr_sched")
+    replaced = step is not None and not (wrapped and step.__wrapped__ is type(optimizer).step)
     others = any(group.get(key) for group in optimizer.param_groups for key in OTHER_OPTIONS)
     return type(optimizer) in METHODS and not replaced and not others
 

@@ -11,7 +11,8 @@ Finally the graphs and the optimiser itself run for a few steps, and their resul
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,8 @@ MOST_ERROR = 1e-3
 """The largest allowed error of a parameter, relative to how far it moves in `STEPS` steps."""
 MOST_ERROR_OF_LESS_EXACT = 0.1
 """`MOST_ERROR` for an optimiser that computes in bfloat16 or float16."""
+STAND_IN = 1e-5
+"""The smallest rate at which updates are compared."""
 SEED = 7
 
 
@@ -125,7 +128,7 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
     """The update of some parameters, by name. Raises `CaptureError` unless it is a function of parameters, gradients,
     rates and state. The optimiser is restored.
     """
-    with left_as_it_was(optimizer):
+    with left_as_it_was(optimizer), _moving(optimizer):
         tracer = _Tracer(optimizer, parameters)
         entries, begins = tracer.entries()
         graph = tracer.traced(entries)
@@ -133,6 +136,22 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
         found = Traced(tuple(parameters), entries, graph, first)
         tracer.require_same(found)
         return found
+
+
+@contextmanager
+def _moving(optimizer: Optimizer) -> Iterator[None]:
+    """Inside the context, rates too small to move a float32 are `STAND_IN`, so that updates can be compared. The
+    rate of a first step may be 0, in a warm-up.
+    """
+    rates = [(group, group["lr"]) for group in optimizer.param_groups if group.get("lr") is not None]
+    try:
+        for group, rate in rates:
+            if abs(float(rate)) < STAND_IN:
+                group["lr"] = torch.full_like(rate, STAND_IN) if isinstance(rate, Tensor) else STAND_IN
+        yield
+    finally:
+        for group, rate in rates:
+            group["lr"] = rate
 
 
 class _Tracer:

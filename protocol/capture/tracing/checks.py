@@ -58,6 +58,12 @@ def seeded(source: str) -> Problem:
     return Problem("the step seeds torch's random numbers", remedy, source)
 
 
+def steps_an_optimizer(kind: str, source: str) -> Problem:
+    """The refusal for a step that calls the step of an optimiser, of class `kind`, at line `source`."""
+    remedy = "give each optimiser a phase of capture_phases; a program updates parameters after the objective alone"
+    return Problem(f"the objective steps an optimiser, {kind}", remedy, source)
+
+
 def outside_torch(error: Exception, source: str) -> Problem | None:
     """The refusal for a step that converts tensors to NumPy or lists, or uses a reentrant checkpoint.
 

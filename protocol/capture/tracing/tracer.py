@@ -53,6 +53,7 @@ from protocol.capture.tracing.step import (
     silent_failures,
     without_validation,
 )
+from protocol.capture.tracing.stepping import unstepped
 from protocol.capture.types import as_committed
 
 DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
@@ -127,6 +128,7 @@ def trace_step(
             drawn_once(),
             replaced(),
             unseeded(),
+            unstepped(),
             Rolled(),
         )
         with ExitStack() as active:

@@ -22,6 +22,7 @@ from torch.optim.lr_scheduler import (
     ReduceLROnPlateau,
     SequentialLR,
 )
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from examples import gpt
 from protocol.capture import CapturedStep, CaptureError, Problem, capture
@@ -368,3 +369,47 @@ def test_a_step_that_reads_the_optimisers_rate_is_refused() -> None:
     adaptive = SGD(model.parameters(), lr=0.1)
     with pytest.raises(CaptureError, match=r"takes .* the first time"):
         captured(model, lambda m, b: cross_entropy(m, b) * adaptive.param_groups[0]["lr"], adaptive)
+
+
+def test_a_parameter_that_is_listed_twice_is_refused() -> None:
+    model = TiedHead()
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optimizer = SGD([*model.tokens.parameters(), *model.head.parameters()], lr=0.1)
+    with pytest.raises(CaptureError, match=r"holds parameter tokens\.weight 2 times"):
+        captured(model, squares, optimizer)
+
+
+def test_a_schedule_without_a_length_is_a_table() -> None:
+    class Endless(ExponentialLR):
+        total_steps = None
+
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    step = captured(model, squares, optimizer, scheduler=Endless(optimizer, 0.5))
+    torch.testing.assert_close(step.constants["learning_rate.0"], torch.tensor([0.1, 0.05, 0.025, 0.0125]))
+
+
+@pytest.mark.parametrize("register", [register_optimizer_step_pre_hook, register_optimizer_step_post_hook])
+def test_hooks_on_the_steps_of_all_optimisers_are_refused(register: Callable[..., Any]) -> None:
+    model = Gains()
+    handle = register(lambda *_: None)
+    try:
+        with pytest.raises(CaptureError, match="hooks on the steps of all optimisers"):
+            captured(model, squares, SGD(model.parameters(), lr=0.1))
+    finally:
+        handle.remove()
+
+
+def test_an_objective_that_steps_an_optimiser_is_refused() -> None:
+    model = nn.ModuleDict({"out": nn.Linear(8, 3), "probe": nn.Linear(8, 3)})
+    own = SGD(model["probe"].parameters(), lr=0.1)
+
+    def objective(_: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        cross_entropy(model["probe"], batch).backward()
+        own.step()
+        model["probe"].zero_grad()
+        return cross_entropy(model["out"], batch)
+
+    with pytest.raises(CaptureError, match="the objective steps an optimiser, SGD") as caught:
+        captured(model, objective, SGD(model.parameters(), lr=0.1))
+    assert "own.step()" in caught.value.problems[0].source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -164,6 +165,32 @@ def test_a_step_that_was_replaced_is_what_is_traced() -> None:
     step = captured(model, squares, optimizer)
     plain = Gains()
     compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
+
+
+def test_a_step_that_was_replaced_before_a_scheduler_wrapped_it_is_what_is_traced() -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+
+    @torch.no_grad()
+    def halved(self: SGD) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad * (0.5 * group["lr"]))
+
+    optimizer.step = MethodType(halved, optimizer)  # type: ignore[method-assign]
+    step = captured(model, squares, optimizer, scheduler=LambdaLR(optimizer, lambda _: 1.0))
+    plain = Gains()
+    compare(plain, in_torch(step, plain, SGD(plain.parameters(), lr=0.05), 4))
+
+
+def test_updates_are_compared_though_the_first_rate_is_zero() -> None:
+    model = Gains()
+    optimizer = Hiding(model.parameters(), lr=0.1)
+    scheduler = LambdaLR(optimizer, lambda step: step / 4)
+    assert optimizer.param_groups[0]["lr"] == 0
+    with pytest.raises(CaptureError, match="otherwise than it does in torch"):
+        captured(model, squares, optimizer, scheduler=scheduler)
+    assert optimizer.param_groups[0]["lr"] == 0
 
 
 class Counting(Lion):

@@ -1,0 +1,30 @@
+"""Refuses a step that steps an optimiser of its own: its parameters are not the traced tensors, so nothing would
+happen in a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from protocol.capture.errors import CaptureError
+from protocol.capture.tracing.checks import steps_an_optimizer
+from protocol.capture.tracing.sources import source_here
+
+
+@contextmanager
+def unstepped() -> Iterator[None]:
+    """Raise `CaptureError` if code in the `with` block calls `step` of an optimiser."""
+    handle = register_optimizer_step_pre_hook(_refuse)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _refuse(optimizer: Optimizer, *_: Any) -> None:
+    raise CaptureError([steps_an_optimizer(type(optimizer).__name__, source_here())])
