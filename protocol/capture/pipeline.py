@@ -360,18 +360,18 @@ def _traced_again(
 ) -> list[Problem]:
     """Trace the step again, with other learning rates. Returns the problems of this trace if it fails.
     Otherwise returns a problem for each Python value that the step changes, or, if there is none, for the
-    first difference between the traces.
+    first difference between the traces, or else for each line that reads rates or counts of steps.
     """
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
     try:
-        with as_in_another_step(phase.optimizer, phase.scheduler):
+        with as_in_another_step(phase.optimizer, phase.scheduler) as reads:
             second = trace_step(model, phase.objective, batch, taken=taken)
     except TraceError as error:
         return list(error.problems)
     before.restore_holders_of(is_traced)
     changes = moved(between, PythonState(before.roots))
-    return changes or [*traced_otherwise(first, second)]
+    return changes or [*traced_otherwise(first, second)] or list(dict.fromkeys(reads))
 
 
 def _traced(

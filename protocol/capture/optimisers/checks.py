@@ -78,6 +78,16 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
     )
 
 
+def reads_the_schedule(source: str) -> Problem:
+    """The refusal for an objective that reads rates or counts of optimiser or scheduler at line `source`."""
+    what = "the step reads the learning rate, or the count of steps, of its optimiser or scheduler"
+    remedy = (
+        "count the steps in a buffer of the model and choose by torch.where, or give the later part a phase of "
+        "capture_phases that acts from its first step on"
+    )
+    return Problem(what, remedy, source)
+
+
 def computes_otherwise(optimizer: Optimizer, name: str, error: float) -> Problem:
     """The refusal for an optimiser whose traced update of parameter `name` differs from torch's.
 

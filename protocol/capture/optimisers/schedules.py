@@ -7,7 +7,7 @@ So a program need not compute the schedule, such as a cosine. After the last ent
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,15 +16,16 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from protocol.capture.errors import CaptureError
+from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.optimisers.checks import (
     ends_early,
+    reads_the_schedule,
     require_all_steps,
     require_only_rates_change,
     require_own_scheduler,
     require_rates,
 )
-from protocol.capture.tracing.sources import traceback_of
+from protocol.capture.tracing.sources import source_here, traceback_of
 
 
 def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
@@ -75,14 +76,17 @@ def rate_of(group: Mapping[str, Any]) -> float:
 
 
 @contextmanager
-def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
+def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[list[Problem]]:
     """Inside the context, change the learning rates, the scheduler's step counts and the optimiser's state. A
-    trace then differs if the code reads them.
+    trace then differs if the code computes with them. Yields a list to which a problem is added for each line that
+    reads them from the optimiser or the scheduler, since it may decide something that only a later step does.
     """
+    reads: list[Problem] = []
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
     tensors = dict(state)
     groups = optimizer.param_groups if isinstance(optimizer, Optimizer) else []
     rates = [group.get("lr") for group in groups]
+    parts = [(each, type(each)) for each in _with_parts(scheduler)]
     counting = [each for each in _with_parts(scheduler) if hasattr(each, "last_epoch")]
     epochs = [each.last_epoch for each in counting]
     try:
@@ -92,9 +96,18 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
         for each, epoch in zip(counting, epochs):
             each.last_epoch = epoch + 1
         state.clear()
-        state.update({p: {"step": 1} for group in groups for p in group["params"] if p not in tensors})
-        yield
+        begun = (p for group in groups for p in group["params"] if p not in tensors)
+        state.update({p: _Watched({"step": 1}, ("step",), reads) for p in begun})
+        if groups:
+            optimizer.param_groups = [_Watched(group, ("lr", "initial_lr"), reads) for group in groups]
+        for each, kind in parts:
+            each.__class__ = _watched(kind, reads)
+        yield reads
     finally:
+        for each, kind in parts:
+            each.__class__ = kind
+        if groups:
+            optimizer.param_groups = groups
         state.clear()
         state.update(tensors)
         for group, rate in zip(groups, rates):
@@ -102,6 +115,45 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
                 group["lr"] = rate
         for each, epoch in zip(counting, epochs):
             each.last_epoch = epoch
+
+
+class _Watched(dict[str, Any]):
+    """A dict that adds a problem to `reads` when code reads one of some keys, or all values."""
+
+    def __init__(self, held: Mapping[str, Any], watched: Collection[str], reads: list[Problem]) -> None:
+        super().__init__(held)
+        self._watched, self._reads = watched, reads
+
+    def __getitem__(self, key: str) -> Any:
+        self._note(key in self._watched)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._note(key in self._watched)
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        self._note(True)
+        return super().items()
+
+    def values(self) -> Any:
+        self._note(True)
+        return super().values()
+
+    def _note(self, read: bool) -> None:
+        if read:
+            self._reads.append(reads_the_schedule(source_here()))
+
+
+def _watched(kind: type[LRScheduler], reads: list[Problem]) -> type[LRScheduler]:
+    """A class like `kind` that adds a problem to `reads` when code reads an attribute."""
+
+    def read(self: LRScheduler, name: str) -> Any:
+        if name == "__dict__" or not name.startswith("__"):
+            reads.append(reads_the_schedule(source_here()))
+        return kind.__getattribute__(self, name)
+
+    return type(kind.__name__, (kind,), {"__getattribute__": read, "__module__": kind.__module__})
 
 
 def _with_parts(scheduler: Any) -> Iterator[LRScheduler]:

@@ -413,3 +413,35 @@ def test_an_objective_that_steps_an_optimiser_is_refused() -> None:
     with pytest.raises(CaptureError, match="the objective steps an optimiser, SGD") as caught:
         captured(model, objective, SGD(model.parameters(), lr=0.1))
     assert "own.step()" in caught.value.problems[0].source
+
+
+READS: dict[str, Callable[[SGD, ExponentialLR], float]] = {
+    "count": lambda _, scheduler: scheduler.last_epoch,
+    "own count": lambda _, scheduler: scheduler._step_count,
+    "last rate": lambda _, scheduler: -float(scheduler.get_last_lr()[0]),
+    "attributes": lambda _, scheduler: vars(scheduler)["last_epoch"],
+    "rate": lambda optimizer, _: -float(optimizer.param_groups[0]["lr"]),
+    "rate or none": lambda optimizer, _: -float(optimizer.param_groups[0].get("lr", 0)),
+    "values": lambda optimizer, _: float(dict(optimizer.param_groups[0].items())["momentum"]),
+    "state": lambda optimizer, _: max((s.get("step", 0) for s in optimizer.state.values()), default=0),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_step_that_decides_by_a_later_count_or_rate_is_refused(read: str) -> None:
+    model = nn.Linear(8, 3)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    scheduler = ExponentialLR(optimizer, 0.9)
+    steps = 1000
+
+    def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        loss = cross_entropy(m, batch)
+        return loss + loss.square() if READS[read](optimizer, scheduler) >= steps / 2 else loss
+
+    kind, group = type(scheduler), optimizer.param_groups[0]
+    with pytest.raises(CaptureError, match="reads the learning rate, or the count") as caught:
+        captured(model, objective, optimizer, scheduler=scheduler, steps=steps)
+    assert len(caught.value.problems) == 1
+    assert type(scheduler) is kind
+    assert optimizer.param_groups[0] is group
+    assert not optimizer.state
