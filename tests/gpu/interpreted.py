@@ -116,6 +116,35 @@ def batches() -> list[bool]:
     return [*found, torch.equal(kernel.contract(x, x, 20, 20), right_contract(x, x, 20, 20))]
 
 
+def planes() -> bool:
+    """Whether a product is right if its slices begin 2^30 + 64 bytes apart, of which only the first are touched:
+    the last one then begins beyond 2^31.
+    """
+    x = torch.randn(1, 18, 70, generator=torch.Generator().manual_seed(1))
+    plane, padded, p = (1 << 30) + 64, 128, 20
+    slices, exponents = torch.empty(3 * plane, dtype=torch.int8), torch.empty(18, dtype=torch.int32)
+    out = torch.empty(18, 18)
+    sizes, strides = (18, 70, padded, plane), (1, 0, 0, 70, 1)
+    kind = {"COUNT": 3, "INTEGERS": False, "GIVEN": False, "WHOLE": True}
+    launch.start(
+        "product", "slice_rows", (1,), x, exponents, slices, *sizes, *strides, p, **kind, ROWS=32, BLOCK=128
+    )
+    operands = (slices, slices, exponents, exponents, exponents, out)
+    numbers = (18, 18, padded, plane, plane, 0, 0, 2 * p)
+    flags = dict.fromkeys(("INTEGERS", "BIAS", "GIVEN_X", "GIVEN_Y"), False)
+    tile = {"SECTION": 0, "BM": 16, "BN": 16, "BK": 64}
+    launch.start("product", "product", (4,), *operands, *numbers, X=3, Y=3, **flags, **tile)
+    return torch.equal(out, right_contract(x[0], x[0], p, p))
+
+
+def columns() -> list[bool]:
+    """Whether sums of columns are right: of several blocks of rows and columns, and of one row."""
+    table, given = fused_self_test.numbers(3), torch.Generator().manual_seed(1)
+    wide = [torch.randn(shape, generator=given) for shape in ((70, 130), (1, 200), (33, 1))]
+    f = CudaFused()
+    return [bits(f.sum_columns(x)) == bits(sum_f32(x, axis=0)) for x in (table, *wide)]
+
+
 def roots() -> list[bool]:
     """Whether tensor roots are right: of f32 with a partial last chunk and a non-canonical NaN, of bytes, of
     bools, and of an element with stride 0.

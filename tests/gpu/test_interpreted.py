@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from protocol.commitments import tensor_root
-from protocol.numerics.cuda import generate, hashing
+from protocol.numerics.cuda import generate, hashing, launch
+from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
@@ -61,6 +62,25 @@ def test_products_of_batches(interpret: Interpret) -> None:
     found = interpret("batches")
     assert len(found) == 5
     assert all(found)
+
+
+@needs_triton
+def test_slices_beyond_2_to_the_31_bytes(interpret: Interpret) -> None:
+    assert interpret("planes") is True
+
+
+@needs_triton
+def test_columns(interpret: Interpret) -> None:
+    assert interpret("columns") == [True] * 4
+
+
+def test_no_launch_uses_the_axes_that_end_at_65_535(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A step on CUDA sums a gradient over its units as one block of as many columns as it has elements.
+    grids: list[tuple[int, ...]] = []
+    monkeypatch.setattr(launch, "start", lambda _module, _kernel, grid, *_, **__: grids.append(grid))
+    CudaFused().sum_columns(torch.zeros(2, 5_000_000))
+    assert len(grids) == 3
+    assert all(len(grid) == 1 for grid in grids)
 
 
 @needs_triton

@@ -210,7 +210,7 @@ def _columns(g: Tensor, normal: tuple[Tensor, Tensor, Tensor] | None = None) -> 
     largest = torch.zeros(columns, dtype=torch.int32, device=g.device)
     totals = torch.zeros(columns, dtype=torch.int64, device=g.device)
     out = g.new_empty(columns)
-    grid = (-(-rows // COLUMN_ROWS), -(-columns // COLUMNS))
+    grid = (-(-rows // COLUMN_ROWS) * -(-columns // COLUMNS),)
     tile = {"NORMAL": normal is not None, "ROWS": COLUMN_ROWS, "BLOCK": COLUMNS}
     terms = (g, *(normal or (g, g, g)))
     launch.start("rows", "largest_of_columns", grid, *terms, largest, rows, columns, **tile)

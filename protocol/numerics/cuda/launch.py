@@ -74,10 +74,11 @@ def _repair_interpreter() -> None:
 
 
 def start(
-    module: str, kernel: str, grid: tuple[int, ...], *arguments: object, warps: int = 4, **constants: Any
+    module: str, kernel: str, grid: tuple[int], *arguments: object, warps: int = 4, **constants: Any
 ) -> None:
     """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
 
+    `grid` is the number of programs, along one axis: CUDA's second and third end at 65,535.
     Inside `compiled_only`, only compile it. Tensors are passed as pointers: the caller is responsible for
     shapes and strides. Errors of Triton propagate.
     """

@@ -3,6 +3,9 @@
 Each integer is cut into base-128 digits (slices) in [-64, 64]: two for 13 bits, three for 20. Tensor cores
 multiply every slice of one operand by every slice of the other. Products of equal weight share an i32
 accumulator. The sums are combined and rounded once, in registers.
+
+`plane` is the distance of two slices, in bytes. Triton passes it in 32 bits if it fits, so it is widened before
+it is multiplied.
 """
 
 from __future__ import annotations
@@ -92,21 +95,21 @@ def slice_rows(
     there = (row[:, None] < m) & (term[None, :] < padded)
     for i in tl.static_range(COUNT - 1):
         high = (rest + 64) >> 7
-        tl.store(slices + i * plane + at, (rest - (high << 7)).to(tl.int8), mask=there)
+        tl.store(slices + i * plane.to(tl.int64) + at, (rest - (high << 7)).to(tl.int8), mask=there)
         rest = high
-    tl.store(slices + (COUNT - 1) * plane + at, rest.to(tl.int8), mask=there)
+    tl.store(slices + (COUNT - 1) * plane.to(tl.int64) + at, rest.to(tl.int8), mask=there)
 
 
 @triton.jit
 def _row_slices(x, plane, row, size, padded, term, i: tl.constexpr):
     at = row[:, None].to(tl.int64) * padded + term[None, :]
-    return tl.load(x + i * plane + at, mask=row[:, None] < size, other=0)
+    return tl.load(x + i * plane.to(tl.int64) + at, mask=row[:, None] < size, other=0)
 
 
 @triton.jit
 def _column_slices(y, plane, column, size, padded, term, i: tl.constexpr):
     at = column[None, :].to(tl.int64) * padded + term[:, None]
-    return tl.load(y + i * plane + at, mask=column[None, :] < size, other=0)
+    return tl.load(y + i * plane.to(tl.int64) + at, mask=column[None, :] < size, other=0)
 
 
 @triton.jit

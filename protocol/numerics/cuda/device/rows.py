@@ -260,12 +260,19 @@ def layer_norm_grad(
 
 
 @triton.jit
+def _columns_of_block(rows, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """The columns of this program's block; blocks are counted down the rows, then across the columns."""
+    return (tl.program_id(0) // tl.cdiv(rows, ROWS)).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+
+
+@triton.jit
 def _column_terms(
     g, x, means, rstds, rows, columns, NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
     """A block of terms: g, or with NORMAL g (x - mean) rstd; zero outside the matrix."""
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    down = tl.program_id(0) % tl.cdiv(rows, ROWS)
+    row = down.to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = _columns_of_block(rows, ROWS, BLOCK)[None, :]
     there = (row < rows) & (column < columns)
     at = row * columns + column
     value = tl.load(g + at, mask=there, other=0.0)
@@ -282,7 +289,7 @@ def largest_of_columns(
 ):
     """Set largest[column] to the bits of the column's largest magnitude; it must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    column = _columns_of_block(rows, ROWS, BLOCK)
     tl.atomic_max(largest + column, tl.max(magnitude(value), axis=0), mask=column < columns, sem="relaxed")
 
 
@@ -293,7 +300,7 @@ def add_columns(
 ):  # fmt: skip
     """Add this block's fixed-point integers of each column to totals[column], which must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    column = _columns_of_block(rows, ROWS, BLOCK)
     e = exponent_of(tl.load(largest + column, mask=column < columns, other=0))
     m = whole(value, factor_of(e, 30)[None, :])
     tl.atomic_add(totals + column, tl.sum(m.to(tl.int64), axis=0), mask=column < columns, sem="relaxed")
@@ -302,7 +309,7 @@ def add_columns(
 @triton.jit
 def round_scaled_columns(largest, totals, out, columns, BLOCK: tl.constexpr):
     """Write the rounded sum of every column."""
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     there = column < columns
     e = exponent_of(tl.load(largest + column, mask=there, other=0))
     total = tl.load(totals + column, mask=there, other=0)
