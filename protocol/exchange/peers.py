@@ -5,6 +5,11 @@ sends anything else, or does not answer in time, is asked after the others until
 Otherwise the lane's own addresses are asked first, then the other places, fast ones before slow ones. A
 place that does not have a file yet keeps its rank and is asked again.
 
+While an announcement is awaited, each place is asked independently of the others, so a silent one delays
+nothing. The tensors of an announced state are there already: they are fetched from one place after the other,
+because each has many bytes. All questions share one connection to each place, since a server grants few to
+one address.
+
 A lane may sign two states of one round, for different lanes. This is found when places are asked for an
 announcement that is here already: while its tensors are missing, or when `compare` is called.
 """
@@ -12,11 +17,12 @@ announcement that is here already: while its tensors are missing, or when `compa
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from torch import Tensor
 
@@ -44,6 +50,10 @@ PAUSED: Final = 0.1
 """The pause as a share of the time waited so far. It bounds the relative delay and spares requests."""
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
+HEAD_START: Final = 1.0
+"""Seconds for the best place to answer about an announcement before the others are asked too. A place that has
+not answered after as long, when another place has the file, is asked after the others from then on.
+"""
 LONG_SECONDS: Final = 10.0
 """Seconds after which a wait for an announced tensor is logged as a warning, once."""
 ANNOUNCEMENT_BYTES: Final = 1_000
@@ -79,21 +89,40 @@ class _File(Generic[Found_co]):
 
 
 class _Clients(AsyncExitStack):
-    """One HTTP client per place. Each has its own permit, which limits the IP addresses that it connects
-    to.
+    """One HTTP client per place, for one request at a time. Each has its own permit, which limits the IP
+    addresses that it connects to.
     """
 
     def __init__(self, reach: Reach) -> None:
         super().__init__()
         self._reach = reach
         self._clients: dict[Address, HttpClient] = {}
+        self._locks: dict[Address, asyncio.Lock] = {}
 
-    async def of(self, place: Address) -> HttpClient:
-        """The client of a place. Raises `OutOfReach` for a place that the operator does not permit."""
-        if place not in self._clients:
-            client = HttpClient(permit=self._reach.permit(place))
-            self._clients[place] = await self.enter_async_context(client)
-        return self._clients[place]
+    @asynccontextmanager
+    async def of(self, place: Address) -> AsyncIterator[HttpClient]:
+        """The client of a place, once it has no other request. Raises `OutOfReach` for a place that the operator
+        does not permit.
+        """
+        async with self._locks.setdefault(place, asyncio.Lock()):
+            if place not in self._clients:
+                client = HttpClient(permit=self._reach.permit(place))
+                self._clients[place] = await self.enter_async_context(client)
+            yield self._clients[place]
+
+
+@asynccontextmanager
+async def _running(
+    questions: Iterable[Coroutine[Any, Any, Found]],
+) -> AsyncIterator[list[asyncio.Task[Found]]]:
+    """Run coroutines as tasks. At the end of the context, those that still run are cancelled and awaited."""
+    tasks = [asyncio.create_task(question) for question in questions]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass
@@ -115,8 +144,10 @@ class Peers:
         Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have produced a
         signed message; `Equivocation` if a message is missing and its lane has signed another state too.
         """
-        found = await asyncio.gather(*(self._message(number, lane, require) for lane in lanes))
-        return dict(zip(lanes, found, strict=True))
+        async with _Clients(self.reach) as clients:
+            asked = (self._message(clients, number, lane, require) for lane in lanes)
+            async with _running(asked) as tasks:
+                return dict(zip(lanes, await asyncio.gather(*tasks), strict=True))
 
     async def state(self, number: int, lane: int, names: Sequence[str]) -> dict[str, Tensor]:
         """Tensors, by name, of the state that a lane announced after a round; waits until it has them. Keeps the
@@ -124,7 +155,8 @@ class Peers:
 
         Raises `MessageError` and `Equivocation` as `messages` does.
         """
-        return await self._found(number, lane, names, lambda _: None)
+        async with _Clients(self.reach) as clients:
+            return await self._found(clients, number, lane, names, lambda _: None)
 
     async def results(
         self, number: int, lanes: Sequence[int], require: Callable[[Announcement], None]
@@ -132,7 +164,10 @@ class Peers:
         """Wait for the announcements of `lanes` of a round whose tensors nobody needs, and keep them. Raises
         `MessageError` if `require` refuses one.
         """
-        await asyncio.gather(*(self._result(number, lane, require) for lane in lanes))
+        async with _Clients(self.reach) as clients:
+            asked = (self._result(clients, number, lane, require) for lane in lanes)
+            async with _running(asked) as tasks:
+                await asyncio.gather(*tasks)
 
     async def compare(self, announcements: Iterable[Announcement]) -> None:
         """Ask every place once for each of these announcements. Raises `Equivocation` if one has another that
@@ -143,33 +178,38 @@ class Peers:
                 await self._compare(clients, announcement)
 
     async def _message(
-        self, number: int, lane: int, require: Callable[[Announcement], None]
+        self, clients: _Clients, number: int, lane: int, require: Callable[[Announcement], None]
     ) -> tuple[Tensor, ...]:
-        found = await self._found(number, lane, (), require)
+        found = await self._found(clients, number, lane, (), require)
         return tuple(found[name] for name in self.job.lanes.message_types)
 
     async def _found(
-        self, number: int, lane: int, names: Sequence[str], require: Callable[[Announcement], None]
+        self,
+        clients: _Clients,
+        number: int,
+        lane: int,
+        names: Sequence[str],
+        require: Callable[[Announcement], None],
     ) -> dict[str, Tensor]:
         """The tensors `names` of an announced state, and its message."""
         step, of_message = self.job.lanes.inner, [*self.job.lanes.message_types]
         types = dict(zip(step.state, step.state_types, strict=True))
         what = f"message of lane {lane} in round {number}"
-        async with _Clients(self.reach) as clients:
-            announcement = await self._announcement(clients, number, lane)
-            require(announcement)
-            roots = dict(zip(step.state, announcement.roots, strict=True))
-            found = {
-                name: await self._tensor(clients, announcement, types[name], roots[name], name)
-                for name in (*names, *of_message)
-            }
+        announcement = await self._announcement(clients, number, lane)
+        require(announcement)
+        roots = dict(zip(step.state, announcement.roots, strict=True))
+        found = {
+            name: await self._tensor(clients, announcement, types[name], roots[name], name)
+            for name in (*names, *of_message)
+        }
         require_message(self.job.lanes, [found[name] for name in of_message], what)
         self.shelf.announce(announcement)
         return found
 
-    async def _result(self, number: int, lane: int, require: Callable[[Announcement], None]) -> None:
-        async with _Clients(self.reach) as clients:
-            announcement = await self._announcement(clients, number, lane)
+    async def _result(
+        self, clients: _Clients, number: int, lane: int, require: Callable[[Announcement], None]
+    ) -> None:
+        announcement = await self._announcement(clients, number, lane)
         require(announcement)
         self.shelf.announce(announcement)
 
@@ -182,8 +222,45 @@ class Peers:
                 raise self.shelf.equivocation(announcement, other)
 
     async def _announcement(self, clients: _Clients, number: int, lane: int) -> Announcement:
+        """A lane's announcement of a round; waits until a place has it. The best place is asked first."""
         kept = self.shelf.announced(number, lane)
-        return await self._fetched(clients, lane, self._file_of(number, lane)) if kept is None else kept
+        if kept is not None:
+            return kept
+        file, answered = self._file_of(number, lane), asyncio.Event()
+        places = self._places(lane)
+        asked = (self._polled(clients, place, lane, file, answered, k == 0) for k, place in enumerate(places))
+        async with _running(asked) as tasks:
+            if not tasks:
+                await asyncio.Event().wait()  # no place is known, so the lane waits until it is stopped
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return next(iter(done)).result()
+
+    async def _polled(
+        self,
+        clients: _Clients,
+        place: Address,
+        lane: int,
+        file: _File[Found],
+        answered: asyncio.Event,
+        first: bool,
+    ) -> Found:
+        """Ask a place for a file until it has it. The place that is asked `first` sets `answered`; the others
+        wait for that, but not longer than its head start.
+        """
+        if not first:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEAD_START):
+                    await answered.wait()
+        began, turn = time.monotonic(), 0
+        while True:
+            if turn % ALL_TURNS == 0 or place == self._places(lane)[0]:
+                found = await self._asked(clients, place, file)
+                if found is not None:
+                    return found
+                if first:
+                    answered.set()
+            await asyncio.sleep(_pause(time.monotonic() - began))
+            turn += 1
 
     def _file_of(self, number: int, lane: int) -> _File[Announcement]:
         """The file of a lane's announcement of a round."""
@@ -209,18 +286,17 @@ class Peers:
                 return data
 
             file = _File(tensor_name(root), type_.nbytes, checked)
-            kept = await self._fetched(clients, lane, file, announcement)
+            kept = await self._fetched(clients, announcement, file)
             self.shelf.put(root, kept)
         return tensor_of(kept, type_, root, what).to(self.job.device)
 
-    async def _fetched(
-        self, clients: _Clients, lane: int, file: _File[Found], announced: Announcement | None = None
-    ) -> Found:
-        """Fetch a file from the first place that has it.
+    async def _fetched(self, clients: _Clients, announced: Announcement, file: _File[Found]) -> Found:
+        """Fetch a tensor from the first place that has it. `announced` is the announcement that has its root.
 
-        For a tensor, `announced` is the announcement that has its root. While no place has the tensor, the places are
-        asked for that announcement too: a lane may have signed another state for others.
+        While no place has the tensor, the places are asked for that announcement too: a lane may have signed another
+        state for others.
         """
+        lane = announced.lane
         began, turn, said = time.monotonic(), 0, False
         while True:
             places, asks_all = self._places(lane), turn % ALL_TURNS == 0
@@ -229,14 +305,14 @@ class Peers:
                 if found is not None:
                     return found
             waited = time.monotonic() - began
-            if announced is not None and asks_all:
+            if asks_all:
                 await self._compare(clients, announced)
                 if waited > LONG_SECONDS and not said:
                     said = True
                     _log.warning(
                         "no place has an announced tensor", lane=lane, round=announced.number, file=file.name
                     )
-            await asyncio.sleep(min(max(FIRST_PAUSE, PAUSED * waited), LONGEST_PAUSE))
+            await asyncio.sleep(_pause(waited))
             turn += 1
 
     def _places(self, lane: int) -> list[Address]:
@@ -258,11 +334,12 @@ class Peers:
 
     async def _asked(self, clients: _Clients, place: Address, file: _File[Found]) -> Found | None:
         data = bytearray()
-        standing, began = self._of(place), time.monotonic()
+        standing, began = self._of(place), math.inf
         try:
-            async with asyncio.timeout(ANSWER_SECONDS + file.most / LEAST_RATE):
-                client = await clients.of(place)
-                await client.get(place / file.name, file.most, data)
+            async with clients.of(place) as client:
+                began = time.monotonic()
+                async with asyncio.timeout(ANSWER_SECONDS + file.most / LEAST_RATE):
+                    await client.get(place / file.name, file.most, data)
             found = file.checked(bytes(data))
         except NotServed as error:
             if error.status != 404:
@@ -271,6 +348,10 @@ class Peers:
         except (BadAnswer, OutOfReach, MessageError, TimeoutError) as error:
             self._failed(place, file.name, error)
             return None
+        except asyncio.CancelledError:  # another place has answered, or the lane stops
+            if time.monotonic() - began >= HEAD_START:
+                self._failed(place, file.name, TimeoutError())
+            raise
         standing.failures = 0
         standing.bytes += len(data)
         standing.seconds += time.monotonic() - began
@@ -281,3 +362,8 @@ class Peers:
         standing.failures += 1
         say = _log.warning if standing.failures == 1 else _log.debug
         say("a place is asked after all others", place=str(place), file=name, why=str(error) or "too slow")
+
+
+def _pause(waited: float) -> float:
+    """Seconds until a place is asked again, after `waited` seconds."""
+    return min(max(FIRST_PAUSE, PAUSED * waited), LONGEST_PAUSE)
