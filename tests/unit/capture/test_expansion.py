@@ -87,6 +87,11 @@ EXACT: list[tuple[str, Any, list[Tensor]]] = [
     ("floor divide by tensors", torch.floor_divide, [FINITE, DIVISORS]),
     ("floor divide of what is not finite", lambda x: torch.floor_divide(x, 0.1), [SPECIAL]),
     ("floor divide by 0", lambda x: torch.floor_divide(x, 0.0), [FINITE]),
+    (
+        "floor divide by powers of two",
+        lambda x: torch.stack([torch.floor_divide(x, y) for y in (2.0, -2.0, 4, 2.0**127, 1.0, -0.5)]),
+        [torch.tensor([-(2.0**-149), 2.0**-149, -1.0, 3.0, -7.5, -0.0, 1e6])],
+    ),
     ("norm -2", lambda x: torch.linalg.vector_norm(x, -2, 1), [torch.tensor([[0.0, 2.0], [3.0, 0.0]])]),
     ("norm -2 of infinity", lambda x: torch.linalg.vector_norm(x, -2), [torch.tensor([INFINITE, -INFINITE])]),
     ("median of NaN", torch.median, [WITH_NAN]),

@@ -164,10 +164,13 @@ def floor_divide(
         if rounding_mode == "trunc":
             negative = b.lt(ratio, f32(lowering, 0.0))
             whole = b.select(negative, b.neg(b.floor(b.neg(ratio))), whole)
-        elif not _is_power_of_two(y):
+        elif isinstance(y, View) or not _is_power_of_two(y):
             below, rest = _divided(b, dividend, divisor)
             of_number = b.select(b.eq(rest, rest), below, rest)
             whole = b.select(b.eq(divisor, f32(lowering, 0.0)), ratio, of_number)
+        elif abs(y) > 1:  # a quotient may round to 0, but not one of whole numbers
+            dividend = b.floor(dividend if y > 0 else b.neg(dividend))
+            whole = b.floor(b.div(dividend, f32(lowering, abs(float(y)))))
         return shaped(lowering, node, View.of(whole))
     return shaped(lowering, node, View.of(_quotient(lowering, node, x, y, rounding_mode)[0]))
 
@@ -191,7 +194,7 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _is_power_of_two(y: Operand) -> bool:
-    """Whether y is a constant by which f32 are divided without rounding."""
+    """Whether y is a constant by which f32 are divided without rounding, except to subnormals."""
     return not isinstance(y, View) and math.frexp(abs(y))[0] == 0.5
 
 
