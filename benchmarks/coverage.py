@@ -56,6 +56,8 @@ axes unless it says otherwise.
   compute the same without them. The submitter's own code gets the answer that it gets outside `capture`;
 - what `torch._check_tensor_all` asks of a tensor's elements: torch itself checks it in the preflight's steps alone;
 - a branch that only rows outside the two steps take, where code finds out by the type of its tensors that it is traced;
+- a rate that the objective reads from a group's dict that it keeps itself, where no trace differs by it;
+- random transforms of a dataset that leave its first 16 items as they are;
 - elements beside NaN or infinity in a tensor that is not finite in torch either; a note names the tensor.
 
 """

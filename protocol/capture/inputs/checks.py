@@ -140,10 +140,10 @@ def other_type(number: int, name: str, dtype: torch.dtype, first: torch.dtype) -
     return Problem(f"{what} {type_name(first)}", "give it one type in all items, such as float(value)")
 
 
-def drawn_anew(number: int, name: str) -> Problem:
+def drawn_again(number: int, name: str) -> Problem:
     """The refusal for a dataset item whose value under `name` differs when the item is read again."""
     what = f"item {number} of the dataset has other values of {name!r} when it is read again"
-    remedy = "leave random transforms out of the dataset, whose items are read once: draw in the objective, by torch"
+    remedy = "leave random transforms out of the dataset, whose items are committed once: draw in the objective, by torch"
     return Problem(what, remedy)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from protocol.capture.errors import CaptureError, Problems
 from protocol.capture.inputs.checks import (
-    drawn_anew,
+    drawn_again,
     item_raises,
     no_item,
     no_number,
@@ -90,7 +90,7 @@ def _is_map_style(dataset: Any) -> bool:
 
 def _stacked(dataset: Any) -> dict[str, Tensor]:
     """All items, stacked by name: one row per item. The first `READ_TWICE` items are read twice, to find items that
-    are drawn anew each time.
+    are drawn again each time.
     """
     found: dict[str, Tensor] = {}
     problems = Problems()
@@ -101,7 +101,7 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
         if number < READ_TWICE:
             again = dict(_row(_item(dataset, number), number, problems))
             problems.add(
-                drawn_anew(number, name)
+                drawn_again(number, name)
                 for name in row.keys() & again.keys()
                 if not _same(row[name], again[name])
             )

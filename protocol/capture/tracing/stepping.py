@@ -1,5 +1,5 @@
-"""Refuses a step that steps an optimiser of its own: its parameters are not the traced tensors, so nothing would
-happen in a trace.
+"""Refuses a step that steps an optimiser: the parameters of that optimiser are not the traced tensors, so nothing
+would happen in a trace.
 """
 
 from __future__ import annotations
