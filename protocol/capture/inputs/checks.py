@@ -143,7 +143,9 @@ def other_type(number: int, name: str, dtype: torch.dtype, first: torch.dtype) -
 def drawn_again(number: int, name: str) -> Problem:
     """The refusal for a dataset item whose value under `name` differs when the item is read again."""
     what = f"item {number} of the dataset has other values of {name!r} when it is read again"
-    remedy = "leave random transforms out of the dataset, whose items are committed once: draw in the objective, by torch"
+    remedy = (
+        "leave random transforms out of the dataset, whose items are committed once: draw in the objective"
+    )
     return Problem(what, remedy)
 
 
