@@ -265,7 +265,7 @@ def kept(folder: Path, program: StepProgram) -> RunStore:
         database.put(TASK, Stage.TRAINING)
     executor = HonestExecutor(program, (), Interpreter())
     store = BlobStore(folder / "blobs")
-    return RunStore(TASK, program, (), executor, 1, 1, database, store)
+    return RunStore(TASK, program, lambda: ((), executor), 1, 1, database, store)
 
 
 def serve_solver(folder: Path, port: int) -> None:

@@ -154,7 +154,8 @@ def kept_runs(step: CapturedStep) -> Iterator[RunStore]:
         database.put(1, Stage.TRAINING)
         executor = HonestExecutor(step.step_program, step.fixed, Interpreter())
         store = BlobStore(Path(name) / "blobs")
-        yield RunStore(1, step.step_program, step.fixed, executor, 1_000_000, SEGMENT_STEPS, database, store)
+        materials = tuple(step.fixed), executor
+        yield RunStore(1, step.step_program, lambda: materials, 1_000_000, SEGMENT_STEPS, database, store)
         database.close()
 
 

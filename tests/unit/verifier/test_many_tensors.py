@@ -63,7 +63,7 @@ def run_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     folder = tmp_path_factory.mktemp("solver")
     database, executor = tiny.database(folder), HonestExecutor(PROGRAM, (), Interpreter())
     database.put(tiny.TASK, Stage.TRAINING)
-    kept = RunStore(tiny.TASK, PROGRAM, (), executor, 1, 1, database, BlobStore(folder / "blobs"))
+    kept = RunStore(tiny.TASK, PROGRAM, lambda: ((), executor), 1, 1, database, BlobStore(folder / "blobs"))
     assert kept.append(STATE) == ROOT
     kept.commit(1)
     return kept
