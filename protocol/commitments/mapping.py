@@ -16,8 +16,9 @@ MOST_MAPS = 1 << 15
 every large piece of memory takes a map too.
 """
 MAPS_EACH = MOST_MAPS // 8
-"""Limit on the maps of one bundle. A verifier keeps four tasks in memory (`verifier.material.IN_MEMORY`), and may
-load others meanwhile.
+"""Limit on the maps of one bundle. A solver keeps the bundles of all tasks that it has won in memory, and bids on
+another only if their maps leave room for it (`solver.trainings`). A verifier keeps four tasks in memory
+(`verifier.material.IN_MEMORY`), and may load others meanwhile.
 """
 
 _FAILED = ctypes.c_void_p(-1).value
