@@ -8,6 +8,7 @@ game needs besides is made for that game.
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from protocol.program.step import State
 from protocol.tasks.bundles import BundleError
 from protocol.tasks.task import Terms
 from solver import settlement
+from solver.background import in_thread
 from solver.bundle_cache import task_bundle
 from solver.committing import Committer
 from solver.context import Context
@@ -138,6 +140,22 @@ class Assignment:
         """
         self._end_training(wait)
         self._committer.close(wait)
+
+    def give_back(self) -> Future[None]:
+        """End like `close`, and stop serving the task, because it is not this solver's any more. The future is
+        done once nothing is computed, written or sent for it.
+        """
+        trainer = self._trainer
+        self._end_training()
+        self._release()
+        self._context.catalog.forget(self.task)
+
+        def wait() -> None:
+            if trainer is not None:
+                trainer.join()
+            self._committer.close()
+
+        return in_thread(wait)
 
     def retire(self) -> None:
         """The task is over: keep serving its checkpoints, and release everything else."""

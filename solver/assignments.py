@@ -27,6 +27,7 @@ class Assignments:
         self._progress = progress
         self._loaded: dict[int, Assignment] = {}
         self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with the time when loading began
+        self._ending: dict[int, Future[None]] = {}  # those that were given back
 
     def __iter__(self) -> Iterator[Assignment]:
         """All loaded assignments."""
@@ -40,9 +41,13 @@ class Assignments:
         self._loaded[task] = assignment
 
     def get(self, task: int) -> Assignment | None:
-        """The assignment of a task; None until it is loaded. The first call starts loading. Raises the error
-        of loading.
+        """The assignment of a task; None until it is loaded, which begins once an earlier one of the task has
+        ended. Raises the error of loading.
         """
+        if task in self._ending:
+            if not self._ending[task].done():
+                return None
+            del self._ending[task]
         if task not in self._loaded:
             if task not in self._loading:
                 self._loading[task] = in_thread(partial(self.load, task)), time.monotonic()
@@ -66,6 +71,15 @@ class Assignments:
         """Remove and return the assignment of a task; None if it is not loaded."""
         return self._loaded.pop(task, None)
 
+    def give_back(self, task: int) -> None:
+        """End the assignment of a task that is not this solver's any more."""
+        loaded = self._loaded.pop(task, None)
+        if loaded is not None:
+            self._ending[task] = loaded.give_back()
+        elif task in self._loading:
+            loading, _ = self._loading.pop(task)
+            self._ending[task] = in_thread(partial(_end_loaded, loading))
+
     def failed_for(self, task: int) -> float:
         """Seconds that a failure in the background took: since loading the task began, or since its
         training's last step.
@@ -73,3 +87,9 @@ class Assignments:
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]
         return self._loaded[task].failed_after if task in self._loaded else 0.0
+
+
+def _end_loaded(loading: Future[Assignment]) -> None:
+    """Wait until an assignment is loaded, and end it. If loading fails, there is none."""
+    if loading.exception() is None:
+        loading.result().give_back().result()

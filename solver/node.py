@@ -353,9 +353,7 @@ class SolverNode(Node):
         self.context.log.warning("a re-organisation took a won task back", task=task, best_bid=mine)
         stage = Stage.BID if mine else Stage.OUTBID
         self.context.database.put(task, stage, "a re-organisation took it back")
-        assignment = self._assignments.pop(task)
-        if assignment is not None:
-            assignment.close(wait=False)
+        self._assignments.give_back(task)
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false. Otherwise the process takes no more
@@ -407,9 +405,11 @@ class SolverNode(Node):
             if kept is not None:
                 settlement.withdraw(self.context, kept)
         except ChainError as error:
-            self._accounts = self._withdraw = not isinstance(error, Reverted)
+            if not isinstance(error, Reverted):
+                self._accounts = self._withdraw = True
             raise
-        self._book()
+        finally:
+            self._book()
 
     def _kept(self) -> int:
         """Token units to keep free in the vault: for stakes of new tasks or, under earlier contracts, of

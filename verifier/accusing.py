@@ -106,6 +106,8 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
         step_root = calls.claim(state.claim).posted(state)
         if step_root is None:
             continue  # it is the solver's turn
+        if (row.task, row.game, step_root) in context.compared:
+            continue
         droppable = _droppable_until(context, state)
         until = droppable if seen.now <= droppable else state.deadline  # to continue against a false tree
         work = partial(_drop, context, seen, look, row, step_root, seen.now <= droppable)
@@ -169,6 +171,7 @@ def _drop(
         if _is_turned(context, seen, row, roots, step_root):
             return
     if not droppable:
+        context.compared.add((row.task, row.game, step_root))
         context.log.debug("too late to drop", task=row.task, look=look.number, game=row.game)
         return
     receipt = context.clients[look.account].looks.drop(row.task, look.number, row.game)

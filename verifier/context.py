@@ -69,6 +69,8 @@ class Context:
     """Seats to which nothing more is owed after a conviction that is not final yet, by task and number. After
     another conviction their claims begin again.
     """
+    compared: set[tuple[int, int, bytes]] = field(default_factory=set)
+    """Step trees that were found to be ours in games that can be dropped no more, by task, game and root."""
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -173,6 +175,7 @@ class Context:
         """The task is over: drop its data in memory, its material, and the items that jurors served."""
         self._terms.pop(task, None)
         self.claimed.difference_update([claim for claim in list(self.claimed) if claim[0] == task])
+        self.compared.difference_update([tree for tree in list(self.compared) if tree[0] == task])
         for key in [key for key in self._segments if key[0] == task]:
             del self._segments[key]
         self.materials.drop(task)

@@ -37,7 +37,8 @@ class Results:
 
     def path(self, task: int, checkpoint: int, group: int) -> Path:
         """The file of a group of tensors, which exists if the group is held."""
-        return self._folder / str(task) / str(checkpoint) / str(group)
+        # Files of earlier releases, named after tensors, are not taken for groups.
+        return self._folder / str(task) / str(checkpoint) / f"group-{group}"
 
 
 class Items(Results):
@@ -66,10 +67,9 @@ class Items(Results):
         """The tensors of a held state, which have `sizes` bytes, and the roots of all checkpoints; None if the
         state is not held.
         """
-        path = self._roots_path(task, number)
-        if not path.is_file():
+        if not self.has_state(task, number):
             return None
-        roots = path.read_bytes()
+        roots = self._roots_path(task, number).read_bytes()
         tensors: list[bytes] = []
         for group, numbers in enumerate(groups(sizes)):
             data = self.path(task, number, group).read_bytes()
@@ -78,7 +78,7 @@ class Items(Results):
 
     def has_state(self, task: int, number: int) -> bool:
         """Whether a state is held together with the roots."""
-        return self._roots_path(task, number).is_file()
+        return self._roots_path(task, number).is_file() and self.path(task, number, 0).is_file()
 
     def roots(self, task: int) -> Path | None:
         """The file with a task's checkpoint roots, concatenated; None if no state of the task is held."""

@@ -99,6 +99,7 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
         item = _item(dataset, number)
         row = dict(_row(item, number, problems))
         if number < READ_TWICE:
+            row = {name: t.clone() for name, t in row.items()}  # the dataset may use its memory again
             again = dict(_row(_item(dataset, number), number, problems))
             problems.add(
                 drawn_again(number, name)
@@ -112,7 +113,7 @@ def _stacked(dataset: Any) -> dict[str, Tensor]:
         for name in row.keys() & found.keys():
             if row[name].shape != found[name].shape[1:]:
                 problems.add([other_shape(number, name, row[name].shape, found[name].shape[1:])])
-            elif row[name].dtype != found[name].dtype:
+            elif not _fits(row[name], found[name].dtype):
                 problems.add([other_type(number, name, row[name].dtype, found[name].dtype)])
             else:
                 found[name][number] = row[name]
@@ -130,6 +131,13 @@ def _item(dataset: Any, number: int) -> Any:
 def _same(a: Tensor, b: Tensor) -> bool:
     """Whether types, shapes and elements are the same; NaN equals NaN."""
     return a.dtype == b.dtype and a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
+
+
+def _fits(t: Tensor, dtype: torch.dtype) -> bool:
+    """Whether an item's tensor has the type of its column, or is of whole numbers that a column of floats holds."""
+    if t.dtype == dtype or not dtype.is_floating_point or t.is_floating_point():
+        return t.dtype == dtype
+    return bool((t.to(dtype).to(t.dtype) == t).all())
 
 
 def _row(item: Any, number: int, problems: Problems) -> Iterator[tuple[str, Tensor]]:

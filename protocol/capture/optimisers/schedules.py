@@ -132,6 +132,22 @@ class _Watched(dict[str, Any]):
         self._note(key in self._watched)
         return super().get(key, default)
 
+    def __iter__(self) -> Iterator[str]:
+        # With a method of its own, dict(x), {**x} and x | y read by `__getitem__`.
+        return super().__iter__()
+
+    def copy(self) -> dict[str, Any]:
+        self._note(True)
+        return super().copy()
+
+    def pop(self, key: str, *default: Any) -> Any:
+        self._note(key in self._watched)
+        return super().pop(key, *default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        self._note(key in self._watched)
+        return super().setdefault(key, default)
+
     def items(self) -> Any:
         self._note(True)
         return super().items()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from torch.optim import Optimizer
@@ -18,13 +19,15 @@ from protocol.capture.tracing.sources import source_here
 
 @contextmanager
 def unstepped() -> Iterator[None]:
-    """Raise `CaptureError` if code in the `with` block calls `step` of an optimiser."""
-    handle = register_optimizer_step_pre_hook(_refuse)
+    """Raise `CaptureError` if code of this thread in the `with` block calls `step` of an optimiser."""
+    thread = get_ident()
+
+    def refuse(optimizer: Optimizer, *_: Any) -> None:
+        if get_ident() == thread:
+            raise CaptureError([steps_an_optimizer(type(optimizer).__name__, source_here())])
+
+    handle = register_optimizer_step_pre_hook(refuse)
     try:
         yield
     finally:
         handle.remove()
-
-
-def _refuse(optimizer: Optimizer, *_: Any) -> None:
-    raise CaptureError([steps_an_optimizer(type(optimizer).__name__, source_here())])

@@ -44,6 +44,35 @@ class Noisy(Dataset[Any]):
         return {"x": number + torch.rand(2), "y": number}
 
 
+class Reusing(Dataset[Any]):
+    """A dataset that writes every item into the same memory, with noise."""
+
+    def __init__(self) -> None:
+        self._memory = torch.zeros(2)
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> Any:
+        self._memory[...] = number + torch.rand(2)
+        return {"x": self._memory}
+
+
+class Normalising(Dataset[Any]):
+    """A dataset that normalises an item in its own memory whenever it is read."""
+
+    def __init__(self) -> None:
+        self._rows = torch.ones(3, 2)
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, number: int) -> Any:
+        row = self._rows[number]
+        row -= 0.25
+        return {"x": row}
+
+
 class Table:
     """A table with columns by name, like a data frame."""
 
@@ -94,6 +123,11 @@ def test_what_is_committed_is_a_copy() -> None:
     assert float(data["array"][0, 0]) == float(data["t"][0, 0]) == 0
 
 
+def test_whole_numbers_in_a_column_of_floats_are_taken() -> None:
+    assert committed(Items({"y": 0.5}, {"y": 3}))["y"].tolist() == [0.5, 3.0]
+    assert "of type int64" in refused(Items({"y": 0.5}, {"y": (1 << 24) + 1}))
+
+
 def test_items_with_nan_are_the_same_when_they_are_read_again() -> None:
     data = committed(Items({"x": [float("nan"), 1.0]}, {"x": [2.0, 3.0]}))
     assert data["x"][:, 1].tolist() == [1.0, 3.0]
@@ -126,6 +160,16 @@ def test_datasets_of_items() -> None:
             Items({"y": 1}, {"y": 0.5}),
             "item 1 of the dataset has 'y' of type float32, in the first item int64",
             "one type in all items",
+        ),
+        (
+            Reusing(),
+            "item 0 of the dataset has other values of 'x' when it is read again",
+            "in the objective",
+        ),
+        (
+            Normalising(),
+            "item 0 of the dataset has other values of 'x' when it is read again",
+            "in the objective",
         ),
         (Noisy(), "item 0 of the dataset has other values of 'x' when it is read again", "in the objective"),
         (Items({"x": 1.0}, {"y": 1.0}), "item 1 of the dataset has y, the first one x", "the same names"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Thread
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor, nn, profiler
 from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import (
     ChainedScheduler,
@@ -400,6 +401,36 @@ def test_hooks_on_the_steps_of_all_optimisers_are_refused(register: Callable[...
         handle.remove()
 
 
+def test_the_hook_of_torchs_profiler_is_taken() -> None:
+    model = Gains()
+    handle = register_optimizer_step_post_hook(profiler._optimizer_post_hook)
+    try:
+        captured(model, squares, SGD(model.parameters(), lr=0.1))
+    finally:
+        handle.remove()
+
+
+def test_an_optimiser_of_another_thread_steps_during_a_capture() -> None:
+    model, other = Gains(), nn.Linear(2, 2)
+    own = SGD(other.parameters(), lr=0.1)
+    failures: list[BaseException] = []
+
+    def train() -> None:
+        try:
+            own.step()
+        except BaseException as error:
+            failures.append(error)
+
+    def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        thread = Thread(target=train)
+        thread.start()
+        thread.join()
+        return squares(m, batch)
+
+    captured(model, objective, SGD(model.parameters(), lr=0.1))
+    assert not failures
+
+
 def test_an_objective_that_steps_an_optimiser_is_refused() -> None:
     model = nn.ModuleDict({"out": nn.Linear(8, 3), "probe": nn.Linear(8, 3)})
     own = SGD(model["probe"].parameters(), lr=0.1)
@@ -422,6 +453,11 @@ READS: dict[str, Callable[[SGD, ExponentialLR], float]] = {
     "attributes": lambda _, scheduler: vars(scheduler)["last_epoch"],
     "rate": lambda optimizer, _: -float(optimizer.param_groups[0]["lr"]),
     "rate or none": lambda optimizer, _: -float(optimizer.param_groups[0].get("lr", 0)),
+    "a copy": lambda optimizer, _: -float(dict(optimizer.param_groups[0])["lr"]),
+    "its copy": lambda optimizer, _: -float(optimizer.param_groups[0].copy()["lr"]),
+    "a union": lambda optimizer, _: -float((optimizer.param_groups[0] | {})["lr"]),
+    "unpacked": lambda optimizer, _: -float({**optimizer.param_groups[0]}["lr"]),
+    "a default": lambda optimizer, _: -float(optimizer.param_groups[0].setdefault("lr", 0)),
     "values": lambda optimizer, _: float(dict(optimizer.param_groups[0].items())["momentum"]),
     "state": lambda optimizer, _: max((s.get("step", 0) for s in optimizer.state.values()), default=0),
 }

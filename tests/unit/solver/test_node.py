@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -137,6 +138,7 @@ class Work:
 
     def __init__(self) -> None:
         self.done: list[str] = []
+        self.ended: Future[None] = Future()
         self.refused: SolverError | None = None
         self.run_store = None
         self.unsubmitted = False
@@ -150,6 +152,11 @@ class Work:
     def close(self, wait: bool = True) -> None:
         """Note that it was closed."""
         self.done.append(f"closed, wait={wait}")
+
+    def give_back(self) -> Future[None]:
+        """Note that it was given back; `ended` says when it has ended."""
+        self.done.append("given back")
+        return self.ended
 
     def retire(self) -> None:
         """Note that it was retired."""
@@ -256,6 +263,26 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
         node._outcome(once=False)
 
 
+def test_a_task_that_is_won_again_is_trained_once_its_first_training_has_ended(
+    stand: Stand, node: SolverNode, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[int] = []
+
+    def load(task: int) -> Assignment:
+        loads.append(task)
+        return cast(Assignment, Work())
+
+    monkeypatch.setattr(node._assignments, "load", load)
+    stand.status = TaskStatus.BIDDING
+    node._work_on(TASK)
+    assert node._assignments.get(TASK) is None
+    assert not loads
+    work.ended.set_result(None)
+    while node._assignments.get(TASK) is None:
+        sleep(0.001)
+    assert loads == [TASK]
+
+
 @pytest.mark.parametrize(
     ("status", "bidder", "stage"),
     [
@@ -271,7 +298,7 @@ def test_a_task_that_a_reorganisation_takes_back_is_trained_no_more(
     stand.status, stand.bidder = status, bidder
     for task in node._taken():
         node._work_on(task)
-    assert work.done == ["closed, wait=False"]
+    assert work.done == ["given back"]
     assert TASK not in node._assignments
     row = node.context.database.task(TASK)
     assert row is not None

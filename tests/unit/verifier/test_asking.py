@@ -54,6 +54,7 @@ class Asking(Scene):
         self.status = TaskStatus.SUBMITTED
         self.dropped: list[tuple[int, int, int]] = []
         self.kept = True
+        self.replays = 0
         database.put_challenge(ASKS)
         database.update_challenge(ASKS.key, opening_until=NOW, game=GAME)
         context: Any = self.context
@@ -69,6 +70,7 @@ class Asking(Scene):
             segments_per_verifier=1, jurors=3, game_time=CLOCK, move_time=MOVE_TIME
         )
         context.log = get("test")
+        context.compared = set()
         context.work_by = lambda until: until
 
     def drop(self, *call: int) -> SimpleNamespace:
@@ -79,7 +81,8 @@ class Asking(Scene):
         return SimpleNamespace(gas_used=1)
 
     def step_roots(self, _segment: int) -> list[bytes]:
-        """The states of the look's own replay."""
+        """The states of the look's own replay, which is counted."""
+        self.replays += 1
         if not self.kept:
             raise StateLost("a state", expected="it", got="none", remedy="a backup")
         return STATES
@@ -157,6 +160,9 @@ def test_a_game_that_is_dropped_too_late_continues_only_against_a_false_step_tre
     scene.drops(TaskStatus.UNPAID)
     assert not scene.dropped
     assert scene.row.asks
+    replays = scene.replays
+    scene.drops(TaskStatus.UNPAID)
+    assert scene.replays == replays == 1, "the tree is compared once"
     scene.root = FALSE
     scene.drops(TaskStatus.UNPAID)
     assert not scene.row.asks
