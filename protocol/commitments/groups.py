@@ -15,7 +15,7 @@ from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
 """Maximum bytes of a group of several tensors. Two neighbouring groups have more bytes together, or more than
-`GROUP_TENSORS` tensors. So at a mebibyte a second, a request has half a second of its own.
+`GROUP_TENSORS` tensors. So at a mebibyte a second, a request has half a second for itself.
 """
 GROUP_TENSORS: Final = 1 << 14
 """Maximum tensors of a group. A solver reads each from a file, which takes about a second for so many."""

@@ -99,6 +99,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
         ends.callback(cheat.close)
         made = Settled(scene, honest, false, solver, cheat, folder / "early" / "proof.json")
         commands.result(made.context(folder / "early"), honest, made.early.parent, False, False)
+        scene.until(false, lambda view: int(view.bidder, 16) != 0)  # before the clock is moved
         settle(scene, honest)
         play(scene, false)
         settle(scene, false)

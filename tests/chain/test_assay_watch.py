@@ -5,7 +5,7 @@ the chain's node or the solver's server fails.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from protocol.node.output import Output
 from protocol.tasks.bundles import Limits
 from solver.catalog import Catalog
 from solver.limits import App
+from solver.run_store import RunStore
 from solver.server import application
 from solver.strategy import Strategy
 from tests.adversaries.tiny import moves_a_weight_far
@@ -186,13 +187,22 @@ def lying(catalog: Catalog) -> App:
     """The solver's server, but every loss that it serves is 0."""
     lies, honest = FastAPI(), application(catalog)
 
-    @lies.get("/tasks/{task}/checkpoints/{number}/tensors/{tensor}")
-    def tensor(task: int, number: int, tensor: int) -> Response:
+    def told(task: int, number: int, tensors: Callable[[RunStore], Iterable[int]]) -> Response:
         run_store = catalog.run_store(task)
         assert run_store is not None
-        data = run_store.tensor(number, tensor)
-        scalar = run_store.program.state[tensor] == "metric.loss"
-        return Response(bytes(len(data)) if scalar else data, media_type="application/octet-stream")
+        pieces = []
+        for k in tensors(run_store):
+            data = run_store.tensor(number, k)
+            pieces.append(bytes(len(data)) if run_store.program.state[k] == "metric.loss" else data)
+        return Response(b"".join(pieces), media_type="application/octet-stream")
+
+    @lies.get("/tasks/{task}/checkpoints/{number}/tensors/{tensor}")
+    def tensor(task: int, number: int, tensor: int) -> Response:
+        return told(task, number, lambda _: [tensor])
+
+    @lies.get("/tasks/{task}/checkpoints/{number}/groups/{group}")
+    def group(task: int, number: int, group: int) -> Response:
+        return told(task, number, lambda run_store: run_store.groups[group])
 
     lies.mount("/", honest)
     return lies

@@ -133,7 +133,7 @@ class _Watched(dict[str, Any]):
         return super().get(key, default)
 
     def __iter__(self) -> Iterator[str]:
-        # With a method of its own, dict(x), {**x} and x | y read by `__getitem__`.
+        # Overriding this makes dict(x), {**x} and x | y read by `__getitem__`.
         return super().__iter__()
 
     def copy(self) -> dict[str, Any]:

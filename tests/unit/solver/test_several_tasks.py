@@ -159,7 +159,7 @@ def test_tasks_that_fill_the_memory_of_each_device_let_the_next_one_wait(stand: 
 
 
 def submitted(stand: Stand, task: int) -> None:
-    """Another task with the same program and a bundle of its own is submitted, on device "a"."""
+    """Another task with the same program and another bundle is submitted, on device "a"."""
     stand.market.bundles[task] = bytes([task]) * 32
     stand.market.post(task)
     stand.market.change(task, status=TaskStatus.SUBMITTED, bidder=ME)

@@ -53,7 +53,7 @@ def test_a_frames_path_is_sent_and_its_size_is_that_of_the_callee() -> None:
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each tensor is a group of its own."""
+    """Each tensor is a separate group."""
     monkeypatch.setattr("protocol.commitments.groups.GROUP_TENSORS", 1)
 
 
