@@ -75,13 +75,14 @@ class TaskFolders:
         return any(self.bundle_of(task) == bundle for task in self._kept() if task != but)
 
     def finished(self, now: int) -> list[tuple[int, int]]:
-        """Kept tasks that are over, as (time, task), the earliest first. The time is the chain's time in
-        seconds at which the task was over. If it is not noted yet, `now` is noted.
+        """Kept tasks that are over, or that a re-organisation has taken from this solver for good, as (time,
+        task), the earliest first. The time is the chain's time in seconds since when that is so. If it is not
+        noted yet, `now` is noted.
         """
         found = []
         for task in self._kept():
             row = self._database.task(task)
-            if row is None or row.stage is not Stage.OVER:
+            if row is None or row.stage not in (Stage.OVER, Stage.REFUSED):
                 continue
             path = self._tasks / str(task) / _OVER
             if not path.is_file():

@@ -28,17 +28,17 @@ PAYLOAD = bytes.fromhex("0100c07f") * 3
 Manifest = dict[str, Any]
 
 
-def half() -> Program:
+def half(row: TensorType = ROW) -> Program:
     """Half of a row."""
     b = Builder("half")
-    b.output(b.mul(b.input(ROW), b.f32(0x3F000000)))
+    b.output(b.mul(b.input(row), b.f32(0x3F000000)))
     return b.build()
 
 
 def step(callee: Program) -> StepProgram:
-    """weights / 2 x rate + data, and a count."""
-    b = Builder("step")
-    weights, count, data, rate = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
+    """weights / 2 x rate + data, and a count. `callee` is `half` of some row."""
+    b, (row,) = Builder("step"), callee.inputs
+    weights, count, data, rate = b.input(row), b.input(TensorType(DType.I32, ())), b.input(row), b.input(row)
     b.output(b.add(b.mul(b.call(callee, weights)[0], rate), data))
     b.output(b.add(count, b.i32(1)))
     return StepProgram(b.build(), ("weights", "count"), datasets=1, constants=1)

@@ -195,14 +195,19 @@ contract AccusingTest is Digesting {
         _accuseWith(32, charge);
     }
 
-    /// @dev A seat that has already lost its lock has nothing more to lose.
-    function test_accuse_caughtSeat_reverts() public {
+    /// @dev Seat 0 has revealed to look 32, and has lost its lock because it did not reveal to look 33.
+    function _caughtByAnotherLook() private {
         _looked(3);
         _reveal(32);
         _attestSlots(1, 3);
         _drawPicks(0);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
         looks.takeUnrevealed(task, 33);
+    }
+
+    /// @dev A seat that has already lost its lock has nothing more to lose.
+    function test_accuse_caughtSeat_reverts() public {
+        _caughtByAnotherLook();
         GameId id = _openGame(32);
         Charge memory charge = _chargeOf(32, id, whole);
         vm.expectRevert(abi.encodeWithSelector(Refusals.AlreadyCaught.selector, task, 0));
@@ -393,12 +398,7 @@ contract AccusingTest is Digesting {
     }
 
     function test_drop_lateCaughtSeat_reverts() public {
-        _looked(3);
-        _reveal(32);
-        _attestSlots(1, 3);
-        _drawPicks(0);
-        _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
-        looks.takeUnrevealed(task, 33);
+        _caughtByAnotherLook();
         GameId id = _openGame(32);
         uint256 until = vm.getBlockTimestamp() + MOVE_TIME;
         address looker = _account(32);

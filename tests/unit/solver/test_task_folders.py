@@ -79,6 +79,10 @@ def test_only_tasks_that_are_over_are_finished_and_since_when_is_kept(
     database.put(1, Stage.OVER)
     assert folders.finished(200) == [(100, 2), (200, 1)]
     assert TaskFolders(tmp_path, database).finished(300) == [(100, 2), (200, 1)]
+    database.put(3, Stage.OUTBID)
+    assert len(folders.finished(300)) == 2, "it may be won again"
+    database.put(3, Stage.REFUSED)
+    assert folders.finished(300) == [(100, 2), (200, 1), (300, 3)]
 
 
 KILLED = """

@@ -39,30 +39,17 @@ from protocol.tasks.bundles import (
 )
 from protocol.tasks.bundles.bundle import Held
 from tests.chain.trees import terms
+from tests.vectors.generate_bundles import half, step
 
 ROW = TensorType(DType.F32, (300,))
 
 Manifest = dict[str, Any]
 
 
-def half() -> Program:
-    b = Builder("half")
-    b.output(b.mul(b.input(ROW), b.f32(0x3F000000)))
-    return b.build()
-
-
-def step(calls: Program) -> StepProgram:
-    b = Builder("step")
-    weights, count, data, rate = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
-    b.output(b.add(b.mul(b.call(calls, weights)[0], rate), data))
-    b.output(b.add(count, b.i32(1)))
-    return StepProgram(b.build(), ("weights", "count"), datasets=1, constants=1)
-
-
 def bundle() -> Bundle:
     row = torch.arange(300, dtype=torch.float32).numpy()
     zero = Tensor("count", int(DType.I32), (), bytes(4))
-    of = half()
+    of = half(ROW)
     return Bundle(
         "tiny",
         step(of),
@@ -359,7 +346,7 @@ def test_a_step_beyond_the_operators_device_is_refused(folder: Path, bundle_hash
 @pytest.mark.parametrize("depth", [9, pytest.param(1_500, marks=pytest.mark.heavy)])
 def test_a_chain_of_calls_too_deep_to_follow_is_refused(folder: Path, depth: int) -> None:
     """Each program calls the one before, deeper than `check` allows; 1,500 are too deep for recursion."""
-    chain = [half()]
+    chain = [half(ROW)]
     for _ in range(depth):
         b = Builder("deeper")
         b.output(b.call(chain[-1], b.input(ROW))[0])
