@@ -198,8 +198,8 @@ class Program:
         inputs = _read_types(reader)
         outputs = _read_types(reader)
         count = reader.u32()
-        if count > MAX_INSTRUCTIONS:
-            raise EncodingError(f"at most {MAX_INSTRUCTIONS} instructions", str(count))
+        if not 1 <= count <= MAX_INSTRUCTIONS:
+            raise EncodingError(f"1 to {MAX_INSTRUCTIONS} instructions", str(count))
         instructions = []
         for _ in range(count):
             length = reader.u32()

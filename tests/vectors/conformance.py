@@ -8,8 +8,10 @@ expected answers come from the files alone; nothing here uses this repository's 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.vectors.readings import FILES, Case
@@ -28,11 +30,18 @@ class Difference:
     got: Any
 
     def __str__(self) -> str:
-        where = f"{self.file} {self.section}, row {self.case.row}: {self.case.method}"
+        note = f" ({self.case.note})" if self.case.note else ""
+        where = f"{self.file} {self.section}, row {self.case.row}{note}: {self.case.method}"
         due, got = self.case.expected, self.got
-        if isinstance(due, bytes) and isinstance(got, bytes) and len(due) == len(got) > SHOWN:
-            at = next(i for i, (x, y) in enumerate(zip(due, got, strict=True)) if x != y)
-            where, due, got = f"{where}, from byte {at} on", due[at:], got[at:]
+        if isinstance(due, bytes) and isinstance(got, bytes):
+            if len(due) != len(got):
+                where = f"{where}, {len(due)} and {len(got)} bytes"
+            if max(len(due), len(got)) > SHOWN // 2:
+                at = next(
+                    (i for i, (x, y) in enumerate(zip(due, got, strict=False)) if x != y),
+                    min(len(due), len(got)),
+                )
+                where, due, got = f"{where}, from byte {at} on", due[at:], got[at:]
         return f"{where}: expected {shown(due)}, got {shown(got)}"
 
 
@@ -79,7 +88,7 @@ def _compare(implementation: object, section: Section, case: Case) -> None:
     except Exception as error:  # any exception is one wrong answer; the others are still compared
         got = error
     section.compared += 1
-    if _plain(case.expected) != _plain(got):
+    if isinstance(got, Exception) or _plain(case.expected) != _plain(got):
         section.differences.append(Difference(section.file, section.name, case, got))
 
 
@@ -91,6 +100,9 @@ def _plain(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value in short form; bytes as hexadecimal digits."""
+    """A value in short form; bytes as hexadecimal digits, an exception with the place that raised it."""
     text = "0x" + value.hex() if isinstance(value, bytes) else repr(value)
+    if isinstance(value, Exception):
+        last = traceback.extract_tb(value.__traceback__)[-1]
+        text = f"{text} at {Path(last.filename).name}:{last.lineno}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text)} characters)"

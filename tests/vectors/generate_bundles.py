@@ -6,6 +6,7 @@ README.md has the format. Deterministic. Run as `python -m tests.vectors.generat
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -32,6 +33,33 @@ def half(row: TensorType = ROW) -> Program:
     """Half of a row."""
     b = Builder("half")
     b.output(b.mul(b.input(row), b.f32(0x3F000000)))
+    return b.build()
+
+
+def twice() -> Program:
+    """Twice a row."""
+    b = Builder("twice")
+    x = b.input(ROW)
+    b.output(b.add(x, x))
+    return b.build()
+
+
+def of_two() -> Program:
+    """A step like `step` that calls `half`, then `twice`."""
+    b = Builder("of_two")
+    weights, count, data, rate = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
+    (halved,) = b.call(half(), weights)
+    b.output(b.add(b.mul(halved, rate), b.call(twice(), data)[0]))
+    b.output(b.add(count, b.i32(1)))
+    return b.build()
+
+
+def not_a_state() -> Program:
+    """A program with the inputs of the step whose second output has another type than the state's tensor."""
+    b = Builder("not_a_state")
+    weights, _, data, _ = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
+    b.output(weights)
+    b.output(data)
     return b.build()
 
 
@@ -67,10 +95,20 @@ def changes() -> Iterator[tuple[str, Callable[[Manifest], object]]]:
     yield "no hint, which may be null but not missing", lambda m: m["programs"][1].pop("hint")
     yield "a name with a blank", lambda m: m.update(name="a b")
     yield "a name of 65 characters", lambda m: m.update(name="a" * 65)
+    yield "a name that begins with a dot", lambda m: m.update(name=".small")
+    yield "a name with a letter that is not ASCII", lambda m: m.update(name="kleinß")
+    yield "a tensor's name with a blank", lambda m: m["state"][0].update(name="the weights")
+    yield "a hint's name that begins with -", lambda m: m["programs"][0]["hint"].update(name="-half")
+    yield "NaN in a hint", lambda m: m["programs"][0]["hint"]["attributes"].update(scale=math.nan)
+    yield "Infinity in a hint", lambda m: m["programs"][0]["hint"]["attributes"].update(scale=math.inf)
     yield "a hash in capital letters", lambda m: m["state"][0].update(root=m["state"][0]["root"].upper())
     yield "a hash with 0x", lambda m: m["state"][0].update(blob="0x" + m["state"][0]["blob"])
-    yield "an integer with a fraction", lambda m: m["programs"][0].update(bytes=1.0)
-    yield "true for an integer", lambda m: m["state"][0].update(shape=[True])
+    yield (
+        "an integer with a fraction",
+        lambda m: m["programs"][0].update(bytes=float(m["programs"][0]["bytes"])),
+    )
+    yield "true for an integer", lambda m: m.update(version=True)
+    yield "true for a dimension", lambda m: m["state"][0].update(shape=[True])
     yield "a dimension of 0", lambda m: m["state"][0].update(shape=[0])
     yield "rank 9", lambda m: m["state"][0].update(shape=[3] + [1] * 8)
     yield "no such type", lambda m: m["state"][0].update(dtype="f64")
@@ -103,13 +141,42 @@ def changes() -> Iterator[tuple[str, Callable[[Manifest], object]]]:
     )
 
 
-def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    """A row for each change, all of which are refused here. The blobs are those of the folder."""
-    rows = []
+def with_programs(manifest: Manifest, *programs: Program) -> Manifest:
+    """The manifest with other programs, of which the last is the step."""
+    return {**manifest, "programs": [_entry(program) for program in programs]}
+
+
+def _entry(program: Program) -> dict[str, Any]:
+    data = program.encode()
+    return {"id": program.id.hex(), "blob": sha256(data).hexdigest(), "bytes": len(data), "hint": None}
+
+
+def texts(manifest: Manifest) -> Iterator[tuple[str, bytes]]:
+    """Manifests that are refused, each with the reason."""
     for why, change in changes():
         changed = json.loads(json.dumps(manifest))
         change(changed)
-        data = json.dumps(changed, separators=(",", ":")).encode()
+        yield why, _compact(changed)
+    plain = _compact(manifest)
+    yield "a field twice", plain.replace(b'"arithmetic":1', b'"arithmetic":1,"arithmetic":1')
+    yield "an attribute twice", plain.replace(b'"rounds":3', b'"rounds":3,"rounds":3')
+    yield "a number beyond float64", plain.replace(b'"scale":0.5', b'"scale":1e999')
+    for why, programs in (
+        ("two callees in another order than the calls", (twice(), half(), of_two())),
+        ("a program that nobody calls", (half(), twice(), step(half()).program)),
+        ("outputs that differ from the state", (not_a_state(),)),
+    ):
+        yield why, _compact(with_programs(manifest, *programs))
+
+
+def _compact(manifest: Manifest) -> bytes:
+    return json.dumps(manifest, separators=(",", ":")).encode()
+
+
+def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
+    """A row for each of `texts`, all of which are refused here. The blobs are those of the folder."""
+    rows = []
+    for why, data in texts(manifest):
         (folder / "manifest.json").write_bytes(data)
         try:
             load_bundle(folder)
@@ -120,19 +187,32 @@ def refused(folder: Path, manifest: Manifest) -> list[dict[str, Any]]:
     return rows
 
 
+def accepted(folder: Path, data: bytes) -> dict[str, Any]:
+    """The row of a manifest."""
+    (folder / "manifest.json").write_bytes(data)
+    return {
+        "manifest": data,
+        "bundle_hash": sha256(data).digest(),
+        **committed_terms(load_bundle(folder)),
+    }
+
+
 def build(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all sections. The second row of `bundles` is the first one with blanks."""
-    own = bundle()
-    write_bundle(own, folder)
-    BlobStore(folder / "blobs").put(PAYLOAD)
+    """The rows of all sections. Row 1 of `bundles` is row 0 with blanks, row 2 without format and version; row
+    3 has a step that calls two programs.
+    """
+    write_bundle(bundle(), folder)
+    store = BlobStore(folder / "blobs")
+    for data in (PAYLOAD, *(program.encode() for program in (twice(), of_two(), not_a_state()))):
+        store.put(data)
     compact = (folder / "manifest.json").read_bytes()
     manifest = json.loads(compact)
-    texts = [compact, json.dumps(manifest, indent=1).encode()]
+    unnamed = {name: value for name, value in manifest.items() if name not in ("format", "version")}
+    of_two_programs = _compact(with_programs(manifest, half(), twice(), of_two()))
+    accepted_texts = (compact, json.dumps(manifest, indent=1).encode(), _compact(unnamed), of_two_programs)
     files = sorted(path for path in (folder / "blobs").rglob("*") if path.is_file())
     return {
-        "bundles": [
-            {"manifest": text, "bundle_hash": sha256(text).digest(), **committed_terms(own)} for text in texts
-        ],
+        "bundles": [accepted(folder, text) for text in accepted_texts],
         "blobs": [{"path": path.relative_to(folder).as_posix(), "data": path.read_bytes()} for path in files],
         "refused_bundles": refused(folder, manifest),
     }

@@ -24,7 +24,10 @@ AUDITS = (
     Audit(8, 8, 1, ONE // 2),
     Audit(40, 10, 4, 7 * ONE // 10),
     Audit(1000, 4, 3, 7 * ONE // 10),
+    Audit(97, 13, 17, 617283945061728390),
+    Audit(2**20, 64, 32, ONE // 3),
 )
+"""The last two show any other order of roundings."""
 
 
 def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:

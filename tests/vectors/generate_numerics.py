@@ -282,6 +282,77 @@ def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
         )
 
 
+def small_cases(_words: Words, _count: int) -> Iterator[Case]:
+    """Cases of rows whose maximum is below 1, subnormal or zero, of sentinels in either operand, and of products
+    that underflow.
+    """
+    small = Value(F32, (len(edges.SMALL_ROWS), 8), tuple(x for row in edges.SMALL_ROWS for x in row))
+    yield reduced("exponent", 0x601, rows.exponent, I32, small)
+    yield reduced("max", 0x703, rows.max_f32, F32, small)
+    yield reduced("argmax", 0x704, rows.argmax, I32, small)
+    yield reduced("sum_f32", 0, rows.sum_f32, F32, small)
+    mixed = Value(F32, (len(edges.MIXED_ROWS), 8), tuple(x for row in edges.MIXED_ROWS for x in row))
+    for x, y in ((small, mixed), (mixed, small)):
+        for px, py in ((13, 13), (20, 20)):
+            found = tuple(rows.contract(r, s, px, py) for r, s in product(x.rows(), y.rows()))
+            yield Case("contract", 0, bytes([px, py]), (x, y), Value(F32, (x.shape[0], y.shape[0]), found))
+    acc = vector(I64, [3 << 40, -(3 << 40), 0, 1, -1])
+    first = Value(I32, (4, 1), (32767, 1, 32767, 127))
+    second = Value(I32, (4, 1), (1, 32767, 32767, 127))
+    for bits in (0, 127, 128, 200, 255):
+        yield mapped(
+            "round_scaled",
+            0x604,
+            lambda s, e, f, p=bits: rows.round_scaled(s, (e, f), p),
+            F32,
+            *(acc, first, second),
+            attributes=bytes([bits]),
+        )
+    xs, ks = zip(*product(edges.TWICE_ROUNDED, range(-150, -110)), strict=True)
+    yield mapped("scale", 0x20C, floats.scale, F32, vector(F32, xs), vector(I32, ks))
+
+
+def bool_cases(_words: Words, _count: int) -> Iterator[Case]:
+    """Cases of bools whose bytes are not canonical: a load makes each byte but 0 a 1."""
+    x, y = (vector(BOOL, column) for column in zip(*product((0, 1, 2, 128, 255), repeat=2), strict=True))
+    for name, opcode, operation in (
+        ("and", 0x401, lambda a, b: bool(a) and bool(b)),
+        ("or", 0x402, lambda a, b: bool(a) or bool(b)),
+        ("xor", 0x403, lambda a, b: bool(a) is not bool(b)),
+        ("eq", 0x303, lambda a, b: bool(a) is bool(b)),
+    ):
+        yield mapped(name, opcode, operation, BOOL, x, y)
+    yield mapped(
+        "select", 0x304, lambda c, a, b: bool(a if c else b), BOOL, x, y, vector(BOOL, y.elements[::-1])
+    )
+    for target in (F32, I64):
+        yield mapped("cast", 0x501, lambda a, t=target: integers.cast(int(a != 0), BOOL, t), target, x)
+
+
+def shape_cases(words: Words, _count: int) -> Iterator[Case]:
+    """Cases of rank 0, of reductions of rank 1 and 3, of leading dimensions, and of rows of one element."""
+
+    def random(dtype: DType, *shape: int) -> Value:
+        return Value(dtype, shape, tuple(words.vector(dtype, prod(shape))))
+
+    yield mapped("add", 0x201, floats.add, F32, random(F32), random(F32))
+    yield mapped("lt", 0x301, int.__lt__, BOOL, random(I64), random(I64, 3))
+    yield mapped("cast", 0x501, lambda x: integers.cast(x, F32, I32), I32, random(F32))
+    for shape in ((8,), (2, 3, 8), (3, 1)):
+        yield reduced("exponent", 0x601, rows.exponent, I32, random(F32, *shape))
+        yield reduced("max", 0x703, rows.max_f32, F32, random(F32, *shape))
+        yield reduced("argmax", 0x704, rows.argmax, I32, random(F32, *shape))
+        yield reduced("sum", 0x702, rows.sum_i64, I64, random(I64, *shape))
+        x = random(I64, *shape)
+        sums = tuple(total for row in x.rows() for total in rows.prefix_sum(row))
+        yield Case("prefix_sum", 0x801, b"", (x,), Value(I64, shape, sums))
+    x, y = random(I32, 2, 3, 4), random(I32, 2, 2, 4)
+    found = tuple(
+        rows.dot(r, s) for at in range(2) for r, s in product(x.rows()[3 * at :][:3], y.rows()[2 * at :][:2])
+    )
+    yield Case("dot", 0x701, b"", (x, y), Value(I64, (2, 3, 2), found))
+
+
 def first_rows(value: Value, count: int) -> Value:
     """At most `count` rows of a matrix."""
     kept = min(count, value.shape[0])
@@ -298,6 +369,9 @@ FAMILIES = (
     function_cases,
     partial_sum_cases,
     tie_cases,
+    small_cases,
+    bool_cases,
+    shape_cases,
 )
 
 

@@ -17,7 +17,20 @@ from torch import Tensor
 from protocol.commitments import chunk_count
 from protocol.numerics.philox import philox
 from protocol.numerics.types import DType, from_bytes, to_bytes
-from protocol.program import Builder, EncodingError, Instruction, Program, TensorType, Trace, Value, trace
+from protocol.program import (
+    Builder,
+    EncodingError,
+    Instruction,
+    Program,
+    ProgramError,
+    TensorType,
+    Trace,
+    Value,
+    check,
+    trace,
+)
+from protocol.program.program import decode_closure
+from tests.vectors import program_cases
 
 FILE = Path(__file__).with_name("programs.json")
 PLACE = ("program", "number")
@@ -103,6 +116,7 @@ def refused(good: bytes) -> list[tuple[str, bytes]]:
         ("rank 9", good[:12] + b"\x09" + good[13:]),
         ("dimension 0", good[:13] + bytes(4) + good[17:]),
         ("dimension 2^31", good[:13] + b"\x80\x00\x00\x00" + good[17:]),
+        ("more than 2^40 bytes", good[:13] + b"\x7f\xff\xff\xff" + b"\x00\x00\x04\x00" + good[21:]),
         ("longer than 4,096 bytes", good + bytes(4096)),
         ("nothing", b""),
     ]
@@ -144,6 +158,8 @@ def build() -> dict[str, Any]:
             ["name", "data", "instructions", "trace_leaves", "instruction_root", "signature", "id"],
             [_program_row(program) for program in programs],
         ),
+        "accepted_programs": _columns(["why", "closure"], _closures(program_cases.accepted(), accepted=True)),
+        "refused_programs": _columns(["why", "closure"], _closures(program_cases.refused(), accepted=False)),
         "runs": _columns(
             ["program", "inputs", "outputs", "value_roots", "trace_root"],
             [_run_row(programs, run) for run in runs],
@@ -153,6 +169,24 @@ def build() -> dict[str, Any]:
             [row for k, run in enumerate(runs) for row in _value_rows(k, run)],
         ),
     }
+
+
+def _closures(cases: Iterable[tuple[str, list[bytes]]], accepted: bool) -> list[tuple[str, bytes]]:
+    """Rows of programs that `check` accepts, or refuses: each program behind its length in four bytes."""
+    rows = []
+    for why, closure in cases:
+        if _passes(closure) is not accepted:
+            raise AssertionError(f"expected that `check` {'accepts' if accepted else 'refuses'} {why}")
+        rows.append((why, b"".join(len(data).to_bytes(4, "big") + data for data in closure)))
+    return rows
+
+
+def _passes(closure: Sequence[bytes]) -> bool:
+    try:
+        check(decode_closure(closure))
+    except ProgramError:
+        return False
+    return True
 
 
 def _instruction_rows(k: int, program: Program) -> Iterable[tuple[Any, ...]]:

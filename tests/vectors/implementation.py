@@ -27,7 +27,7 @@ class Trees(Protocol):
         """Siblings of leaf `index`, bottom first."""
 
     def node(self, leaves: Sequence[bytes]) -> bytes:
-        """Hash of a node that covers exactly these leaves."""
+        """Hash of a node that covers exactly these leaves: the root of a tree of them alone."""
 
     def root_from_path(
         self, tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]
@@ -55,7 +55,10 @@ class Numbers(Protocol):
     def evaluate(
         self, name: str, attributes: bytes, operands: Sequence[tuple[bytes, bytes]], result: bytes
     ) -> bytes:
-        """Canonical bytes of an operation's result. Operands are (type, data); `result` is the type."""
+        """Canonical bytes of an operation's result. `name` is a primitive's, or one of the functions in
+        numerics.json. Operands are (type, data), and data may hold other bytes of NaN and bools than the
+        canonical ones; `result` is the type.
+        """
 
     def elementary(self, name: str, bits: int) -> int:
         """Bits of an elementary function's result, from the bits of its f32 argument."""
@@ -65,13 +68,13 @@ class Programs(Protocol):
     """encoding.md sections 3 to 5. A program comes with all programs that it calls, callees first."""
 
     def decode_instruction(self, data: bytes) -> Fields | None:
-        """The fields of an instruction; None if the bytes are not one."""
+        """The fields of an instruction; None if decoding refuses the bytes. `check` is not asked."""
 
     def encode_instruction(self, fields: Fields) -> bytes:
         """The bytes of an instruction."""
 
-    def reencode_program(self, closure: Sequence[bytes]) -> bytes:
-        """The last program of the list, decoded, checked and encoded again."""
+    def reencode_program(self, closure: Sequence[bytes]) -> bytes | None:
+        """The last program of the list, decoded, checked and encoded again; None if decoding or `check` refuses."""
 
     def program_opening(self, closure: Sequence[bytes]) -> tuple[int, int, bytes, bytes, bytes]:
         """Instructions, trace leaves, instruction root, signature and id of the last program of the list."""
@@ -90,7 +93,7 @@ class Bundles(Protocol):
     """encoding.md sections 8 and 9."""
 
     def instruction_operations(self, data: bytes) -> int:
-        """The operations of an instruction that is not a call."""
+        """The operations of an instruction that is not a call, its 2^14 included."""
 
     def program_operations(self, closure: Sequence[bytes]) -> tuple[int, int, int]:
         """The operations of a run of the last program of the list, the bytes of its longest path of frames, and
@@ -105,7 +108,8 @@ class Bundles(Protocol):
     ) -> tuple[bytes, bytes, bytes, bytes, int, int, int, int, int] | None:
         """What the terms say of a bundle with these blobs, of which the manifest names all or some: bundle hash,
         program id, root of the constants, root of the initial state, the numbers of constants and of the state's
-        tensors, the operations of a step, the bytes of a state, and the arithmetic's version.
+        tensors, the operations of a step, the bytes of a state, and the arithmetic's version, which is 1. None if
+        the bundle is refused.
         """
 
 
@@ -140,7 +144,7 @@ class Draws(Protocol):
         """The segments of a seat, in order; `seed` is that of the task's first draw."""
 
     def picks(self, seed: bytes, candidates: Sequence[int], look_chance: int, room: int) -> list[int]:
-        """The candidates that a draw of looks picks."""
+        """The candidates that a draw of looks picks, at most `room` of them."""
 
 
 class Digests(Protocol):
@@ -190,13 +194,15 @@ class Digests(Protocol):
         """Turns and depth of a leaf in a tree of `count` leaves."""
 
     def fold(self, leaf: bytes, trees: Sequence[tuple[int, int]], path: Sequence[bytes]) -> bytes:
-        """The root above a leaf, through several trees. `trees` has (turns, depth), `path` all siblings."""
+        """The root above a leaf, through several trees: the root of one is leaf data of the next. `trees` has
+        (turns, depth), `path` all siblings.
+        """
 
     def chunk_of_walk(self, count: int, walk: int) -> int:
         """The chunk at which a walk ends."""
 
     def walk_to(self, count: int, index: int, rest: int) -> int:
-        """The walk to a chunk; its bits below the leaf are those of `rest`."""
+        """The walk to a chunk; its bits below the leaf are those of `rest`, a whole uint32."""
 
 
 class Market(Protocol):
@@ -209,10 +215,10 @@ class Market(Protocol):
         """The number of bids: the first asks for the budget, all others are as high and late as allowed."""
 
     def missed(self, segments: int, each: int, false: int) -> int:
-        """The chance that a seat has no false segment, in 10^-18, rounded up."""
+        """The chance that a seat has none of `false` segments, in 10^-18, rounded up."""
 
     def escape(self, segments: int, each: int, verifiers: int, honest: int, false: int) -> int:
-        """The chance that no honest seat has a false segment, in 10^-18, rounded up."""
+        """The chance that no honest seat has one of `false` segments; that and `honest` in 10^-18, rounded up."""
 
     def least_stake(
         self, segments: int, each: int, verifiers: int, honest: int, price: int, gain: int

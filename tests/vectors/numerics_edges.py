@@ -117,6 +117,43 @@ SHIFTS = (
 EXPONENTS = (-95, -94, 0, 1, 13, 24, 31, 33, 127, 128, 32766, 32767, 2**31 - 1, -(2**31), -150, -127)
 """Row exponents: the extremes that `exponent` can give, the sentinel, and values that it never gives."""
 
+SMALL_ROWS = (
+    (0x00000000,) * 8,
+    (0x80000000,) * 8,
+    (0xBF800000, 0x80000000, 0x00000000, 0x80000000, 0xC0000000, 0x80000000, 0x00000000, 0x80000001),
+    (0x80000000, 0x00000000) * 4,
+    (0xBF800000, 0xFF7FFFFF, 0x80000001, 0x807FFFFF, 0xFF800000, 0xC0000000, 0x80800000, 0xBF000000),
+    (0x3EFFFFFF, 0xBEFFFFFF, 0x3E800000, 0x3E000001, 0x00000001, 0x80000000, 0x3C23D70A, 0xBEAAAAAB),
+    (0x0FC00000, 0x8FC00000, 0x0F800000, 0x0F800001, 0x0F7FFFFF, 0x00000001, 0x80000001, 0x00000000),
+    (0x0FFFFFFF, 0x8F800000, 0x0F000000, 0x00800000, 0x80000001, 0x0E800000, 0x8F7FFFFF, 0x00000000),
+    (0x0F7FFFFF, 0x8F7FFFFF, 0x0F000000, 0x00800000, 0x80000001, 0x0E800000, 0x0E7FFFFF, 0x00000000),
+    (0x0F000000, 0x8F000000, 0x0E800001, 0x00800000, 0x80000001, 0x0E7FFFFF, 0x8DFFFFFF, 0x00000000),
+    (0x00800000, 0x80800000, 0x007FFFFF, 0x00000001, 0x80000001, 0x00400000, 0x80400001, 0x00000000),
+    (0x007FFFFF, 0x807FFFFE, 0x00000001, 0x80000001, 0x00000002, 0x00400000, 0x80000000, 0x00000000),
+    (0x80000001,) + (0x80000000,) * 7,
+)
+"""Rows whose largest value is zero, below 1, near 2^-96 to 2^-94 or subnormal. No exponent is below -95."""
+
+MIXED_ROWS = (
+    (0x3F800000, 0xBF800000, 0x3F000000, 0x3F800001, 0x40200000, 0xC0200000, 0x00000001, 0x80000000),
+    (0xBF800000,) * 8,
+    (0x9E000000,) * 8,
+    (0x1E000000, 0x80000000, 0x9D800000, 0x1D7FFFFF, 0x00000001, 0x80000001, 0x1C000000, 0x9E7FFFFF),
+    (0x3F800000,) * 7 + (0x7F800000,),
+    (0xFF800000,) + (0x00000000,) * 7,
+    (0x00000000,) * 7 + (0xFFC00001,),
+    (0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x3F800000, 0x00000000, 0x7F7FFFFF, 0x7F7FFFFF, 0x80000000),
+)
+"""The other rows of contractions with these. Some products are below every f32, or NaN by one row alone."""
+
+TWICE_ROUNDED = tuple(
+    sign | field << 23 | fraction
+    for sign in (0, 1 << 31)
+    for field in (107, 117, 126, 127, 140)
+    for fraction in (0x000000, 0x000001, 0x400001, 0x3FFFFF, 0x5FFFFF, 0x7FFFFF, 0x2AAAAB)
+)
+"""Operands of `scale` that a product with 2^-126 and a second one would round twice."""
+
 CASTS = tuple(
     (source, target)
     for source in DType

@@ -25,6 +25,7 @@ from protocol.program import (
     Op,
     Operand,
     Program,
+    ProgramError,
     TensorType,
     check,
     decode_closure,
@@ -121,9 +122,12 @@ class Package:
         declared = tuple(map(TensorType.decode, results))
         return Instruction(Op(opcode), first, tuple(operands), declared, attributes).encode()
 
-    def reencode_program(self, closure: Sequence[bytes]) -> bytes:
-        program = decode_closure(closure)
-        check(program)
+    def reencode_program(self, closure: Sequence[bytes]) -> bytes | None:
+        try:
+            program = decode_closure(closure)
+            check(program)
+        except ProgramError:
+            return None
         return program.encode()
 
     def program_opening(self, closure: Sequence[bytes]) -> tuple[int, int, bytes, bytes, bytes]:

@@ -18,12 +18,15 @@ Row = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """One call: `method` with `arguments` gives `expected`, which is None if the call is refused."""
+    """One call: `method` with `arguments` gives `expected`, which is None if the call is refused. `note` says
+    what the row is about, where the number alone would not.
+    """
 
     row: int
     method: str
     arguments: tuple[Any, ...]
     expected: Any
+    note: str = ""
 
 
 def load(name: str) -> dict[str, Any]:
@@ -147,13 +150,14 @@ def _operations(table: list[Row]) -> Iterator[Case]:
     for k, row in enumerate(table):
         operands = [(row[f"{x}_type"], row[x]) for x in "xyz" if row[x]]
         given = (row["name"], row["attributes"], operands, row["out_type"])
-        yield Case(k, "evaluate", given, row["out"])
+        note = f"{row['name']} of {', '.join('0x' + type_.hex() for type_, _ in operands) or 'nothing'}"
+        yield Case(k, "evaluate", given, row["out"], note)
         if data := row["instruction"]:
             types = [type_ for type_, _ in operands]
             leaves = list(range(len(types)))
             opcode = int.from_bytes(data[:2], "big")
             fields = (opcode, len(types), leaves, types, [row["out_type"]], row["attributes"])
-            yield Case(k, "decode_instruction", (data,), fields)
+            yield Case(k, "decode_instruction", (data,), fields, note)
 
 
 def elementary_errors() -> Iterator[tuple[str, Iterator[Case]]]:
@@ -212,14 +216,33 @@ def programs() -> Iterator[tuple[str, Iterator[Case]]]:
         "refused_instructions",
         iter(
             [
-                Case(k, "decode_instruction", (row["data"],), None)
+                Case(k, "decode_instruction", (row["data"],), None, row["why"])
                 for k, row in enumerate(rows(file["refused_instructions"]))
             ]
         ),
     )
     yield "programs", opened()
+    yield "accepted_programs", _reencoded(rows(file["accepted_programs"]), accepted=True)
+    yield "refused_programs", _reencoded(rows(file["refused_programs"]), accepted=False)
     yield "runs", runs()
     yield "values", opened_values()
+
+
+def _reencoded(table: list[Row], *, accepted: bool) -> Iterator[Case]:
+    """Programs that come with all that they call. Those that are accepted are encoded again as they were."""
+    for k, row in enumerate(table):
+        closure = _counted(row["closure"])
+        yield Case(k, "reencode_program", (closure,), closure[-1] if accepted else None, row["why"])
+
+
+def _counted(joined: bytes) -> list[bytes]:
+    """Split joined items, each behind its length in four bytes."""
+    found = []
+    while joined:
+        end = 4 + int.from_bytes(joined[:4], "big")
+        found.append(joined[4:end])
+        joined = joined[end:]
+    return found
 
 
 def _included(k: int, data: bytes, size: int, row: Row, root: bytes) -> Iterator[Case]:
@@ -280,7 +303,7 @@ def bundles() -> Iterator[tuple[str, Iterator[Case]]]:
 
     def refused() -> Iterator[Case]:
         for k, row in enumerate(rows(file["refused_bundles"])):
-            yield Case(k, "bundle_terms", (row["manifest"], given), None)
+            yield Case(k, "bundle_terms", (row["manifest"], given), None, row["why"])
 
     yield "bundles", accepted()
     yield "blobs", blobs()
@@ -476,6 +499,9 @@ def walks() -> Iterator[tuple[str, Iterator[Case]]]:
             yield Case(k, "chunk_of_walk", (count, walk), chunk)
             yield Case(k, "turns", (count, chunk), (row["turns"], row["depth"]))
             yield Case(k, "walk_to", (count, chunk, walk), walk)
+            below = (1 << 32 - row["depth"]) - 1
+            rest = walk * 2_654_435_761 % 2**32
+            yield Case(k, "walk_to", (count, chunk, rest), walk & ~below | rest & below)
 
     yield "walks", cases()
 
@@ -497,17 +523,41 @@ def beacon() -> Iterator[tuple[str, Iterator[Case]]]:
             yield Case(k, "map_hints", (u,), tuple(words(row["hints"])))
 
     def rounds() -> Iterator[Case]:
-        for k, row in enumerate(rows(file["rounds"])):
+        table = rows(file["rounds"])
+        for k, row in enumerate(table):
             number = int(row["round"])
             yield Case(k, "round_point", (number,), tuple(words(row["point"])))
             yield Case(k, "round_hints", (number,), words(row["hints"]))
             yield Case(k, "signed", (row["key"], number, row["signature"]), True)
-            if k == 0:
-                yield Case(k, "signed", (row["key"], number + 1, row["signature"]), False)
+            for why, key, signature in (
+                _unsigned(row, table[k - 1]) if k < 2 else ()
+            ):  # a pairing takes a while
+                yield Case(k, "signed", (key, number, signature), False, why)
             yield Case(k, "beacon_word", (row["signature"],), row["word"])
 
     yield "maps", maps()
     yield "rounds", rounds()
+
+
+MODULUS = 21888242871839275222246405745257275088696311157297823662689037894645226208583
+"""Of the field of BN254."""
+
+
+def _unsigned(row: Row, other: Row) -> Iterator[tuple[str, bytes, bytes]]:
+    """Keys and signatures that are none of the row's round, each with the reason. `other` is another round."""
+    key, signature = row["key"], row["signature"]
+    x, y = (int.from_bytes(word, "big") for word in cut(signature))
+
+    def point(x: int, y: int) -> bytes:
+        return x.to_bytes(32, "big") + y.to_bytes(32, "big")
+
+    yield "the signature of another round", key, other["signature"]
+    yield "the opposite point", key, point(x, MODULUS - y)
+    yield "x is not below P", key, point(x + MODULUS, y)
+    yield "y is not below P", key, point(x, y + MODULUS)
+    yield "not on the curve", key, point(x, y ^ 1)
+    if other["key"] != key:
+        yield "another key", other["key"], signature
 
 
 FILES: dict[str, Callable[[], Iterator[tuple[str, Iterator[Case]]]]] = {

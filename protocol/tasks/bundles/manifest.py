@@ -12,6 +12,8 @@ hexadecimal digits.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -87,7 +89,7 @@ class Manifest(_Model):
     """The manifest: everything that a bundle contains."""
 
     format: Literal["assay-bundle"] = "assay-bundle"
-    version: Literal[1] = VERSION
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)] = VERSION
     name: _Name
     arithmetic: Annotated[int, Field(ge=1, le=65_535)]
     programs: Annotated[list[ProgramEntry], Field(min_length=1, max_length=MAX_PROGRAMS)]
@@ -99,6 +101,18 @@ class Manifest(_Model):
     def tensors(self) -> list[TensorEntry]:
         """All tensors, in the order of the step program's inputs."""
         return [*self.state, *self.dataset, *self.constants]
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> None:
+    """Raise BundleMalformed if a JSON object has a field twice: readers differ in which one they take."""
+    repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+    if repeated:
+        raise BundleMalformed(
+            "bundle manifest",
+            expected="each field of an object once",
+            got=f"{repeated[0][:100]!a} again",
+            remedy="refuse this bundle",
+        )
 
 
 def parse_manifest(data: bytes) -> Manifest:
@@ -116,6 +130,7 @@ def parse_manifest(data: bytes) -> Manifest:
             got=f"{where[:100]!a}: {first['msg'][:200]!a}",  # names in it come from a stranger
             remedy="refuse this bundle, or use the release that its version asks for",
         ) from error
+    json.loads(data, object_pairs_hook=_each_once)
     for what, names in (
         ("programs", [entry.id for entry in manifest.programs]),
         ("state tensors", [entry.name for entry in manifest.state]),

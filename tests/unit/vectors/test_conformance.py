@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import pytest
 
+from protocol.program import ProgramError, decode_closure
 from tests.unit.vectors.plain_trees import PlainTrees
 from tests.vectors.__main__ import main
 from tests.vectors.conformance import Difference, replay
@@ -118,6 +119,31 @@ def test_an_exception_is_a_wrong_answer_and_the_rest_is_compared() -> None:
     assert "no room" in str(tensors.differences[0])
 
 
+def test_an_exception_is_no_refusal() -> None:
+    class Raises(PlainTrees):
+        def root_from_path(
+            self, tree_size: int, lo: int, size: int, node: bytes, path: Sequence[bytes]
+        ) -> bytes | None:
+            raise MemoryError("no room")
+
+    (refused,) = [section for section in replay(Raises(), ["trees.json"]) if section.name == "refused_paths"]
+    assert len(refused.differences) == refused.compared > 100
+    assert "test_conformance.py:" in str(refused.differences[0])
+
+
+def test_programs_that_only_decode_are_noticed() -> None:
+    class Unchecked(Package):
+        def reencode_program(self, closure: Sequence[bytes]) -> bytes | None:
+            try:
+                return decode_closure(closure).encode()
+            except ProgramError:
+                return None
+
+    (refused,) = [s for s in replay(Unchecked(), ["programs.json"]) if s.name == "refused_programs"]
+    assert len(refused.differences) == refused.compared - 3  # these do not even decode
+    assert any("(a row of 12 bytes): reencode_program" in str(found) for found in refused.differences)
+
+
 def test_what_is_missing_is_said() -> None:
     (walks,) = replay(PlainTrees(), ["walks.json"])
     assert (walks.compared, walks.missing) == (0, {"chunk_of_walk", "turns", "walk_to"})
@@ -134,6 +160,10 @@ def test_long_answers_are_shown_from_where_they_differ() -> None:
     case = Case(3, "evaluate", (), bytes(200))
     text = str(Difference("numerics.json", "functions", case, bytes(199) + b"\1"))
     assert text == ("numerics.json functions, row 3: evaluate, from byte 199 on: expected 0x00, got 0x01")
+    short = str(Difference("numerics.json", "functions", case._replace(note="exp"), bytes(199)))
+    assert short == (
+        "numerics.json functions, row 3 (exp): evaluate, 200 and 199 bytes, from byte 199 on: expected 0x00, got 0x"
+    )
 
 
 # ------------------------------------------------------------------ the command
