@@ -19,7 +19,8 @@ from protocol.numerics.reference.philox import block
 
 FILE = Path(__file__).with_name("draws.json")
 WORD = 2**32
-# (slots, segments, seats, segments per seat): few and many of each. 3 * 2^30 slots reject a quarter of words.
+# (slots, segments, seats, segments per seat): few and many of each, and more than there are. 3 * 2^30
+# slots reject a quarter of words.
 SHAPES = (
     (1, 1, 1, 1),
     (6, 5, 3, 2),
@@ -27,6 +28,7 @@ SHAPES = (
     (3 * 2**30, 2**20, 8, 8),
     (2**32 - 1, 1000, 32, 4),
     (2**31 + 1, 64, 1, 64),
+    (5, 3, 2, 7),
 )
 
 # (candidates as bits, chance in hundredths of a percent, room): one, some or all candidates; few or all

@@ -17,7 +17,7 @@ contract DrawWordsTest is Test {
         uint256[] memory q = vm.parseJsonUintArray(json, ".segments_per_verifier");
         bytes[] memory tried = vm.parseJsonBytesArray(json, ".slots_tried");
         bytes[] memory chosen = vm.parseJsonBytesArray(json, ".seat_segments");
-        assertEq(seeds.length, 24);
+        assertEq(seeds.length, 28);
         for (uint256 i; i < seeds.length; ++i) {
             assertEq(_slots(seeds[i], uint32(slots[i]), seats[i]), tried[i]);
             assertEq(_segments(seeds[i], uint32(segments[i]), seats[i], q[i]), chosen[i]);

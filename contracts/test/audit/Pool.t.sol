@@ -56,6 +56,20 @@ contract PoolTest is Test {
         _assertHolders([2, 2, 4, 4, 3], 0);
     }
 
+    /// @dev One place, four holders one after the other: each version has the holder of its time.
+    function test_pick_everyTenure_succeeds() public {
+        uint64[4] memory versions;
+        for (uint64 holder = 1; holder <= 4; ++holder) {
+            if (holder > 1) table.vacate(holder - 1, 0);
+            table.take(holder, 0);
+            versions[holder - 1] = table.version;
+        }
+        uint16[16] memory lengths = table.lengths;
+        for (uint64 holder = 1; holder <= 4; ++holder) {
+            assertEq(_holderOf(Pool.choose(versions[holder - 1], lengths, 1, 0), 0), holder);
+        }
+    }
+
     /// @dev Levels whose stake is below the lock are not numbered at all.
     function test_choose_coveringLevels_succeeds() public {
         table.take(1, 2);

@@ -5,10 +5,40 @@ import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
+import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {Leaf, Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
+
+/// @title A demand in a value of more than 2^32 bytes, of which only the last chunk exists.
+contract LargeValueTest is Play {
+    function test_demand_largeValue_succeeds() public {
+        uint64 size = 2 ** 32 + 1024;
+        bytes memory type_ = abi.encodePacked(TypeCode.F32, uint8(1), uint32(size / 4));
+        bytes[] memory list = new bytes[](2);
+        list[0] = StepProgram.instruction(Opcode.CONSTANT, 0, "", type_, hex"00000000");
+        list[1] = StepProgram.output(1, StepProgram.operand(0, type_), 0);
+        top = StepProgram.program(list, 1);
+        topValues = new bytes[](1);
+        topValues[0] = new bytes(1024);
+        _start();
+        // The tree of 2^22 + 1 chunks splits before the last one.
+        Node[] memory nodes = new Node[](1);
+        nodes[0] = Node(1 << 22, 1, LeafTree.leaf(topValues[0]), new bytes32[](1));
+        nodes[0].path[0] = keccak256("the other chunks");
+        topRoots[0] = sha256(abi.encodePacked(bytes1(0x01), nodes[0].path[0], nodes[0].hash));
+        GameId id = _inTop();
+        IDisputeGame.ValueOpening memory opening;
+        (opening.instruction, opening.value) = (_open(top, 0), _leaf(topRoots, 0));
+        vm.expectEmit(address(game));
+        emit IDisputeGame.Demanded(
+            id, IDisputeGame.Tree.Value, topRoots[0], (1 << 22) + 1, size, 0, _named(nodes)
+        );
+        _demandWith(id, IDisputeGame.Tree.Value, opening, nodes);
+        game.revealLeaf(id, 0, size, _named(nodes), topValues[0]);
+    }
+}
 
 /// @title Demand and reveal: which nodes may be named, what answers them, and that a walk finds any single
 /// differing leaf.
@@ -76,6 +106,19 @@ contract DemandsTest is Play {
                 abi.encodeWithSelector(Refusals.LimitReached.selector, 16, counts[k])
             );
         }
+    }
+
+    function test_demand_sixteenNodes_succeeds() public {
+        GameId id = _inTop();
+        IDisputeGame.ValueOpening memory opening;
+        (opening.instruction, opening.value) = (_open(top, 4), _leaf(topRoots, 4));
+        bytes32[] memory hashes = LeafTree.chunks(topValues[4]);
+        Node[] memory nodes = new Node[](16);
+        for (uint256 k; k < 16; ++k) {
+            nodes[k] = _node(hashes, 8 * k, 8)[0];
+        }
+        _demandWith(id, IDisputeGame.Tree.Value, opening, nodes);
+        assertEq(game.gameOf(id).demandOpen, type(uint16).max);
     }
 
     function test_demand_nodeNotInTree_reverts() public {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Refusals} from "../../src/libraries/Refusals.sol";
 import {GameId} from "../../src/types/Ids.sol";
@@ -28,6 +29,9 @@ contract EdgesTest is Judging {
         _start();
         GameId id = _inCallee();
         uint256 free = _free(challenger);
+        // The frame states an input, the caller says what it is.
+        vm.expectEmit(address(game));
+        emit IDisputeGame.EdgeJudged(id, 1, calleeRoots[1], topRoots[2]);
         _judgeInput(id, _calleeInput(1));
         _assertConvicted(id, free);
     }
@@ -134,6 +138,9 @@ contract EdgesTest is Judging {
         _start();
         GameId id = _inCallee();
         uint256 free = _free(challenger);
+        // The caller states a result, the frame says what it is.
+        vm.expectEmit(address(game));
+        emit IDisputeGame.EdgeJudged(id, 3, topRoots[3], calleeRoots[2]);
         _judgeOutput(id, _calleeOutput());
         _assertConvicted(id, free);
     }

@@ -217,24 +217,24 @@ contract AccusingTest is Digesting {
     /// @dev A look whose seat has already lost its lock drops its game for a game's cost, as an accusation
     /// would, and the task can be settled.
     function test_drop_caughtSeat_succeeds() public {
-        _looked(3);
-        _reveal(32);
-        _attestSlots(1, 3);
+        _looked(12);
+        _reveal(34);
+        _attestSlots(1, 12);
         _drawPicks(0);
-        GameId id = _openGame(32);
-        address looker = _account(32);
-        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCaught.selector, task, 0));
+        GameId id = _openGame(34);
+        address looker = _account(34);
+        vm.expectRevert(abi.encodeWithSelector(Refusals.NotCaught.selector, task, 1));
         vm.prank(looker);
-        looks.drop(task, 32, id);
+        looks.drop(task, 34, id);
         _reach(uint256(_audit().pickedAt) + MOVE_TIME + 1);
-        looks.takeUnrevealed(task, 33);
+        looks.takeUnrevealed(task, 35);
         vm.expectRevert(abi.encodeWithSelector(Refusals.NotAllowed.selector, looker, anyone));
         vm.prank(anyone);
-        looks.drop(task, 32, id);
+        looks.drop(task, 34, id);
         uint256 had = _free(looker);
         uint256 solverHad = _free(solver);
         vm.prank(looker);
-        looks.drop(task, 32, id);
+        looks.drop(task, 34, id);
         _assertVerdict(id, IDisputeGame.Verdict.Dropped);
         assertEq(_free(looker), had + BOND - GAME_COST);
         assertEq(_free(solver), solverHad + GAME_COST);

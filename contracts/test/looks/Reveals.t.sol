@@ -113,6 +113,21 @@ contract RevealsTest is Digesting {
         looks.takeUnrevealed(task, 32);
     }
 
+    function test_reveal_beforeTheSubmission_reverts() public {
+        _looked(1);
+        Shown memory shown = _shown(32);
+        vm.prank(submitter);
+        task = market.post(_terms(keccak256("program"), keccak256("constants"), checkpoints[0], SEGMENTS));
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Bidding)
+        );
+        _revealWith(32, shown);
+        vm.expectRevert(
+            abi.encodeWithSelector(Refusals.WrongStatus.selector, task, ITaskMarket.Status.Bidding)
+        );
+        looks.takeUnrevealed(task, 32);
+    }
+
     function test_reveal_convicted_reverts() public {
         _looked(1);
         Shown memory shown = _shown(32);
