@@ -123,7 +123,7 @@ class Derived:
         nothing changes.
         """
         given = description.terms.fields()
-        found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load))
+        found = _derived(description, place, load, 1, given.get("budget") or _first_budget(place, load, sold))
         for _ in range(ROUNDS):
             size = max(found.segments_reckoned, found.amounts.segments_per_verifier)
             budget = given.get("budget") or max(found.budget, found.asked(load, sold))
@@ -250,12 +250,12 @@ class Derived:
         return doubts
 
 
-def _first_budget(place: Place, load: Load) -> int:
-    """A first estimate of the budget: that for a solver with default settings whose locks cost nothing."""
+def _first_budget(place: Place, load: Load, sold: Sequence[Sold]) -> int:
+    """A first estimate of the budget: for a solver with default settings whose locks cost nothing."""
     figures = place.usual_solver
     needed = load.operations / figures.rates.operations
     least = least_price(needed, figures.costs, stake=0, delay_penalty=0, bidding=0.0, audit=0.0)
-    return budget_of(least.price, load.operations)
+    return budget_of(least.price, load.operations, sold)
 
 
 def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:

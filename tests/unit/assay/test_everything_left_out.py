@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,18 @@ def test_a_budget_follows_what_tasks_of_about_this_size_cost_within_bounds() -> 
     assert comparable(operations, [Sold(operations // COMPARABLE, 1), Sold(1, 1)]) == [
         Sold(operations // COMPARABLE, 1)
     ]
+
+
+def test_cheap_sales_lower_a_derived_budget_and_dear_ones_raise_it() -> None:
+    usual = Derived.of(described(SMALL), DEVELOPMENT, SMALL).budget
+
+    def after(share: Fraction) -> int:
+        sold = [Sold(SMALL.operations, int(usual * share))]
+        return Derived.of(described(SMALL), DEVELOPMENT, SMALL, sold).budget
+
+    assert after(Fraction(1, 10)) < usual * Fraction(3, 4)
+    assert after(Fraction(9, 10)) == usual
+    assert after(Fraction(3, 2)) > usual * Fraction(5, 4)
 
 
 @pytest.mark.parametrize(("amount", "expected"), [(0, 0), (7, 7), (99, 99), (101, 110), (12_345, 13_000)])
