@@ -73,22 +73,22 @@ def capture(
 
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset of items of equal shapes
     (`inputs.dataset.committed`). `objective(model, batch)` returns the f32 scalar loss, or the loss and a
-    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor (with `micro_batches`, an
-    equal part of them), drawn inside the program; integers other than uint8 arrive as int64, half-precision
-    floats as f32. Rows are drawn with replacement. With `replacement=False` they are drawn as by a
-    `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the rows that do
-    not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters (`optimisers`);
-    its rates, or those of `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value`
-    limit the gradients as `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with
-    `clip_norm`, the norm before clipping is the metric `grad_norm`. `bits` replaces rows of the contraction
-    table, by role (`analysis.roles`), as in {"vocabulary": (13, 13)}. Buffers that the step writes are part
-    of the state; frozen parameters, parameters that the loss does not reach and other buffers become
-    constants.
+    dict of f32 scalar metrics. `batch` holds `batch_size` rows of every tensor, or an equal part of these
+    rows with `micro_batches`. The rows are drawn inside the program; integers other than uint8 arrive as
+    int64, half-precision floats as f32. Rows are drawn with replacement. With `replacement=False` they are
+    drawn as by a `DataLoader` with `shuffle` and `drop_last`: in epochs, each in a new order, dropping the
+    rows that do not fill a batch. `optimizer` is any `torch.optim.Optimizer` over the model's parameters
+    (`optimisers`); its rates, or those of `scheduler`, become a table of `steps` entries. `clip_norm` and
+    `clip_value` limit the gradients as `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this
+    order; with `clip_norm`, the norm before clipping is the metric `grad_norm`. `bits` replaces rows of the
+    contraction table, by role (`analysis.roles`), as in {"vocabulary": (13, 13)}. Buffers that the step
+    writes are part of the state; frozen parameters, parameters that the loss does not reach and other buffers
+    become constants.
 
-    With `micro_batches` the batch is divided into that many equal parts, each a unit with its own forward and
-    backward pass; gradients, loss and metrics are means over the units, and batch norm's statistics follow
-    the units in order (`assembly.micro_batches`). This needs memory for the activations of one unit only, and
-    up to that many processes can share a step.
+    With `micro_batches` the batch is divided into that many equal parts. Each part is a unit with its own
+    forward and backward pass; gradients, loss and metrics are means over the units, and batch norm's
+    statistics follow the units in order (`assembly.micro_batches`). Only the activations of one unit are in
+    memory at a time, and as many processes as there are units can share a step.
 
     The state has the loss and metrics of the last step. With `history`, it also has those of the last
     `history` steps; `step_program.history(state)` returns them as a table.
@@ -98,9 +98,9 @@ def capture(
     `scheduler` gives the rates of the new task. The new task needs another seed, otherwise it draws the same
     batches.
 
-    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`), one of them also
-    without what the step before it has kept in Python. Without it, a
-    step that varies is captured as it was first traced. Model and objective are left unchanged. Raises
+    The `preflight` traces the step a second time and compares a few steps with torch's (`preflight`). One of
+    these steps is also run without the values that the step before it kept in Python. Without the preflight,
+    a step that varies is captured as it was first traced. Model and objective are left unchanged. Raises
     `CaptureError`, with as many reasons at once as possible.
     """
     phase = Phase("", objective, optimizer, scheduler, clip_norm, clip_value)
@@ -216,7 +216,7 @@ def _captured(model: nn.Module, phases: Sequence[Phase], dataset: Any, told: _Op
 
 
 def _examined(model: nn.Module, dataset: Any, told: _Options, problems: Problems) -> _Data:
-    """Examine counts, dataset and model. Adds everything refused to `problems`."""
+    """Examine counts, dataset and model, and add everything that is refused to `problems`."""
     drawing = told.drawing
     with problems.collected():
         require_counts(batch_size=drawing.batch_size, steps=told.steps, micro_batches=drawing.micro_batches)
@@ -247,8 +247,8 @@ def _all_traced(
     kept: Sequence[PythonState],
     problems: Problems,
 ) -> list[TracedStep | None]:
-    """The traced graph of each phase, its operations without a rule expanded where possible. None for a
-    phase that could not be traced, and for all phases if there is no example batch.
+    """The traced graph of each phase, in which operations without a rule are expanded where possible. The
+    graph is None for a phase that could not be traced, and for all phases if there is no example batch.
     """
     found: list[TracedStep | None] = []
     for phase, before in zip(phases, kept, strict=True):
@@ -359,8 +359,11 @@ def _traced_again(
     taken: Collection[str],
 ) -> list[Problem]:
     """Trace the step again, with other learning rates. Returns the problems of this trace if it fails.
-    Otherwise returns a problem for each Python value that the step changes, or, if there is none, for the
-    first difference between the traces, or else for each line that reads rates or counts of steps.
+    Otherwise returns the first of these that exists:
+
+    - a problem for each Python value that the step changes,
+    - a problem for the first difference between the traces,
+    - a problem for each line that reads rates or counts of steps.
     """
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
@@ -382,8 +385,8 @@ def _traced(
     problems: Problems,
     taken: Collection[str],
 ) -> TracedStep | None:
-    """The traced step; None if tracing fails. Then the reasons, and the operations without a rule, are
-    added to `problems`.
+    """The traced step, or None if tracing fails. In that case, the reasons and the operations without a rule
+    are added to `problems`.
     """
     assert data.batch is not None
     try:

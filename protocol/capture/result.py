@@ -50,11 +50,12 @@ class Report:
 
 @dataclass(frozen=True)
 class Origin:
-    """The submitter's own objects that a step was captured from, not copies, and what was traced from them.
+    """The submitter's own objects, not copies, from which a step was captured, and what was traced from them.
     `preflight.following` trains these objects in torch.
 
-    `draws` describes for each phase how its random numbers are drawn, by the name of their node in its
-    `traced` graph. A step that is `resumed` starts from another task's state, not from the model's.
+    `draws` holds one mapping per phase, from the names of nodes in its `traced` graph to the way in which
+    their random numbers are drawn. A step that is `resumed` starts from another task's state, not from the
+    model's.
     """
 
     model: nn.Module
@@ -137,11 +138,11 @@ def load_into(model: nn.Module, state: State, strict: bool = False) -> tuple[str
     """Copy the parameters and buffers of a trained state into a model, by their names in the model that was
     captured.
 
-    `model` may have been frozen, tied or wrapped since, by `torch.compile` or for several devices. Returns
-    the names of parameters that the state lacks because training did not change them: frozen ones, and those
-    that the loss did not reach. Raises `LoadError` if a tensor has another shape, or if the state has no
-    parameter of the model. With `strict`, also raises it if the state lacks a parameter, has a tensor that
-    the model lacks, or has floats of another type than the model's.
+    Since the capture, `model` may have been frozen, tied, or wrapped by `torch.compile` or for several
+    devices. Returns the names of parameters that the state lacks because training did not change them: frozen
+    ones, and those that the loss did not reach. Raises `LoadError` if a tensor has another shape, or if the
+    state has no parameter of the model. With `strict`, also raises `LoadError` if the state lacks a
+    parameter, has a tensor that the model lacks, or has floats of a different type from the model's.
     """
     model = _unwrapped(model)
     own = {_plain(name): t for name, t in (*model.named_parameters(), *model.named_buffers())}

@@ -73,8 +73,8 @@ def _open(name: str, source: PasswordSource) -> tuple[LocalAccount, str]:
 
 
 def address_of(account: str, chain_id: int) -> str:
-    """The address of `account`: an address in hexadecimal, `dev:<index>`, or the name of a key file, which is not
-    opened. Raises AccountError.
+    """The address of `account`: an address in hexadecimal, `dev:<index>`, or the name of a key file, which is
+    read without its password. Raises AccountError.
     """
     development = _DEVELOPMENT.fullmatch(account)
     if development is not None:
@@ -129,8 +129,8 @@ def require_new(name: str) -> Path:
 
 
 def save_account(name: str, account: LocalAccount, password: str) -> None:
-    """Save a key, encrypted, as the account `name`. Raises AccountError if the name is taken, and HomeError if
-    this user may not write it.
+    """Save a key, encrypted, as the account `name`. Raises AccountError if the name is taken, and HomeError
+    if this user may not write the file.
     """
     path = require_new(name)
     try:
@@ -143,8 +143,8 @@ def save_account(name: str, account: LocalAccount, password: str) -> None:
 
 
 def export_account(name: str, file: Path, password: PasswordSource, new: PasswordSource | None) -> str:
-    """Write an account's key to a new key file, under the password from `new` if given, otherwise under its
-    present password. Returns the address. Raises AccountError, also if the file exists.
+    """Write an account's key to a new key file, encrypted with the password from `new`, or with the present
+    password if `new` is None. Returns the address. Raises AccountError, for example if the file exists.
     """
     if file.exists() or file.is_symlink():
         raise _not_overwritten(file)
@@ -165,7 +165,7 @@ def export_account(name: str, file: Path, password: PasswordSource, new: Passwor
 
 
 def change_password(name: str, password: PasswordSource, new: PasswordSource) -> str:
-    """Encrypt an account's key under a new password, and return its address. A wrong old password changes
+    """Encrypt an account's key with a new password, and return its address. A wrong old password changes
     nothing. Raises AccountError, and HomeError if this user may not write the file.
     """
     account, _ = _open(name, password)

@@ -28,7 +28,7 @@ class Audit(BoundContract):
         return self.write("resign")
 
     def leave(self) -> Receipt:
-        """Free the stake of a resigned account, once the unbonding period is over and it has no seat."""
+        """Free the stake of a resigned account, once the unbonding period is over and the account has no seat."""
         return self.write("quit")
 
     def resume(self) -> Receipt:
@@ -36,29 +36,30 @@ class Audit(BoundContract):
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
-        """Request another draw for the task's seats, or looks, that have not attested in time."""
+        """Request another draw for those seats, or looks, of the task that have not attested in time."""
         return self.write("redraw", task)
 
     def lapse(self, task: int) -> Receipt:
-        """Cancel a draw of a task's looks, or of a jury that a look requested, which was not executed within
-        the stall period after its round. This ends the task's looks and the jury.
+        """Cancel a draw that was not executed within the stall period after its round. The draw must be for
+        the task's looks, or for a jury that a look requested. This ends the task's looks and the jury.
         """
         return self.write("lapse", task)
 
     def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
-        """Execute the first draw of the queue, which must be the task's, with the signature of its round (64
-        bytes) and the hints for the round's message. `protocol.node.party.rounds` does this for the whole
-        queue.
+        """Execute the first draw of the queue, which must be the task's. `signature` is the signature of the
+        draw's round (64 bytes), and `hints` are those for the round's message. `protocol.node.party.rounds`
+        executes the first draw of the queue for any task.
         """
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """Attest that the account replayed the seat's segments, challenged any that differ from the
-        commitment, and has the result. `digest` covers all replayed states (audit.md section 4);
-        `salt_hash` is the keccak256 of its salt. Both have 32 bytes. For a look, `seat` is the look's
-        number, and the attestation covers its one segment. For a juror, `seat` is the juror's number, and
-        the attestation says that the juror has the item (`protocol.dispute.juries`), or, if both values are
-        zeros, that it could not fetch the item.
+        commitment, and has the result. `digest` covers all replayed states (audit.md section 4), and
+        `salt_hash` is the keccak256 of the seat's salt. Both have 32 bytes.
+
+        For a look, `seat` is the look's number, and the attestation covers the look's one segment. For a
+        juror, `seat` is the juror's number. The attestation then says that the juror has the item
+        (`protocol.dispute.juries`) or, if both values are zeros, that the juror could not fetch it.
         """
         return self.write("attest", task, seat, digest, salt_hash)
 
@@ -87,8 +88,8 @@ class Audit(BoundContract):
         return AuditView.from_abi(self.read("auditOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Prefetch the results of `audit`, `seats` and `looks` for some tasks in few requests. Only inside a
-        view.
+        """Prefetch the results of `audit`, `seats` and `looks` for several tasks with few requests. Call this
+        only inside a view.
         """
         for function in ("auditOf", "seatsOf", "looksOf"):
             self.ask_ahead(function, *([task] for task in tasks))
@@ -105,14 +106,14 @@ class Audit(BoundContract):
         return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
 
     def looks(self, task: int, block: BlockId = "latest") -> list[Seat]:
-        """A task's looks for which an account was drawn, by ascending number. Looks that were given up are
-        left out.
+        """A task's looks for which an account was drawn, in ascending order of their numbers. Looks that were
+        given up are left out.
         """
         numbers, found = self.read_all("looksOf", task, block=block)
         return [Seat.from_abi(int(number), values) for number, values in zip(numbers, found, strict=True)]
 
     def jury(self, task: int, block: BlockId = "latest") -> JuryView | None:
-        """The jury that judges a claim of the task; None if there is none."""
+        """The jury for the task's claim; None if there is none."""
         return JuryView.from_abi(self.read_all("juryOf", task, block=block))
 
     def segments(self, task: int, seat: int) -> list[int]:

@@ -15,14 +15,14 @@ class Beacon(BoundContract):
     """The contract that checks the beacon's signatures. `Deployment.beacon` is its network."""
 
     def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
-        """Prove that the beacon works by showing the signature of a round. Its number must be higher than any
-        shown before.
+        """Show the contract the signature of a round, which proves that the beacon works. The round's number
+        must be higher than that of any round shown before.
         """
         return self.write_once("show", number, signature, hints)
 
     def is_signed_round(self, number: int, signature: bytes) -> bool:
-        """Whether the contract accepts `signature` (64 bytes) as the network's signature of a round, whether
-        the round is published or not. Raises ChainError.
+        """Whether the contract accepts `signature` (64 bytes) as the network's signature of a round. The
+        round need not be published yet. Raises ChainError.
         """
         try:
             self.read("word", number, signature, hints(round_message(number)))
@@ -41,7 +41,5 @@ def network_of(chain_id: int) -> Network:
 
 
 def is_signed_by_anyone(network: Network, chain_id: int) -> bool:
-    """Whether anyone can sign for the network although the chain has real money. This is so if the network's
-    secret is published.
-    """
+    """Whether anyone can sign for the network, because its secret is published, although the chain has real money."""
     return chain_id != DEVELOPMENT_CHAIN and network.public_key == DEVELOPMENT.public_key

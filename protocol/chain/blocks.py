@@ -34,7 +34,7 @@ class Block:
 
 
 def block_tag(block: BlockId) -> Any:
-    """A block in the form of eth_call: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
+    """A block as a parameter of eth_call: a tag, a hexadecimal number, or EIP-1898's object for a hash."""
     if isinstance(block, int):
         return hex(block)
     return {"blockHash": block} if block.startswith("0x") else block

@@ -41,14 +41,14 @@ class BoundContract:
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def ask_ahead(self, function: str, *lists: Sequence[Any], block: BlockId = "latest") -> None:
-        """Prefetch the results of a view function for several lists of arguments in few requests. Only inside
-        a view of the connection. Raises RpcUnavailable.
+        """Prefetch the results of a view function for several lists of arguments with few requests. Call this
+        only inside a view of the connection. Raises RpcUnavailable.
         """
         self.connection.ask_ahead(self.contract, self.address, function, *lists, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
-        """Send a call with `value` wei and wait for its receipt. Without an `intent` the call is a new one,
-        unless an interrupted command sent the same call: then this waits for that transaction. Raises
+        """Send a call with `value` wei and wait for its receipt. Without an `intent`, the call is a new one.
+        If an interrupted command sent the same call, this waits for that transaction instead. Raises
         AccountError without a sender, and what `Sender.send` raises.
         """
         sender, call = self._sender(function), self._call(function, arguments, value)
@@ -69,12 +69,12 @@ class BoundContract:
         )
 
     def write_once(self, function: str, *arguments: Any, about: str = "", value: int = 0) -> Receipt:
-        """Like `write`, but the same call (with the same `about`) is never carried out twice, across restarts."""
+        """Like `write`, but never carries out the same call (with the same `about`) twice, even across restarts."""
         return self.write(function, *arguments, intent=self._intent(function, arguments, about), value=value)
 
     def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
-        """Send several calls, each once as in `write_once`, without waiting for a block. A call is a function
-        and its arguments.
+        """Send several calls without waiting for a block, each only once as in `write_once`. Each call is a
+        function and its arguments.
 
         Raises AccountError, and what `Sender.hand_over` raises.
         """

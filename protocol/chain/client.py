@@ -134,7 +134,7 @@ class Client:
         password_file: Path | None = None,
         sending: Sending | None = None,
     ) -> Client:
-        """A client of another account through the same connection; close it before this one. Raises what
+        """A client of another account through the same connection. Close it before this client. Raises what
         `connect` raises.
         """
         return Client(

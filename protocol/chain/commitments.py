@@ -20,8 +20,8 @@ class Commitments(BoundContract):
     """
 
     def bond(self, task: int, seat: int) -> int:
-        """The bond that a commitment of the sender would lock now. It grows while the task holds many bonds,
-        but not for a seat's first commitment, and not if the task is UNPAID.
+        """The bond that a commitment of the sender would lock now. It is higher while the task holds many
+        bonds, except for a seat's first commitment and for an UNPAID task.
         """
         return int(self.read("bondOf", task, seat, self._sender("bondOf").address))
 
@@ -36,25 +36,25 @@ class Commitments(BoundContract):
         return self.is_signed("commit", task, seat, commitment)
 
     def open_late(self, task: int, segment: int, salt: bytes, seat: int) -> Receipt:
-        """Open a commitment after the task's conviction, within the opening period. The bond is returned. A
-        seat is also paid the cost of a game and its fee; it must have the segment, unless the commitment
-        names none.
+        """Open a commitment after the task's conviction, within the opening period. The bond is returned. If
+        `seat` names a seat, its account is also paid the cost of a game and the seat's fee. The seat must
+        then have the segment, unless the commitment names no segment.
         """
         return self.write_once("openLate", task, segment, salt, seat)
 
     def forfeit(self, challenger: str, commitment: bytes) -> Receipt:
-        """Burn the bond of a commitment, of any account, that was not opened in time."""
+        """Burn the bond of any account's commitment that was not opened in time."""
         return self.write_once("forfeit", challenger, commitment)
 
     def forfeit_all(self, commitments: Sequence[tuple[str, bytes]]) -> list[Sent]:
         """Like `forfeit`, for several pairs of challenger and commitment at once, without waiting for a
-        block. What the contract refuses is not sent.
+        block. Calls that the contract refuses are not sent.
         """
         return self.hand_over([("forfeit", each) for each in commitments])
 
     def compensate(self, task: int, seat: int, game: int) -> Receipt:
-        """After a conviction: pay a seat's account the cost of a game and its fee, because the account played
-        `game`, which is blind or on one of the seat's segments.
+        """After a conviction: pay a seat's account the cost of a game and the seat's fee, because the account
+        played `game`. The game must be blind or on one of the seat's segments.
         """
         return self.write_once("compensate", task, seat, game)
 

@@ -32,12 +32,14 @@ seconds.
 """
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
-"""Seconds before each repeated read of the newest block if its number has decreased: nodes at different
+"""Seconds before each repeated read of the newest block when its number has decreased. Nodes at different
 heights may share a URL.
 """
 
 BLOCKS: Final = 8
-"""Number of block intervals whose median is the measured block time: one unusual interval does not matter."""
+"""Number of block intervals of which the median is taken as the block time, so that one unusual interval does
+not matter.
+"""
 
 BATCH: Final = 100
 """Maximum number of questions in one request of `ask_ahead`: public nodes accept 100 to 1,000."""
@@ -46,8 +48,8 @@ Answer = TypeVar("Answer")
 
 
 class _Pinned(threading.local):
-    """Per thread: the block that its reads are pinned to, and the answers about that block so far, which
-    cannot change.
+    """For each thread: the block that its reads are pinned to, and the answers received about that block,
+    which cannot change.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class Connection:
     """A chain, reached through one or more nodes. No request is sent before it is needed.
 
     If a node serves another chain, from the start or after an outage, requests raise WrongChain, unless
-    another node serves the right one. `finality` overrides the chain's own (`chains.toml`).
+    another node serves the right one. `finality` overrides the chain's finality in `chains.toml`.
     """
 
     def __init__(
@@ -71,11 +73,11 @@ class Connection:
         self._finality = finality
         self._pinned = _Pinned()
         self._highest = 0
-        """Number of the newest block that any node has shown; lower again after a re-organisation to a
+        """Number of the newest block that any node has shown. It decreases after a re-organisation to a
         shorter chain.
         """
         self.latest: Block | None = None
-        """The newest block as of the last read; None before it."""
+        """The newest block, as last read; None before the first read."""
 
     @property
     def url(self) -> str:
@@ -128,7 +130,8 @@ class Connection:
     def request(
         self, method: str, *parameters: Any, label: str = "", attempts: int = ATTEMPTS, refusals: bool = False
     ) -> Any:
-        """Result of a JSON-RPC request that only reads. With `refusals`, refused requests are retried too.
+        """The result of a JSON-RPC request that only reads. With `refusals`, refused requests are retried
+        too.
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
@@ -138,16 +141,16 @@ class Connection:
         )
 
     def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """Results of several requests that only read, sent together. The result of a failed request is its
-        Reverted or RpcRefused.
+        """The results of several requests that only read, sent together. The result of a failed request is
+        its Reverted or RpcRefused.
 
         Raises RpcUnavailable.
         """
         return self._retried(lambda: self._nodes.ask_all(queries)) if queries else []
 
     def broadcast(self, raws: Sequence[bytes]) -> list[str | ChainError]:
-        """Send signed transactions to all nodes, once. Returns for each its hash, or RpcUnavailable,
-        RpcRefused or WrongChain.
+        """Send signed transactions to all nodes, once. Returns, for each transaction, its hash or the error:
+        RpcUnavailable, RpcRefused or WrongChain.
         """
         return self._nodes.broadcast(["0x" + raw.hex() for raw in raws])
 
@@ -213,8 +216,8 @@ class Connection:
         block: BlockId = "latest",
     ) -> None:
         """Prefetch a function's values for several lists of arguments, `BATCH` per request, so that later
-        calls need no request. Only inside a `view`. A refused call is not kept, so it is asked again later.
-        Raises RpcUnavailable.
+        calls need no request. Call this only inside a `view`. The answer to a refused call is not kept, so
+        the call is asked again later. Raises RpcUnavailable.
         """
         assert self.is_viewing, "answers are kept for one block"
         block, told = self._pinned_to(block), self._pinned.told
@@ -231,8 +234,8 @@ class Connection:
     def block(self, block: BlockId = "latest") -> Block:
         """A block by number, hash or tag. Raises RpcRefused if no node has it.
 
-        The latest block is never older than one seen before, unless repeated reads say so: then the chain
-        was re-organised to a shorter one. Inside a view it is the view's block.
+        The latest block is not older than any seen before, unless repeated reads confirm an older one: then
+        the chain was re-organised to a shorter one. Inside a view, the latest block is the view's block.
         """
         pinned = self._pinned.block
         if block != "latest":
@@ -263,10 +266,12 @@ class Connection:
 
     @contextmanager
     def view(self, at: BlockId = "latest") -> Iterator[Block]:
-        """Pin this thread's reads of the latest state to one block: the newest, or `at`. While the context
-        lasts, all of them read at the block's hash, so that their results are consistent. Answers from an
-        earlier view of this block are reused. Send no transactions inside. Raises RpcRefused if no node has
-        the block. Calls inside raise it if no node has the block's state any more.
+        """Pin this thread's reads of the latest state to one block, the newest or `at`, as long as the
+        context lasts. All these reads name the block's hash, so their results are consistent. Answers from an
+        earlier view of the same block are reused. Send no transactions inside.
+
+        Raises RpcRefused if no node has the block. Calls inside raise RpcRefused if no node has the block's
+        state any more.
         """
         pinned, block = self._pinned, self.block(at)
         if pinned.told_of != block.hash:
@@ -349,7 +354,7 @@ class Connection:
         return {hash_ for hash_, answer in zip(transactions, found, strict=True) if answer is not None}
 
     def _of_each(self, method: str, transactions: Sequence[str]) -> list[Any]:
-        """Answers about several transactions in one request. Raises RpcUnavailable, RpcRefused."""
+        """The answers about several transactions, in one request. Raises RpcUnavailable, RpcRefused."""
         answers = self.request_all([Query(method, (hash_,), method) for hash_ in transactions])
         for answer in answers:
             if isinstance(answer, ChainError):

@@ -8,8 +8,8 @@ from protocol.chain.connection import Connection
 
 
 def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
-    """How the code at an address differs from a contract's, in words, ignoring immutables; None if they are
-    equal.
+    """How the code at an address differs from a contract's code, in words; None if it does not differ.
+    Immutables are ignored.
     """
     found = connection.code(address)
     if not found:
@@ -32,7 +32,7 @@ def without_immutables(made: Contract, code: bytes) -> bytes:
 
 
 def is_test_token_for_real(connection: Connection, token: str) -> bool:
-    """Whether a token that anyone can mint is used on a chain with real money."""
+    """Whether a token is the test token, which anyone can mint, on a chain with real money."""
     return (
         connection.chain_id != DEVELOPMENT_CHAIN
         and code_difference(connection, contract("TestToken"), token) is None

@@ -30,8 +30,8 @@ def deploy(
     network: Network | None = None,
     arithmetic: int = ARITHMETIC,
 ) -> Deployment:
-    """Deploy the missing contracts of the sender's deployment with these arguments (`plan`), and write the
-    deployment file. The default beacon network depends on the chain (`network_of`).
+    """Deploy the contracts that `plan` gives for the sender and these arguments, unless they exist, and write
+    the deployment file. The default beacon network depends on the chain (`network_of`).
 
     Raises what `prepare` raises before anything is sent, DeploymentError if a contract was initialised with
     other addresses, and what `Sender.send` raises.
@@ -53,7 +53,7 @@ def deploy(
 
 
 def _create(sender: Sender, planned: Plan, made: Creation) -> None:
-    """Make the proxy create a contract, only once, across restarts."""
+    """Make the proxy create a contract, only once even across restarts."""
     connection = sender.connection
     simulate(connection, made)
     call = creation_call(planned.salt, made.code, f"deployment of {made.contract.name}")

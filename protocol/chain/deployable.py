@@ -24,8 +24,8 @@ from protocol.tasks.arithmetics import ARITHMETIC
 
 
 def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
-    """Raise DeploymentError if the token is not an address, or if, on a chain with real money, no token is
-    given, anyone can mint the token, or anyone can sign the beacon's rounds. Raise UnsuitableChain if the
+    """Raise DeploymentError if the token is not an address. On a chain with real money, also raise it if no
+    token is given, or if anyone can mint the token or sign the beacon's rounds. Raise UnsuitableChain if the
     chain or the token cannot be used.
     """
     if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
@@ -121,7 +121,9 @@ def _require_address(token: str) -> None:
 
 
 def simulate(connection: Connection, made: Creation) -> None:
-    """Run a constructor without the proxy, which hides its error. Raises Reverted with that error."""
+    """Run a constructor without the proxy, which would hide the constructor's error. Raises Reverted with
+    that error.
+    """
     try:
         connection.call_data(None, made.code, sender=PROXY, label=f"constructor of {made.contract.name}")
     except RpcRefused:

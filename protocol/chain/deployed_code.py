@@ -22,8 +22,9 @@ from protocol.chain.plan import Plan, plan
 
 
 def require_package_code(connection: Connection, deployment: Deployment) -> None:
-    """Raise WrongChain, or DeploymentError that lists all differences between the chain and the file. If
-    there are none, also raise DeploymentError if the file's block is too late or cannot be checked.
+    """Raise DeploymentError if the chain and the file differ; its message lists all differences. Also raise
+    it if the file's block is too late or cannot be checked. Raise WrongChain if the node serves another
+    chain.
     """
     connection.require_chain(deployment.chain_id)
     found = list(differences(connection, deployment))
@@ -100,8 +101,8 @@ def is_early_block(connection: Connection, deployment: Deployment) -> bool:
 
 
 def _require_early_block(connection: Connection, deployment: Deployment) -> None:
-    """Raise DeploymentError unless the file's block is early enough, also if the node cannot tell. Parties
-    read events from this block on, so with a later one a solver would miss a challenge and be slashed.
+    """Raise DeploymentError if the file's block is too late, or if the node cannot tell. Parties read events
+    from this block on, so with a later block a solver would miss a challenge and be slashed.
     """
     block = deployment.block
     try:

@@ -121,10 +121,10 @@ def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
 
 
 def copy_to_keep(deployment: Deployment) -> Path | None:
-    """Path to which to copy the file that this deployment will replace; None if nothing would be lost.
+    """The path to which to copy the file that this deployment will replace; None if nothing would be lost.
 
-    A file is worth a copy if it is of other contracts on the same chain, which may hold stakes, or if this
-    version cannot parse it. Raises DeploymentError if the file exists but cannot be opened.
+    A file is worth a copy if it describes other contracts on the same chain, which may hold stakes, or if
+    this version cannot parse it. Raises DeploymentError if the file exists but cannot be opened.
     """
     path = deployment_file(deployment.chain_id)
     try:
@@ -148,7 +148,9 @@ def copy_to_keep(deployment: Deployment) -> Path | None:
 
 
 def save_deployment(deployment: Deployment) -> Path:
-    """Write the deployment file, whole or not at all. An old file is kept next to it (`copy_to_keep`)."""
+    """Write the deployment file, whole or not at all. A file that it replaces is first copied if needed
+    (`copy_to_keep`).
+    """
     path = deployment_file(deployment.chain_id)
     copy = copy_to_keep(deployment)
     if copy is not None:
@@ -207,7 +209,7 @@ def load_deployment(source: int | Path) -> Deployment:
 
 
 def _version_in(data: bytes) -> int | None:
-    """The version that a deployment file names, whatever else it contains."""
+    """The version that a deployment file names, even if the rest of the file is invalid; None if it names none."""
     try:
         found = parse_json(data)
     except ValueError:

@@ -34,7 +34,8 @@ def anvil_program() -> str:
     """Path of anvil: the program that `ANVIL` names, else the npm package's native program, else the one on
     PATH.
 
-    Never npm's launcher, which exits 0 on failure and orphans the real process. Raises AnvilMissing.
+    npm's launcher is never used, because it exits 0 on failure and orphans the real process. Raises
+    AnvilMissing.
     """
     chosen = os.environ.get(VARIABLE)
     for candidate in (chosen,) if chosen else (str(_NATIVE), "anvil"):
@@ -51,12 +52,12 @@ def anvil_program() -> str:
 
 class Devnet:
     """A running anvil. `port` 0 means any free port. Anvil makes a block every `block_time` seconds, and with
-    `mixed` also one per transaction; if `block_time` is None, it makes one per transaction only. It keeps the
-    states of the last `states` blocks (500 by default). With a file `state`, it continues the chain in that
-    file and writes the chain back when closed; the chain's clock is then the machine's again.
+    `mixed` also one per transaction. If `block_time` is None, it makes blocks only for transactions, one
+    each. It keeps the states of the last `states` blocks (500 by default). With a file `state`, it continues
+    the chain in that file, with the machine's clock, and writes the chain back when closed.
 
-    Raises AnvilMissing, PortInUse, DevnetError if anvil exits or the file `log` cannot be written, and RpcError
-    if anvil does not answer.
+    Raises AnvilMissing, PortInUse, DevnetError if anvil exits or the file `log` cannot be written, and
+    RpcError if anvil does not answer.
     """
 
     def __init__(
@@ -127,8 +128,8 @@ class Devnet:
         self.connection.request("anvil_mine", hex(blocks), attempts=1)
 
     def make_blocks_every(self, seconds: int) -> None:
-        """From now on make a block every `seconds`, with or without transactions, and no longer one per
-        transaction.
+        """From now on make a block every `seconds`, with or without transactions. No extra block is made for
+        a transaction any more.
         """
         self.connection.request("evm_setIntervalMining", seconds, attempts=1)
 

@@ -55,10 +55,8 @@ def load_gas() -> Gas:
 
 GAS: Final = load_gas()
 LAST_SEAT: Final = MEASURED["attest last seat"] - MEASURED["attest"]
-"""Gas of the last seat's attestation that its fee does not cover: this attestation also requests looks."""
+"""Gas of the last seat's attestation beyond what the seat's fee covers: this attestation also requests looks."""
 UNPAID_SEAT: Final = MEASURED["withdraw"]
-"""Gas of each seat that its fee does not cover: the withdrawal of the fee."""
+"""Gas of each seat beyond what its fee covers: the withdrawal of the fee."""
 UNPAID_LOOK: Final = MEASURED["attest look"] - MEASURED["attest"] + LAST_SEAT + MEASURED["withdraw"]
-"""Gas of each look that its fee does not cover. Looks are few, so each is assumed to be the last of its
-level.
-"""
+"""Gas of each look beyond what its fee covers. Looks are few, so each is assumed to be the last of its level."""

@@ -36,7 +36,7 @@ class RpcUnavailable(RpcError):
 
 
 class RpcRefused(RpcError):
-    """The node answered with an error that no contract raised, with nothing, or with something of no use."""
+    """The node's answer is an error that no contract raised, is empty, or is of no use."""
 
     def __init__(self, what: str, message: str, remedy: str = "look into the node's log") -> None:
         super().__init__(what, expected="an answer", got=message, remedy=remedy)
@@ -44,7 +44,7 @@ class RpcRefused(RpcError):
 
 
 class WrongChain(ChainError):
-    """The node serves another chain than the expected one, from the start or since a reconnection."""
+    """The node serves a chain other than the expected one, from the start or since a reconnection."""
 
     def __init__(self, url: str, expected: object, got: object) -> None:
         super().__init__(
@@ -119,7 +119,7 @@ class InsufficientFunds(TransactionError):
 
 class Reverted(TransactionError):
     """A contract refused a call. `name` and `arguments` are those of its Solidity error; `gas_used` is 0 if
-    it was not mined.
+    the call was not mined.
     """
 
     def __init__(self, label: str, name: str, arguments: Mapping[str, Any], gas_used: int = 0) -> None:
@@ -136,8 +136,8 @@ class Reverted(TransactionError):
 
 
 class NotMined(TransactionError):
-    """No receipt within the allowed time. The journal keeps the account's own transaction; sending the
-    same intent again waits for it.
+    """No receipt arrived within the allowed time. The journal keeps the account's own transaction; sending
+    the same intent again waits for it.
     """
 
     exit_code = ExitCode.RETRY

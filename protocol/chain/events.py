@@ -36,8 +36,8 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events since the last poll. If `rewound` is a block, events of earlier polls that are after this block
-    are void; None if all still hold.
+    """Events since the last poll. If `rewound` is a block's number, the events of earlier polls after that
+    block are void. If it is None, they all still hold.
     """
 
     events: tuple[Event, ...]
@@ -132,9 +132,9 @@ class Follower:
 
 
 def standing(connection: Connection, stops: Sequence[tuple[int, str]], head: Block) -> int:
-    """How many of `stops`, blocks as pairs of number and hash in ascending order, are still on the chain that
-    ends in `head`. The chain may have become shorter. Requests no block if the last stop is one of the newest
-    two. Raises RpcError.
+    """The number of `stops` that are still on the chain that ends in `head`. The stops are blocks, as pairs
+    of number and hash in ascending order. The chain may have become shorter. Requests no block if the last
+    stop is one of the newest two blocks. Raises RpcError.
     """
     count = len(stops)
     while count and not _is_on(connection, stops[count - 1], head):

@@ -17,7 +17,9 @@ from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRe
 from protocol.chain.rpc import Query
 
 MOST: Final = 5
-"""A transaction that is not mined is offered again with a higher fee, up to this many times the present one."""
+"""The fee of an unmined transaction is not raised once it is this many times the fee that a new transaction
+would offer.
+"""
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
 """Fields of a signed transaction without a type, in order, before its signature (yellow paper, section 4.2).
 """
@@ -34,7 +36,8 @@ class Call:
 
 
 def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[int | ChainError]:
-    """Gas that each call takes in the next block; for a refused call its error. Sends one request for all.
+    """The gas that each call takes in the next block, or the error of a refused call. Sends one request for
+    all calls.
 
     A lagging node may refuse wrongly, so each refusal is checked again at the newest block.
     """
@@ -50,7 +53,7 @@ def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[i
 
 class Offers:
     """The fees that an account offers for transactions signed together. The newest block, the fees and the
-    balance are read once, and the transactions together may not cost more than the balance.
+    balance are read only once. Together, the transactions may not cost more than the balance.
     """
 
     def __init__(self, connection: Connection, sender: str, gas_margin: float) -> None:
@@ -87,7 +90,7 @@ class Offers:
         return fields
 
     def is_dear(self, raw: bytes) -> bool:
-        """Whether a signed transaction may pay at least `MOST` times what a new one would offer for its gas."""
+        """Whether a signed transaction offers at least `MOST` times the price for gas that a new one would offer."""
         return _price(unsigned(raw, self._chain_id)) >= MOST * _price(self._fees)
 
     def _pay(self, fields: dict[str, Any]) -> None:
@@ -98,7 +101,7 @@ class Offers:
 
 
 def _price(fields: dict[str, Any]) -> int:
-    """The most that a transaction pays for one gas."""
+    """The highest price that a transaction pays for one gas."""
     return int(fields["maxFeePerGas"] if "maxFeePerGas" in fields else fields["gasPrice"])
 
 

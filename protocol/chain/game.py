@@ -1,7 +1,7 @@
 """The dispute game: games, claims and moves (contracts/src/interfaces/IDisputeGame.sol).
 
-`protocol.dispute` decides moves, which are sent here unchanged; only opening and closing a game have their own
-methods.
+`protocol.dispute` decides the moves, and this module sends them unchanged. Only opening and closing a game
+have their own methods.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Game(BoundContract):
         super().__init__(*arguments)
         self._paying = threading.Lock()
         self._counted: dict[str, int] = {}
-        """Wei of the account's credit that each demand on its way counts on, by its intent."""
+        """For each demand in flight, by its intent: the wei of the account's credit that are reserved for its
+        deposits.
+        """
 
     def challenge(
         self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
@@ -55,17 +57,17 @@ class Game(BoundContract):
         return self._number(receipt), receipt
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
-        """Make a move in a game whose head is `head`. The same move on the same head is made once, across
-        restarts. A demand carries its deposits. If these are too low for the base fee of its block, the
-        demand is refused and can be repeated.
+        """Make a move in a game whose head is `head`. The same move on the same head is made only once, even
+        across restarts. A demand carries its deposits. If these are too low for the base fee of its block,
+        the demand is refused and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
         return self._demand(move, head.hex())
 
     def _demand(self, move: Move, head: str) -> Receipt:
-        """Send a demand. Several may wait for their receipts at a time, and none counts on the same credit as
-        another one.
+        """Send a demand. Several demands may wait for their receipts at the same time, and no two of them use
+        the same credit.
         """
         sender, intent = self._sender(move.function), self._intent(move.function, move.arguments, head)
         try:
@@ -83,7 +85,7 @@ class Game(BoundContract):
         return receipt
 
     def _uncount(self, intent: str, pending: bool = False) -> None:
-        """Count no longer on a demand's credit, unless it may still be mined."""
+        """Release the credit reserved for a demand, unless the demand may still be mined."""
         with self._paying:
             if not pending:
                 self._counted.pop(intent, None)
@@ -109,8 +111,8 @@ class Game(BoundContract):
         return self.write("withdrawCredit")
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
-        """Like `send_move`, for several moves at once, without waiting for a block. No deposits are sent,
-        so none of the moves may be a demand.
+        """Like `send_move`, for several moves at once, without waiting for a block. No deposits are sent, so
+        no move may be a demand.
         """
         return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
@@ -127,7 +129,7 @@ class Game(BoundContract):
         return GameState.from_abi(game, self.read("gameOf", game, block=block))
 
     def ahead(self, games: Iterable[int]) -> None:
-        """Prefetch the results of `game` for some games in few requests. Only inside a view."""
+        """Prefetch the results of `game` for several games with few requests. Call this only inside a view."""
         self.ask_ahead("gameOf", *([game] for game in games))
 
     def claim(self, key: bytes, block: BlockId = "latest") -> Claim:

@@ -1,9 +1,10 @@
 """One game as `protocol.dispute` sees it, built only from the task's program and the contract's state and
 events.
 
-A restart loses nothing of this: view and reveals are read from the chain again. What the solver has served is not
-on the chain; `protocol.dispute.revealed` keeps it. The events of a game are read once and followed from then on;
-state and events are taken at the same block, and a re-organisation makes the reader start over.
+A restart loses nothing of this: the view and the reveals are read from the chain again. Data that the solver
+has served are not on the chain; `protocol.dispute.revealed` keeps them. The events of a game are read once
+and followed from then on. State and events are taken at the same block, and a re-organisation makes the
+reader start over.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class GameReader:
 
     def view(self) -> GameView:
         """The game at the newest block. Its state is read at that block's hash, and its events up to that
-        block. Raises UnstableChain when blocks change faster than they are read.
+        block. Raises UnstableChain if blocks change faster than they can be read.
         """
         for _ in range(_TRIES):
             block = self.game.connection.block()

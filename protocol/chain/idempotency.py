@@ -2,9 +2,9 @@
 is repeated.
 
 The intent of such a call consists of the call's name and a random part. If the journal has a pending intent
-that nobody in this process waits for, an interrupted command left it. If the same call is sent again, it
-takes over this intent and waits for its transaction. If the transaction is mined, a repeat is a new call: a
-balance or an allowance then shows what is still missing.
+that nobody in this process waits for, an interrupted command left it. When the same call is sent again, it
+takes over this intent and waits for its transaction. Once the transaction is mined, a repeated call is a new
+one: by then, a balance or an allowance shows what is still missing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Idempotency:
                 self._waited.discard(intent)
 
     def unfinished(self, call: str) -> str | None:
-        """The intent of an earlier `call` whose outcome nobody saw, mined or not; None if there is none."""
+        """The intent of an earlier `call` whose outcome nobody saw, whether it is mined or not; None if there
+        is none.
+        """
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
                 continue

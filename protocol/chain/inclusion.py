@@ -16,29 +16,27 @@ KEPT: Final = 50
 """Number of receipts over which the 95th percentile is taken: three slow ones affect it, two do not."""
 SHARE: Final = 0.95
 PROMPT: Final = 1.0
-"""Maximum seconds between the arrival of a receipt and the previous look for it, or one block time if that
-is longer. If more have passed, the transaction is not counted.
+"""Maximum seconds between the arrival of a receipt and the previous look for it, or one block time if that is
+longer. If more time has passed, the transaction is not counted.
 """
 
 
 def percentile(values: Collection[float], share: float) -> float:
-    """The smallest of the values that at least this share of them do not exceed (nearest rank). `values` must
-    not be empty.
+    """The smallest value that is greater than or equal to at least this share of the values (nearest rank).
+    `values` must not be empty.
     """
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
 
 class Inclusion:
-    """Times of the last `KEPT` transactions that this process sent from one account. Callable from any
-    thread.
+    """How long each of the last `KEPT` transactions took that this process sent from one account. Callable
+    from any thread.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waiting: dict[int, tuple[float, float]] = {}
-        """By nonce: when the transaction was first sent, and when its receipt was last looked for without
-        success.
-        """
+        """By nonce: when the transaction was first sent, and when a look for its receipt last found none."""
         self._taken: deque[float] = deque(maxlen=KEPT)
 
     def begin(self, nonce: int) -> None:
@@ -65,8 +63,8 @@ class Inclusion:
         self._waiting.pop(nonce, None)
 
     def seconds(self, block_time: float) -> float:
-        """Seconds to expect for a transaction: the 95th percentile over the last `KEPT`, but at least two
-        blocks. Missing samples count as two blocks.
+        """Seconds to expect for a transaction: the 95th percentile of the last `KEPT`, but at least two
+        blocks. As long as there are fewer than `KEPT`, each missing one counts as two blocks.
         """
         least = INCLUSION_BLOCKS * block_time
         taken = list(self._taken)

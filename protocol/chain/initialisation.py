@@ -46,8 +46,8 @@ def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = 
 
 @dataclass(frozen=True)
 class Initialisation:
-    """The call of one contract's `initialise`. `due` are its arguments; `known` reads those that the contract
-    has now.
+    """The call of one contract's `initialise`. `due` are the arguments of the call; `known` reads the values
+    that the contract has now.
     """
 
     contract: Contract
@@ -56,7 +56,7 @@ class Initialisation:
     known: Callable[[], list[str]]
 
     def is_done(self) -> bool:
-        """Whether the contract is initialised. Raises DeploymentError if its arguments were others."""
+        """Whether the contract is initialised. Raises DeploymentError if it was initialised with other arguments."""
         known = self.known()
         if set(known) == {NOBODY}:
             return False
@@ -70,9 +70,9 @@ class Initialisation:
         return True
 
     def carry_out(self, sender: Sender) -> Receipt | None:
-        """Initialise the contract, only once, across restarts. Returns the receipt, or None if the sender's
-        journal does not have the transaction that did it. Raises DeploymentError if it was done with other
-        arguments.
+        """Initialise the contract, only once even across restarts. Returns the receipt, or None if the
+        sender's journal does not have the transaction that initialised the contract. Raises DeploymentError
+        if the contract was initialised with other arguments.
         """
         intent = f"initialise:{self.address}"
         if self.is_done() and not sender.journal.of_intent(intent):
@@ -117,10 +117,10 @@ def is_initialised(connection: Connection, at: Addresses, block: BlockId = "late
 
 
 def block_before_initialisation(connection: Connection, at: Addresses) -> int:
-    """The last block before the vault's initialisation, which must have happened. It is searched for from the
-    newest block back.
+    """The last block before the vault's initialisation, which must have happened. The search goes back from
+    the newest block.
 
-    Reads no states of blocks that lie more than about twice as far back as the result. Raises
+    It reads no state of a block that lies more than about twice as far back as the result. Raises
     DeploymentError if the node does not have the result's state.
     """
     head = there = connection.block().number

@@ -37,7 +37,7 @@ CREATE INDEX by_status ON transactions (status, nonce);
 
 
 class Status(StrEnum):
-    """Outcomes of a signed transaction."""
+    """The states of a signed transaction."""
 
     PENDING = "pending"
     """Signed; perhaps broadcast, perhaps mined."""
@@ -46,7 +46,7 @@ class Status(StrEnum):
     FAILED = "failed"
     """Mined and reverted: the intent may be tried again."""
     DROPPED = "dropped"
-    """Not mined, and its nonce is free or used by another transaction: the intent may be tried again."""
+    """Not mined, and its nonce is free or another transaction has used it: the intent may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class Journal:
                 raise sqlite3.DatabaseError(damage)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Add signed transactions, all or none. They are on disk on return. One that was dropped and is signed
-        again with the same fields has the same hash: it replaces the dropped one.
+        """Add signed transactions, all or none. They are on disk when this returns. A transaction that was
+        dropped and is signed again with the same fields has the same hash, and replaces the dropped one.
         """
         now = time.time()
         rows = [

@@ -22,7 +22,7 @@ class Juries(BoundContract):
     """
 
     def claim(self, task: int, seat: int, item: int) -> Receipt:
-        """Claim that an item cannot be fetched. For the account of a seat or look that has not attested, at
+        """As the account of a seat or look that has not attested: claim that an item cannot be fetched, at
         most `most_claims` times (protocol.dispute.juries). Locks an audit fee and a draw fee from the
         account's free balance, and requests the draw of the jury.
         """
@@ -41,7 +41,7 @@ class Juries(BoundContract):
         return self.write("open", task, juror, secret, digest, shown)
 
     def close(self, task: int) -> Receipt:
-        """End the claim with the jury's verdict, once nothing can change it (IJuries.close)."""
+        """End the claim with the jury's verdict, once the verdict is final (IJuries.close)."""
         return self.write("close", task)
 
     def drop(self, task: int) -> Receipt:
@@ -55,5 +55,5 @@ class Juries(BoundContract):
         return ItemClaim.from_abi(self.read("claimOf", task, block=block))
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Prefetch the results of `claim_of` for some tasks in few requests. Only inside a view."""
+        """Prefetch the results of `claim_of` for several tasks with few requests. Call this only inside a view."""
         self.ask_ahead("claimOf", *([task] for task in tasks))

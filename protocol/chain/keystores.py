@@ -73,7 +73,7 @@ def read_key_file(file: Path) -> dict[str, Any]:
 
 
 def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAccount:
-    """The account in a key file's document. Raises AccountError, which calls the file `what`."""
+    """The account in a key file's document. Raises AccountError, whose message calls the file `what`."""
     from eth_account import Account
 
     try:
@@ -97,8 +97,8 @@ def open_key(document: Mapping[str, Any], password: str, what: str) -> LocalAcco
 
 
 def encrypted(account: LocalAccount, password: str) -> bytes:
-    """The bytes of a key file for this account (scrypt). Opens it once to check the password. Raises
-    AccountError.
+    """The bytes of a key file for this account (scrypt). The file is decrypted once with the password as a
+    check. Raises AccountError.
     """
     document = account.encrypt(password)
     if open_key(document, password, f"key file of {account.address}").address != account.address:

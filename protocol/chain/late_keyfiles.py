@@ -20,7 +20,9 @@ _lock = Lock()
 
 
 def put_off() -> None:
-    """Replace the package by a stub, unless it is loaded. Call this before importing web3 or eth_account."""
+    """Replace `eth_keyfile` by a stub, unless it is already loaded. Call this before importing web3 or
+    eth_account.
+    """
     if PACKAGE in sys.modules:
         return
     package, keyfile = ModuleType(PACKAGE), ModuleType(f"{PACKAGE}.keyfile")

@@ -1,8 +1,8 @@
-"""Informing, and the moves after a look at a seat: its reveal, an accusation, an answer
+"""Informing, and the moves after a look at a seat: the seat's reveal, an accusation, an answer
 (contracts/src/interfaces/ILooks.sol). An informer shows a seat's salt and gets half of the seat's lock.
 
-An argument `look` is a look's number (`protocol.dispute.looks`). The looked-at "seat" may itself be a look,
-which another look checks.
+An argument `look` is a look's number (`protocol.dispute.looks`). The "seat" that a look checks may itself be
+a look.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Looks(BoundContract):
     """
 
     def commit_informing(self, commitment: bytes) -> Receipt:
-        """Commit to `inform` in a later block (`protocol.dispute.keys.informing_commitment`)."""
+        """Commit to calling `inform` in a later block (`protocol.dispute.keys.informing_commitment`)."""
         return self.write("commitInforming", commitment)
 
     def inform(self, task: int, seat: int, digest: bytes, salt: bytes) -> Receipt:
@@ -39,8 +39,9 @@ class Looks(BoundContract):
     def reveal(
         self, task: int, look: int, secret: bytes, digest: bytes, segment_root: bytes, path: Sequence[bytes]
     ) -> Receipt:
-        """As the seat that is looked at: show its secret, and the root of the segment in the digest that it attested
-        (`protocol.commitments.digests.segment_path`). Due within the terms' move time after the look's draw.
+        """As the seat that the look checks: show the seat's secret, and the root of the segment in the digest
+        that the seat attested (`protocol.commitments.digests.segment_path`). Due within the terms' move time
+        after the look's draw.
         """
         return self.write("reveal", task, look, secret, digest, segment_root, list(path))
 
@@ -56,15 +57,16 @@ class Looks(BoundContract):
         revealed salt. Locks a bond of the terms' game cost.
 
         The solver's step tree must be on the chain. `game` is the looker's own game that asked for the tree;
-        it is dropped, once per look and until `GameState.droppable_until`. 0 if there is none.
+        0 if there is none. This call drops that game, which is possible once per look and until
+        `GameState.droppable_until`.
         """
         proof = evidence.chunk, list(evidence.path), evidence.tensor, evidence.state
         return self.write("accuse", task, look, game, salt, segment_root, evidence.place, proof)
 
     def drop(self, task: int, look: int, game: int) -> Receipt:
-        """As the looker, if another look has already taken the seat's lock or the task is unpaid: drop the
-        looker's own game that asked for the step tree, once per look and until `GameState.droppable_until`.
-        The terms' game cost is paid out of that game's bond.
+        """As the looker: drop the looker's own game that asked for the step tree, once per look and until
+        `GameState.droppable_until`. Another look must already have taken the seat's lock, or the task must be
+        unpaid. The terms' game cost is paid out of that game's bond.
         """
         return self.write("drop", task, look, game)
 
@@ -77,9 +79,9 @@ class Looks(BoundContract):
         return self.write("answer", task, look, accusation, *(list(path) for path in paths))
 
     def contest(self, task: int, look: int, game: int) -> Receipt:
-        """As the accused seat, if its states differ from the solver's: name its open game, which is blind or
-        on this or an earlier segment. No answer is due while the game lasts, and a conviction ends the
-        accusation.
+        """As the accused seat, if its states differ from the solver's: name the seat's open game, which must
+        be blind or on this or an earlier segment. No answer is due while the game lasts, and a conviction
+        ends the accusation.
         """
         return self.write("contest", task, look, game)
 
@@ -96,7 +98,7 @@ class Looks(BoundContract):
         return self.write("closeMoot", task, look)
 
     def look(self, task: int, look: int, block: BlockId = "latest") -> LookView:
-        """The state of a look. One that does not exist has the same state as one before its reveal."""
+        """The state of a look. A look that does not exist has the same state as one before its reveal."""
         return LookView.from_abi(self.read("lookOf", task, look, block=block))
 
     def open_accusations(self, task: int, block: BlockId = "latest") -> int:
@@ -104,7 +106,7 @@ class Looks(BoundContract):
         return int(self.read("openAccusations", task, block=block))
 
     def answers_until(self, task: int, block: BlockId = "latest") -> int:
-        """Deadline of the latest answer, past or still due, in seconds since 1970; 0 if there was no
-        accusation. The task can be challenged at least until then.
+        """Deadline of the latest answer to an accusation, whether past or still due, in seconds since 1970; 0
+        if there was no accusation. The task can be challenged at least until then.
         """
         return int(self.read("answersUntil", task, block=block))

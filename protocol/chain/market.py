@@ -19,8 +19,8 @@ class Market(BoundContract):
     """
 
     def post(self, terms: Terms, intent: str | None = None) -> tuple[int, Receipt]:
-        """Post a task and lock its escrow. Returns the task's id and the receipt. With an `intent` it is
-        posted only once, across restarts.
+        """Post a task and lock its escrow. Returns the task's id and the receipt. With an `intent`, the task
+        is posted only once, even across restarts.
         """
         receipt = self.write("post", terms.abi(), intent=intent)
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
@@ -64,18 +64,18 @@ class Market(BoundContract):
         return self.write_once("expire", task)
 
     def settle(self, task: int) -> Receipt:
-        """Pay solver and verifiers, once the window is over, every seat is attested, and no game, look or
-        accusation is open.
+        """Pay the solver and the verifiers, once the time for challenges is over, every seat is attested, and
+        no game, look or accusation is open.
         """
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
-        """End a task with a seat that is still empty after all the draws for which its escrow pays."""
+        """End a task with a seat that is still empty after all the draws that the task's escrow pays for."""
         return self.write_once("voidTask", task)
 
     def stall(self, task: int) -> Receipt:
-        """After the stall period: give up on a task whose seats are not drawn, or have not attested. It will
-        not be paid as its terms say.
+        """After the stall period: give up on a task whose seats are not drawn, or have not attested. The task
+        will not be paid as its terms say.
         """
         return self.write_once("stall", task)
 
@@ -84,7 +84,9 @@ class Market(BoundContract):
         return self.write_once("closeStalled", task)
 
     def burn_rest(self, task: int) -> Receipt:
-        """After the claims on a convicted stake (`Commitments.claims_until`): burn what is left of it."""
+        """Burn what is left of a convicted stake, once the time for claims on it is over
+        (`Commitments.claims_until`).
+        """
         return self.write_once("burnRest", task)
 
     def announce(self, url: str) -> Receipt:
@@ -111,7 +113,7 @@ class Market(BoundContract):
             return None
 
     def statuses(self, tasks: Sequence[int], block: BlockId = "latest") -> list[TaskStatus]:
-        """The statuses of several tasks; NONE for one that does not exist. Inside a view it sends few
+        """The statuses of several tasks; NONE for a task that does not exist. Inside a view, this sends few
         requests.
         """
         if self.connection.is_viewing:
@@ -119,7 +121,9 @@ class Market(BoundContract):
         return [TaskStatus(self.read("statusOf", task, block=block)) for task in tasks]
 
     def ahead(self, tasks: Sequence[int]) -> None:
-        """Prefetch the results of `task` and `terms` for some tasks in few requests. Only inside a view."""
+        """Prefetch the results of `task` and `terms` for several tasks with few requests. Call this only
+        inside a view.
+        """
         for function in ("taskOf", "termsOf"):
             self.ask_ahead(function, *([task] for task in tasks))
 

@@ -1,8 +1,8 @@
 """Bounds on a deployment's parameters: those of TermsCheck.checkParameters
 (contracts/src/libraries/TermsCheck.sol).
 
-The market's constructor checks them too, but only after other contracts have been paid for, and the creating
-proxy hides its error.
+The market's constructor checks them too, but only after other contracts have been paid for, and the proxy
+that creates the market hides the error.
 """
 
 from __future__ import annotations

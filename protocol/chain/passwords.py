@@ -17,7 +17,9 @@ MAX_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class PasswordSource:
-    """Where one password comes from: `file`, otherwise a prompt. `option` names the option that gives the file."""
+    """The source of one password: `file` if given, otherwise a prompt. `option` names the command-line option
+    for the file.
+    """
 
     file: Path | None
     option: str = "--password-file"

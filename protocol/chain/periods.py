@@ -55,7 +55,7 @@ DAYS: Final = 7
 @dataclass(frozen=True, slots=True)
 class Load:
     """The size of a task's work: segments, steps of a segment, scalar operations of a step, bytes of a state
-    and of the whole bundle, what a game takes beside replays, and the tensors of a state.
+    and of the whole bundle, the work of a game besides replays (`traces`), and the tensors of a state.
     """
 
     segments: int
@@ -136,7 +136,7 @@ def _within(least: int, seconds: float, most: int) -> int:
 
 
 def _rounded(seconds: float) -> int:
-    """Round up to two digits, so that small changes of a program do not change the number."""
+    """Round up to two significant digits, so that small changes of a program do not change the number."""
     whole = ceil(seconds)
     unit: int = 10 ** max(0, len(str(whole)) - 2)
     return -(-whole // unit) * unit

@@ -38,7 +38,7 @@ class Creation:
 
 @dataclass(frozen=True)
 class Plan:
-    """All contracts to create, in order, with the salt of 32 bytes. An existing token is not among them."""
+    """All contracts to create, in order, and the salt of 32 bytes. An existing token is not among the contracts."""
 
     salt: bytes
     creations: tuple[Creation, ...]

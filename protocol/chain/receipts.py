@@ -27,7 +27,7 @@ class Log:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Log:
-        """Parse it from a node's JSON."""
+        """Parse a log entry in a node's JSON."""
         return cls(
             to_checksum_address(fields["address"]),
             tuple(_bytes(topic) for topic in fields["topics"]),
@@ -51,7 +51,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The receipt of a mined transaction. `contract` is the address of a contract that it created."""
+    """The receipt of a mined transaction. `contract` is the address of the contract that the transaction
+    created, if any.
+    """
 
     transaction: str
     label: str
@@ -64,7 +66,7 @@ class Receipt:
 
     @classmethod
     def read(cls, fields: Mapping[str, Any], label: str) -> Receipt:
-        """Parse it from a node's JSON."""
+        """Parse a receipt in a node's JSON."""
         made = fields.get("contractAddress")
         return cls(
             fields["transactionHash"],
@@ -78,7 +80,7 @@ class Receipt:
         )
 
     def events(self, contract: Contract, address: str) -> list[Event]:
-        """The transaction's events of one contract."""
+        """The events of one contract in this transaction."""
         return decode_logs(self.logs, {address: contract})
 
 

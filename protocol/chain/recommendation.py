@@ -1,9 +1,9 @@
 """Recommended terms of a task, the defaults of a submitter. audit.md section 9 explains them.
 
 The rules are in `presets/recommended.toml`, next to the deployment's parameters, and `protocol.tasks.amounts`
-computes terms from them. `assay submit` and `sim` read the same rules. How much a false result is worth to a
-cheater and how many verifiers are honest cannot be known, so the rules assume both. They also assume a price
-of gas, used if no chain is asked, and a price of the chain's coin in tokens.
+computes terms from them. `assay submit` and `sim` read the same rules. Nobody can know how much a false
+result is worth to a cheater, or how many verifiers are honest, so the rules assume both. They also assume a
+price of gas, used if no chain is asked, and a price of the chain's coin in tokens.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def setting(
     jurors: int = 0,
 ) -> Setting:
     """The arguments of `protocol.tasks.amounts.derive` for a task of a deployment with these parameters.
-    `audit`, the time from the submission to the settlement, is the draw delay and the challenge period;
-    `derive` adds the time of looks. `gas_price` is in token units (`gas_units`), by default the assumed
-    price.
+    `audit`, the time from the submission to the settlement, is the sum of the draw delay and the challenge
+    period; `derive` adds the time of looks. `gas_price` is in token units (`gas_units`), by default the
+    assumed price.
     """
     return Setting(
         budget=budget,
@@ -93,8 +93,8 @@ def default_jurors(parameters: Parameters) -> int:
 
 
 def move_time(parameters: Parameters, attest_period: int) -> int:
-    """Seconds that a seat has for each answer to a look: half of its attestation period, because an answer is
-    no more work than an attestation. At least the deployment's shortest period, but at most the attestation
-    period.
+    """Seconds that a seat has for each answer to a look. An answer is no more work than an attestation, so
+    this is half of the attestation period, or the deployment's shortest period if that is longer, but at most
+    the whole attestation period.
     """
     return min(attest_period, max(parameters.min_period, attest_period // 2))

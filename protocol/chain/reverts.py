@@ -1,4 +1,4 @@
-"""Revert data read with the contracts' own errors: name and arguments instead of hexadecimal digits."""
+"""Decodes revert data with the contracts' own errors: a name and arguments instead of hexadecimal digits."""
 
 from __future__ import annotations
 

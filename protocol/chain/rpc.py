@@ -61,8 +61,8 @@ class Identity:
 
 
 class _Node:
-    """One node, by URL. `known` is whether it was found to serve the right chain; a new connection resets
-    this.
+    """One node, by URL. `known` says whether the node was found to serve the right chain; a new connection
+    resets this.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
@@ -166,9 +166,9 @@ class Nodes:
         return self._each(ask)
 
     def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
-        """The answers to several questions, asked together of the first node that answers. If there are several
-        nodes, a question that it refuses is then asked alone, of each in turn. The answer to a failed question
-        is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
+        """The answers to several questions, which are put together to the first node that answers. If there
+        are several nodes, a question that this node refuses is then put alone to each node in turn. The
+        answer to a failed question is its Reverted or RpcRefused. Raises RpcUnavailable, WrongChain.
         """
         answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
         for k, query in enumerate(queries):
@@ -181,10 +181,11 @@ class Nodes:
 
     def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
         """Send signed transactions to every node, once. Returns as soon as each transaction is accepted by
-        some node, or all nodes have answered: for each its hash, or the reason why no node accepted it.
+        some node, or all nodes have answered. The result is, for each transaction, its hash, or the reason
+        why no node accepted it.
 
-        It is RpcUnavailable if some node did not answer, because this node may have accepted it; otherwise
-        RpcRefused, or WrongChain.
+        The reason is RpcUnavailable if some node did not answer, because that node may have accepted the
+        transaction; otherwise it is RpcRefused or WrongChain.
         """
         queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
 
@@ -225,8 +226,8 @@ class Nodes:
             self._chosen = max(heads, key=lambda node: heads[node])
 
     def doubt(self) -> None:
-        """Note that the first node has gone back: check its chain again before use, and ask the next node
-        first.
+        """Note that the newest block of the node that is asked first has a lower number than before. Its
+        chain is checked again before use, and the next node is asked first from now on.
         """
         self._chosen.known = False
         self._next(self._chosen)
@@ -284,8 +285,8 @@ def _read(query: Query, response: Mapping[str, Any]) -> Any | Reverted | RpcRefu
 
 
 def _weight(answer: str | ChainError) -> int:
-    """Rank of a node's answer to a broadcast: accepted or known already, no answer, refused, on another
-    chain.
+    """Rank of a node's answer to a broadcast, the best first: accepted or already known, no answer, refused,
+    from another chain.
     """
     if isinstance(answer, str) or (isinstance(answer, RpcRefused) and "already" in answer.message.lower()):
         return 0

@@ -1,7 +1,7 @@
 """Bounds that a deployment's parameters set on terms, as in TermsCheck.check.
 
-The market refuses terms that break a bound (contracts/src/libraries/TermsCheck.sol). The check here avoids
-sending them. `protocol.tasks.task.Terms` checks the bounds that hold under every deployment.
+The market refuses terms that break a bound (contracts/src/libraries/TermsCheck.sol), so they are checked here
+before they are sent. `protocol.tasks.task.Terms` checks the bounds that hold under every deployment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Sends one transaction and waits for its receipt, or several at once whose receipts are looked for later.
+"""Sends one transaction and waits for its receipt, or sends several at once and looks for their receipts
+later.
 
 Only one process at a time sends from an account (a file lock). An intent is never carried out twice, whatever
 happens in between; `unmined` handles the transactions that are signed and not mined yet.
@@ -38,10 +39,11 @@ __all__ = ["Sender", "Sending", "Sent"]
 
 
 class Sender(Unmined):
-    """Sends from one account. Close it, or use it as a context manager: it holds the account's lock.
+    """Sends from one account. The sender holds the account's lock, so close it, or use it as a context
+    manager.
 
-    Raises AccountInUse while another process holds it, and HomeError if this user may not write it. Safe to
-    use from several threads.
+    Raises AccountInUse while another process holds the lock, and HomeError if this user may not write the
+    lock file. Safe to use from several threads.
     """
 
     def __init__(self, connection: Connection, account: LocalAccount, sending: Sending | None = None) -> None:
@@ -55,9 +57,9 @@ class Sender(Unmined):
         self._tended = time.monotonic()
 
     def send(self, call: Call, intent: str | None = None) -> Receipt:
-        """Carry out an intent once, and return its receipt, also if an earlier process began it.
+        """Carry out an intent once, and return its receipt, even if an earlier process began it.
 
-        Without an `intent` the call is a new one. Raises Reverted (before or after mining),
+        Without an `intent`, the call is a new one. Raises Reverted (before or after mining),
         InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
         """
         (sent,) = self.hand_over([(call, intent or f"once:{uuid.uuid4()}")])
@@ -84,8 +86,8 @@ class Sender(Unmined):
     def hand_over(self, wanted: Sequence[tuple[Call, str]]) -> list[Sent]:
         """Send the transactions of several intents, with consecutive nonces, without waiting for a block.
 
-        Nonces, fees and balance are looked up once for all. Each intent is carried out once, also if an
-        earlier process began it. A refused one does not hold up the others. Raises RpcUnavailable,
+        Nonces, fees and balance are looked up once for all. Each intent is carried out once, even if an
+        earlier process began it. A refused intent does not hold up the others. Raises RpcUnavailable,
         RpcRefused, WrongChain.
         """
         assert not self.connection.is_viewing, "gas and fees are those of now"
@@ -131,18 +133,17 @@ class Sender(Unmined):
         return outcomes
 
     def recover(self) -> int:
-        """Resend the transactions in the journal that are neither on the chain nor with the node: never sent,
-        lost by the node, or removed by a re-organisation. Also raise the fees of stuck ones and fill gaps.
-        Returns how many nonces were resent or filled. Does not wait for receipts.
+        """Resend the transactions in the journal that neither the chain nor the node has, because they were
+        never sent, lost by the node, or removed by a re-organisation. Also raise the fees of stuck ones and
+        fill gaps. Returns how many nonces were resent or filled. Does not wait for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
             return self._push()
 
     def await_unknown(self) -> None:
-        """Wait until the account's pending transactions that are missing from the journal are mined. A
-        command whose journal is lost, for example, has sent them. Raises NotMined, RpcUnavailable,
-        RpcRefused.
+        """Wait until the account's pending transactions that are missing from the journal are mined. For
+        example, a command whose journal is lost has sent them. Raises NotMined, RpcUnavailable, RpcRefused.
         """
         started = time.monotonic()
         while unknown := self._unknown():
@@ -164,8 +165,8 @@ class Sender(Unmined):
         return [nonce for nonce in range(used, held) if nonce not in known]
 
     def tend(self) -> None:
-        """Call `recover`, but not if it would find nothing new (`_asks_nothing`), and over all callers at
-        most once in `look_again` seconds (or `replace_after`, if that is shorter).
+        """Call `recover`, unless it would find nothing new (`_asks_nothing`), or was called less than
+        `look_again` seconds ago (or `replace_after`, if that is shorter). All callers share this limit.
         """
         rested = time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after)
         if rested and not self._asks_nothing:
@@ -193,7 +194,7 @@ class Sender(Unmined):
                 self.inclusion.end(one.nonce, self.connection.block_time)
 
     def _begun(self, intent: str) -> bool:
-        """Whether a transaction for an intent is, or may be, mined. The caller holds the lock."""
+        """Whether a transaction for an intent is mined or may still be mined. The caller holds the lock."""
         entries = self.journal.of_intent(intent)
         return bool(entries) and not self._is_lost(entries)
 

@@ -47,8 +47,9 @@ class AnswerTooLong(NotAnAnswer):
 
 
 class Transport:
-    """One node, with its sockets. `opened` is called when a connection is opened, also in place of one that the node
-    has closed. Raises requests.RequestException, OSError, NotAnAnswer, AnswerTooLong.
+    """One node, with its sockets. `opened` is called whenever a connection is opened, including one that
+    replaces a connection closed by the node. Raises requests.RequestException, OSError, NotAnAnswer,
+    AnswerTooLong.
     """
 
     def __init__(self, url: str, timeout: float, opened: Callable[[], None]) -> None:
@@ -67,7 +68,7 @@ class Transport:
 
     def ask_all(self, asked: Sequence[Asked]) -> list[RPCResponse] | None:
         """The responses to several questions in one request, in order; None if the node does not accept
-        batches, or not of this length.
+        batches, or none of this length.
         """
         self._provider.request_counter.begin()
         try:
@@ -131,8 +132,8 @@ class _Provider(HTTPProvider):
         self.request_counter = _Numbers()
 
     def decode_rpc_response(self, raw_response: bytes) -> Any:  # type: ignore[override]
-        """Parse a response. Raises NotAnAnswer if it answers another question, or is not JSON-RPC, such as
-        a gateway's own page.
+        """Parse a response. Raises NotAnAnswer if it answers another question, or if it is not JSON-RPC but,
+        for example, a gateway's own page.
         """
         try:
             found = parse_json(raw_response)
@@ -185,8 +186,8 @@ class _Adapter(HTTPAdapter):
 
 
 class _InTime(HTTPResponse):
-    """A response that must arrive completely within the socket's timeout. By default, each read has this
-    timeout.
+    """A response that must arrive completely within the socket's timeout. By default, this timeout would
+    apply to each read.
     """
 
     def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:

@@ -55,8 +55,8 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """All transactions sent for an intent, by this or an earlier process. `refused` is the reason if none was
-    sent.
+    """All transactions sent for an intent, by this process or an earlier one. `refused` is the reason if none
+    was sent.
     """
 
     call: Call
@@ -78,12 +78,12 @@ class Unmined:
         self.journal = journal
         self.inclusion = Inclusion()
         self._offered: dict[int, float] = {}
-        """By nonce: when this process last chose its fee, or first checked it if an earlier process sent it
-        (`time.monotonic`).
+        """By nonce: the time (`time.monotonic`) when this process last chose the transaction's fee, or first
+        checked the transaction if an earlier process sent it.
         """
         self._mined_at: int | None = None
-        """The block at which everything sent was first seen mined; None while something is not mined, or
-        before the first check.
+        """The block at which all sent transactions were first seen mined; None while one of them is not
+        mined, or before the first check.
         """
         self._looked_at = 0
         """The newest block at the last check (`_push`)."""
@@ -114,8 +114,9 @@ class Unmined:
         return Entry("0x" + signed.hash.hex(), intent, label, nonce, raw, Status.PENDING, None)
 
     def _free_nonces(self, count: int) -> list[int]:
-        """The first nonces for which neither the node nor the journal holds a transaction; fills gaps. A nonce that
-        only the journal holds is not a gap: the node lags, or has lost the transaction, and `_push` sends it again.
+        """The first nonces for which neither the node nor the journal has a transaction, gaps included. A
+        nonce for which only the journal has a transaction is not a gap: the node lags, or has lost the
+        transaction, and `_push` sends it again.
         """
         first = self.connection.transaction_count(self.address, "pending")
         taken = {entry.nonce for entry in self.journal.since(first)}
@@ -123,8 +124,9 @@ class Unmined:
         return list(itertools.islice(free, count))
 
     def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
-        """Journal signed transactions and send them to the node. Returns each one's refusal, or None. Refused
-        ones are marked as dropped, unless the node has them all the same: its error may be about something else.
+        """Journal signed transactions and send them to the node. Returns each one's refusal, or None. A
+        refused transaction is marked as dropped, unless the node has it nevertheless: its error may be about
+        something else.
         """
         self._mined_at = None
         self.journal.write(entries)
@@ -147,8 +149,9 @@ class Unmined:
 
     def _keep(self, entry: Entry) -> ChainError | None:
         """Send the node a transaction that it has lost or never got. If the node refuses it, for example
-        because the base fee has risen, send one with a higher fee. Returns the final refusal, if any: the
-        transaction is then dropped, unless the account cannot pay the fee or it is far above the usual one.
+        because the base fee has risen, send one with a higher fee. Returns the final refusal, if any. The
+        transaction is then dropped, unless the account cannot pay the higher fee, or the transaction's fee is
+        already far above the usual one.
         """
         (refused,) = self._offer([entry])
         if refused is None:
@@ -178,10 +181,10 @@ class Unmined:
 
     def _is_lost(self, entries: list[Entry]) -> bool:
         """Whether none of these attempts can be mined any more, because another transaction used their nonce.
-        If so, marks them as dropped.
+        If so, the attempts are marked as dropped.
 
-        This is proved only once the nonce was used deeper than re-organisations reach. Until then, the
-        receipt may be missing because the node lags, and the other transaction may be removed.
+        This is certain only once the block that used the nonce is deeper than re-organisations reach. Until
+        then, the receipt may be missing because the node lags, and the other transaction may be removed.
         """
         nonce = entries[0].nonce
         if self.connection.transaction_count(self.address) <= nonce:
@@ -253,7 +256,7 @@ class Unmined:
 
     def _fill(self, nonce: int) -> bool:
         """Use up an abandoned nonce that later nonces wait for, unless the node holds another transaction
-        with it. Returns whether it was used. If the account cannot pay, the next check tries again.
+        with it. Returns whether the nonce was used up. If the account cannot pay, the next check tries again.
         """
         if self.connection.transaction_count(self.address, "pending") > nonce:
             return False
@@ -269,8 +272,9 @@ class Unmined:
         return True
 
     def _raise(self, entry: Entry) -> None:
-        """Raise the fee, if the account can pay it and the fee is not far above the usual one already: a chain
-        that stands still, or a node that withholds transactions, must not make the account offer all that it has.
+        """Raise a transaction's fee, unless the account cannot pay more or the fee is already far above the
+        usual one. Without this limit, a chain that stands still, or a node that withholds transactions, would
+        make the account offer everything that it has.
         """
         try:
             offers = self._offers()

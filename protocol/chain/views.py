@@ -41,7 +41,7 @@ class TaskStatus(IntEnum):
 
     @property
     def can_be_challenged(self) -> bool:
-        """Whether games on the task may be opened, until its `challenge_until`."""
+        """Whether the task's status allows new games. They can be opened until `challenge_until`."""
         return self in (TaskStatus.SUBMITTED, TaskStatus.UNPAID)
 
 
@@ -85,8 +85,8 @@ class TaskView:
         return NOBODY if self.status <= TaskStatus.BIDDING else self.bidder
 
     def posted_at(self, bidding_period: int) -> int:
-        """When the task was posted, given the `bidding_period` of its terms. A task's number is that task's for
-        good once the blocks up to this time are final.
+        """When the task was posted, given the `bidding_period` of its terms. Once the blocks up to this time
+        are final, the task's number can no longer become another task's.
         """
         return self.bids_until - self.overtime - bidding_period
 
@@ -108,8 +108,8 @@ class Offer:
     fee: int
     """Minimum fee of a seat for each 10^9 operations, in token units."""
     seat_fee: int
-    """Minimum fee of a seat, or of a look if the task has looks, for any number of operations, in token
-    units.
+    """Minimum fee of a seat, and of a look if the task has looks, regardless of the number of operations, in
+    token units.
     """
     period: int
     """Maximum seconds for which a task's terms may bind a seat (`Terms.seat_period`). Redraws, claims and
@@ -134,9 +134,9 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An account's registration (Seats.sol). Its stake is 2^level units, in the vault's lock `lock`. It can
-    be drawn by rounds that were fixed after `free_since`. Times are seconds since 1970; `resigned_at` is 0
-    if it has not resigned.
+    """An account's registration (Seats.sol). Its stake is 2^level units, in the vault's lock `lock`. The
+    account can be drawn by rounds that were fixed after `free_since`. Times are seconds since 1970;
+    `resigned_at` is 0 if the account has not resigned.
     """
 
     account: str
@@ -163,10 +163,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found,
-    or if the seat's salt was shown. `until` is the last second for its attestation; if nobody was found, it
-    can be drawn again afterwards. `registration` is the number of the account's registration. `caught` is
-    whether its lock is lost, because of a look or a missing opening; then it is paid no fee.
+    """A seat, look or juror of a task (Seats.sol), by its number. `account` is NOBODY if nobody was found, or
+    if the seat's salt was shown. `until` is the last second for the attestation; an empty seat can be drawn
+    again afterwards. `registration` is the number of the account's registration. `caught` is whether the
+    seat's lock is lost, because of a look or a missing opening. A caught account is paid no fee.
     """
 
     number: int
@@ -179,7 +179,7 @@ class Seat:
 
     @classmethod
     def from_abi(cls, number: int, values: tuple[Any, ...]) -> Seat:
-        """Convert the result of `seatOf`, or an element of that of `seatsOf` or `looksOf`."""
+        """Convert the result of `seatOf`, or one element of the result of `seatsOf` or `looksOf`."""
         account, *rest = values
         return cls(number, to_checksum_address(account), *rest)
 
@@ -197,14 +197,15 @@ class AuditView:
     of the last requested draw, which is `pending` until it is executed. The first draw was executed at
     `drawn_at`, and its `seed` determines the segments of all seats. `until` is the last second for
     attestations of the latest draw. `escrow_draws` is the number of draws paid by the escrow. `purse` is the
-    number of a lock that pays the next draw, left by a seat whose salt was shown; 0 if there is none.
+    number of the lock that pays the next draw, which a seat left when its salt was shown; 0 if there is none.
     `informed_at` is when a seat's salt was last shown or a jury last ended.
 
-    `level` is the level of the latest requested looks (0 if there were none), `look_draws` the number of its
-    draws. `looks` is the number of looks picked on all levels, the last of them at `picked_at`. Bit i of
-    `looking` is whether look i of this level is awaited, bit i of `looked` whether it has attested (until the
-    level's first draw is executed: look i of the level below). `claimant` is 1 + the number of the seat or
-    look whose claim a jury is to judge; 0 if there is none. `audited` is whether nothing is awaited any more.
+    `level` is the level of the latest requested looks (0 if there were none), and `look_draws` is the number
+    of draws of this level. `looks` is the number of looks picked on all levels, the last of them at
+    `picked_at`. Bit i of `looking` is set if look i of this level is awaited. Bit i of `looked` is set if
+    look i of this level has attested; until the level's first draw is executed, the bit is about look i of
+    the level below. `claimant` is 1 + the number of the seat or look whose claim a jury is to judge; 0 if
+    there is none. `audited` is whether nothing is awaited any more.
     """
 
     pool: tuple[int, ...]
@@ -240,8 +241,8 @@ class PendingDraw:
     """A requested draw (Seats.sol), an entry of the board's queue. It uses the beacon's `round`, which was
     fixed at `fixed_at`. `level` is 0 for seats, 1 to 4 for looks of that level, 5 for a jury. `seats` has a
     bit for each seat or slot to draw; 0 means that the draw picks the slots of the looks. `purse` is the
-    number of the lock that pays for the draw; 0 if the task's escrow pays. `number` is the draw's number among
-    its task's, counted from 1.
+    number of the lock that pays for the draw; 0 if the task's escrow pays. `number` is the draw's number
+    among the draws of its task, counted from 1.
     """
 
     task: int
@@ -255,11 +256,12 @@ class PendingDraw:
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """The state of a look (ILooks). `revealed` is the hash of the looked-at seat's reveal
-    (`protocol.dispute.keys.revealed_word`), `accused` the hash of the open accusation (`accusation_word`);
-    each is None if there is none. The answer is due by `until`, and the accusation's bond is in lock `lock`.
-    `game` is the game in which the accused contests it, 0 if there is none. `accusations` is the number of
-    accusations so far. `dropped` is whether the look has dropped a game; it cannot drop another.
+    """The state of a look (ILooks). `revealed` is the hash of the reveal of the seat that the look checks
+    (`protocol.dispute.keys.revealed_word`); None before the reveal. `accused` is the hash of the open
+    accusation (`accusation_word`); None if there is none. The answer is due by `until`, and the accusation's
+    bond is in lock `lock`. `game` is the game in which the accused contests the accusation; 0 if there is
+    none. `accusations` is the number of accusations so far. `dropped` is whether the look has dropped a game;
+    it cannot drop another.
     """
 
     revealed: bytes | None
@@ -280,8 +282,8 @@ class LookView:
 @dataclass(frozen=True, slots=True)
 class JuryView:
     """The jury of a task (IAuditBoard.juryOf). `claimant` is the number of the seat or look whose claim the
-    jury judges. `pending` is whether its draw is not executed yet. Votes are due by second `until`; bit i of
-    `yes` or `no` is set if the juror in slot i voted so.
+    jury judges. `pending` is whether the jury's draw is still to be executed. Votes are due by second
+    `until`. Bit i of `yes` or `no` is set if the juror in slot i voted so.
     """
 
     claimant: int
@@ -299,9 +301,10 @@ class JuryView:
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """A claim that an item cannot be fetched, not judged yet (IJuries.Claim). `bond` is the number of a lock.
-    An objection names a chunk by `tensor` and `walk`, which the jurors must open by second `until`; all are 0
-    without an objection. Bit i of `opened` is set if the juror in slot i has opened the chunk.
+    """A claim, not yet judged, that an item cannot be fetched (IJuries.Claim). `bond` is the number of a
+    lock. An objection names a chunk by `tensor` and `walk`, and the jurors must open that chunk by second
+    `until`; all three are 0 without an objection. Bit i of `opened` is set if the juror in slot i has opened
+    the chunk.
     """
 
     account: str
@@ -377,8 +380,9 @@ class GameState:
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
 
     def droppable_until(self, game_time: int, move_time: int) -> int:
-        """Last second in which the look that asked for the step tree can drop this game, in its turn: a move time
-        after that turn began, within its clock of `game_time` seconds. Both times are of the terms.
+        """Last second in which the look that asked for the step tree can drop this game, if it is the look's
+        turn. This is `move_time` seconds after the turn began, or the end of the look's clock of `game_time`
+        seconds if that is earlier. Both times are those of the terms.
         """
         began = self.deadline - (game_time - self.challenger_spent)
         return min(self.deadline, began + move_time)

@@ -1,6 +1,6 @@
 """Infrastructure of commands and nodes: home folder, settings, options, output, exit codes, logs, HTTP.
 
-There are two halves. From the project, the modules here and in `monitoring` import only each other and
+The package has two halves. The modules here and in `monitoring` import nothing else from the project but
 `protocol.errors`, so every layer may use them. Those that `--help` needs import no heavy package but Typer,
-so that it is quick. `protocol.node.party` is above `protocol.chain` and uses it.
+so that `--help` is quick. The other half, `protocol.node.party`, is above `protocol.chain` and uses it.
 """

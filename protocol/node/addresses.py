@@ -35,11 +35,11 @@ class Address:
     scheme: str
     """http or https."""
     host: str
-    """A host name in lower case (RFC 1123, and "_"), or an IP address, without brackets for IPv6."""
+    """A host name in lower case (RFC 1123, with "_" allowed too), or an IP address, without brackets for IPv6."""
     port: int
     path: str = ""
-    """Empty, or a path that begins with "/" (RFC 3986; escapes are not decoded). `parse` removes "/" at its
-    end.
+    """Empty, or a path that begins with "/" (RFC 3986; escapes are not decoded). `parse` removes every "/" at
+    its end.
     """
 
     @classmethod
@@ -113,7 +113,8 @@ def require_web_url(url: str) -> str:
 
 
 def public_part(url: str) -> str:
-    """Scheme, host and port of a URL; the rest becomes "…", or all of it if it has no scheme or host.
+    """The scheme, host and port of a URL, with "…" for the rest. If the URL has no scheme or host, "…" stands
+    for all of it.
 
     Node providers put their customers' keys into paths, queries and users.
     """

@@ -54,7 +54,7 @@ class _Command(TyperCommand):
     """A command that rejects negative numbers as arguments, which the parser would take for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises BadParameter, a usage error, for a negative number."""
+        """Parse the arguments. Raises BadParameter, a usage error, for a negative number."""
         valued = {
             name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)
         }
@@ -83,8 +83,8 @@ def app_of(description: str) -> typer.Typer:
 def command(
     app: typer.Typer, name: str | None = None, *, connection: Sequence[str] = ()
 ) -> Callable[[Function], Function]:
-    """Add a function to `app` as a command. Its errors are reported (`exits.reported`); an exit code that it
-    returns ends the process.
+    """Add a function to `app` as a command. Its errors are reported (`exits.reported`); if it returns an exit
+    code, the process ends with that code.
 
     `connection` names the options for the chain and the sender that the command also has. The function gets
     their values as settings in its argument `connection: Flags`.

@@ -1,9 +1,9 @@
 """The file that stores a node's state: SQLite in WAL mode, for one version, chain, market and account.
 
 A party's own `Database` derives from `NodeDatabase` and adds its tables and methods. Every write is one
-transaction that is on disk when the method returns, so that after a crash the file has either the old row
-or the new one. Unless it is opened only for reading, a file of an earlier version is converted to this
-version (`migrations`).
+transaction that is on disk when the method returns, so that after a crash the file has either the old row or
+the new one. A file of an earlier version is converted to this version (`migrations`), unless it is opened
+only for reading.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class NodeDatabase:
 
     @classmethod
     def market_of(cls, path: Path) -> str | None:
-        """The market that a file belongs to; None without a file, or if it is empty. Raises DatabaseError."""
+        """The market that a file belongs to; None if the file is missing or empty. Raises DatabaseError."""
         try:
             if not path.is_file():
                 return None

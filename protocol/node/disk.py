@@ -30,8 +30,8 @@ def used(folders: Iterable[Path]) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder. It is renamed first, so that even if the process is killed, no incomplete folder has
-    its name. `remove_rests` deletes the renamed folders that killed processes leave.
+    """Delete a folder. The folder is renamed first, so that even if the process is killed, no incomplete
+    folder keeps the old name. `remove_rests` deletes the renamed folders that killed processes leave.
     """
     gone = folder.with_name(f"{REMOVED}{uuid4().hex}")
     with suppress(FileNotFoundError):
@@ -40,7 +40,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_rests(parent: Path) -> None:
-    """Finish deleting folders in `parent` whose deletion was interrupted because the process was killed."""
+    """Finish deleting the folders in `parent` that killed processes had begun to delete."""
     for path in parent.glob(f"{REMOVED}*"):
         shutil.rmtree(path, ignore_errors=True)
 

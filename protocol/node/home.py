@@ -31,8 +31,8 @@ class Home:
 
     @classmethod
     def find(cls, given: Path | None = None) -> Home:
-        """The home folder: `given`, else $ASSAY_HOME, else ~/.assay. Raises HomeError if it begins with the home
-        of a user that there is not.
+        """The home folder: `given`, else $ASSAY_HOME, else ~/.assay. Raises HomeError if the path begins with
+        the home folder of a user who does not exist.
         """
         chosen = given or Path(os.environ.get(VARIABLE) or "~/.assay")
         try:
@@ -41,8 +41,8 @@ class Home:
             raise HomeError(chosen, f"no home folder for {chosen.parts[0]}") from error
 
     def folder(self, *parts: str) -> Path:
-        """A folder below the home folder, created if missing. Raises HomeError, also if this user may not read
-        it.
+        """A folder below the home folder, created if missing. Raises HomeError if the folder cannot be
+        created, or if this user may not read it.
         """
         path = self.root.joinpath(*parts)
         try:
@@ -85,8 +85,8 @@ class Home:
     @property
     def bundle_folders(self) -> list[Path]:
         """The folders of bundles of all parties with this home: the submitter's, and each node's. To use
-        another party's bundle, a party links it into its own folder (`link_bundle`), so that each can delete
-        its own.
+        another party's bundle, a party links it into its own folder (`link_bundle`), so that each party can
+        delete its own bundles.
         """
         return [self.bundles, *sorted(self.root.glob("*/*/bundles"))]
 

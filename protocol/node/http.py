@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MAX_HEADERS = 16_384
 """Maximum bytes of an unfinished request."""
 FILES = 1 << 16
-"""Number of files that a process with a server may open, if the system permits as many: its connections, those to
-other parties, and files. No more than that, because some programs that it may start close every number up to the
-limit.
+"""Maximum number of files that a process with a server may open, as far as the system permits: its
+connections, its connections to other parties, and files. The number is not higher, because some programs that
+the process may start close every file number up to the limit.
 """
 
 
@@ -44,10 +44,9 @@ def url_of(host: str, port: int) -> str:
 
 
 def require_public(url: str, flag: str = "--url") -> None:
-    """Raise NotPublic for an announced address that others cannot reach: loopback, 0.0.0.0 or ::, or no
-    valid address. `flag` names the option to change. Not for development chains, whose parties share a
-    machine. Names and addresses in private networks are accepted, without a check that others can reach
-    them.
+    """Raise NotPublic for an announced address that is invalid or that others cannot reach: loopback, 0.0.0.0
+    or ::. `flag` names the option to change. Do not call this for development chains, whose parties share a
+    machine. Names and addresses in private networks are accepted, without a check that others can reach them.
     """
     address = parsed(url)
     if address is None or _is_of_this_machine(address):
@@ -105,8 +104,9 @@ def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
 
 
 def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
-    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop. `SharedProtocol` limits
-    connections and requests; uvicorn's own limit would refuse everybody when some clients reach it.
+    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop. `SharedProtocol`
+    limits connections and requests; uvicorn's own limit would refuse everybody as soon as a few clients reach
+    it.
 
     `proxies` are IP addresses of proxies. Their connections come from many clients, which the proxy itself
     must limit.

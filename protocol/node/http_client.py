@@ -1,8 +1,9 @@
 """GET and POST requests to strangers' servers. Redirects and encodings are refused, and answers are limited
 in bytes.
 
-Every failure of a peer is a BadAnswer, whether name lookup, socket, TLS or HTTP notices it. The caller must
-limit the time of the whole exchange, because timeouts of single reads do not stop a trickling server.
+Every failure of a peer is a BadAnswer, whether it occurs in the name lookup, the socket, TLS or HTTP. The
+caller must limit the time of the whole exchange, because timeouts of single reads do not stop a trickling
+server.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ LEAST_RATE = 1 << 20
 of state in 25 minutes. Slower peers would take time or memory from others.
 """
 ATTEMPT_SECONDS: Final = 1.0
-"""Seconds for connecting to each IP address of a name. The last address gets all the remaining time."""
+"""Seconds for an attempt to connect to each IP address of a name, except the last one, which gets the
+client's connect timeout.
+"""
 OVERHEAD: Final = 1 << 18
-"""Bytes that an answer may have in addition to twice its body: h11 accepts 100 KiB of headers and 100 KiB of
-trailers.
+"""Bytes that an answer may have in addition to twice the bytes allowed for its body: h11 accepts 100 KiB of
+headers and 100 KiB of trailers.
 """
 
 
@@ -58,8 +61,8 @@ class Broken(BadAnswer):
 
 
 class Encoded(BadAnswer):
-    """The answer has a content encoding that was not asked for, so it might unpack to a large one. `encoding`
-    names it.
+    """The answer has a content encoding that was not asked for, so it might become large when decoded.
+    `encoding` names the encoding.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -216,7 +219,7 @@ class _Wire(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of a host that answers."""
+        """Connect to the first of a host's addresses that answers."""
         self.opened += 1
         if host not in self._found:
             ips = await look_up(host, port)

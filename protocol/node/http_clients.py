@@ -13,8 +13,8 @@ Share = IPv4Address | IPv6Network
 
 
 def client_of(host: str) -> IP:
-    """Parse the address of a client as a socket gives it. An IPv4 client of an IPv6 socket has its IPv4
-    address.
+    """Parse a client's address as a socket gives it. For an IPv4 client of an IPv6 socket, this is the
+    client's IPv4 address.
     """
     address = ip_address(host.partition("%")[0])
     return address if isinstance(address, IPv4Address) else address.ipv4_mapped or address
@@ -26,8 +26,8 @@ def share_of(client: IP) -> Share:
 
 
 def site_of(share: Hashable) -> Hashable:
-    """The shares that one customer may have, as a key: the /48 of an IPv6 share, because a site is given up to
-    65,536 /64 (RFC 6177); any other share alone. Strangers may be in one /48, so a site as such has no limit:
-    it only says who goes last, or loses a place, when there are too many.
+    """A key for the shares that one customer may have: the /48 of an IPv6 share, because a site is given up
+    to 65,536 /64 networks (RFC 6177), or else the share itself. Strangers may be in one /48, so a site as
+    such has no limit. It only helps to decide whose connection is closed when there are too many.
     """
     return share.network_address.packed[:6] if isinstance(share, IPv6Network) else share

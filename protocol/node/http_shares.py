@@ -5,13 +5,13 @@ requests kept everybody else out. Here an address may have few connections and e
 If there are too many connections in all, the one that has made the server wait longest is closed. An honest
 request arrives in one piece, within a round trip, so it waits for nothing that a hostile client holds.
 
-The requests of an address are started one after the other, over all its connections: the next one when the
-present one is answered, or after `TURN_SECONDS`. Until then, further requests are not even read. The event
-loop serves in order of arrival, so between a request and its answer each other address gets only a few
+The requests of an address are started one after the other, over all its connections. The next request starts
+when the present one is answered, or after `TURN_SECONDS`. Until then, further requests are not even read. The
+event loop serves in order of arrival, so between a request and its answer each other address gets only a few
 answers, however many requests it sends.
 
-A request ends when its client goes, so there are no more requests than connections, and threads that end what
-they have begun.
+A request ends when its client disconnects, but a thread finishes the work that it has begun. So there are
+never more requests than connections and such threads together.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ MAX_CONNECTIONS: Final = 1_024
 file.
 """
 CONNECTIONS_EACH: Final = 8
-"""Maximum number of connections of one share that are read; further ones wait. A connection counts until
-its request has ended: if its client has disconnected, until the thread that works for it ends.
+"""Maximum number of connections of one share that are read; further ones wait. A connection counts until its
+request has ended. If its client has disconnected, it still counts until the thread that works for it ends.
 """
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
-"""Seconds that a connection waits for a place in its share before it is refused. A refused client gets as
-long to read the refusal, because closing at once would reset the connection before that.
+"""Seconds that a connection waits for a place in its share before it is refused. A refused client gets the
+same time again to read the refusal, because closing at once would reset the connection before the client has
+read it.
 """
 TURN_SECONDS = 0.5
 """Seconds after which the next request of the same address is started, even if the present one is not
-answered yet. So a long download, or a request that waits for a replay, does not delay other clients behind
+answered yet. So a long download, or a request that waits for a replay, does not delay the other clients at
 the same address.
 """
 
@@ -56,9 +57,10 @@ _REFUSAL = (
 
 
 class _Connections:
-    """The connections of one share: all; those being read (`read`); those that wait to be read, the oldest
-    first (`held`); the one whose turn it is to be answered; and those waiting for this turn, in order. An
-    address may open hundreds, so no method iterates over all.
+    """The connections of one share. `all` has every connection, `read` those being read, and `held` those
+    that wait to be read, the oldest first. `turn` is the connection whose turn it is to be answered;
+    `waiting` has those that wait for this turn, in order. An address may open hundreds of connections, so no
+    method iterates over `all`.
     """
 
     def __init__(self) -> None:
@@ -71,11 +73,11 @@ class _Connections:
 
 class SharedProtocol(TimedProtocol):
     """A connection of a server with shares. If its share is full, it waits, and is refused with 503 if no
-    place becomes free. Only one request of a share is started at a time. If the server is full, a
-    connection is closed to make room for a new one.
+    place becomes free. Only one request of a share is started at a time. If the server is full, a connection
+    is closed to make room for a new one.
 
-    When the client goes, the app's work for it is cancelled as by an anyio cancel scope: what awaits ends, and
-    a function in a thread (`anyio.to_thread`) is finished first.
+    When the client disconnects, the app's work for it is cancelled by an anyio cancel scope: a coroutine that
+    awaits something ends, but a function in a thread (`anyio.to_thread`) is finished first.
 
     The app finds the client's share in the request's state, as `share`; None for clients of a proxy.
     """
@@ -224,7 +226,7 @@ class SharedProtocol(TimedProtocol):
         last._end()
 
     def _hold(self) -> None:
-        """Stop reading, and refuse the client later: if it were refused at once, a hostile client would
+        """Stop reading, and refuse the client later. A hostile client that was refused at once would also
         return at once.
         """
         self._half = False

@@ -1,5 +1,5 @@
-"""Command-line options that several commands share, and functions for their values. The only package that
-it imports is Typer.
+"""Command-line options that several commands share, and functions for their values. Typer is the only package
+that this module imports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DevicesOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
 MOST_TASK = 2**63 - 1
-"""Largest id of a task that a command takes: what databases hold. Markets count their tasks from 1."""
+"""Largest task id that a command takes, because databases hold no larger number. Markets count their tasks from 1."""
 TasksOption = Annotated[
     list[int] | None, typer.Option("--task", min=1, max=MOST_TASK, help="Only this task (repeatable).")
 ]

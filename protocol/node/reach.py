@@ -1,4 +1,4 @@
-"""Decides to which addresses named by strangers a node may connect: those of bundles in terms, and those that
+"""Decides which addresses named by strangers a node may connect to: those of bundles in terms, and those that
 parties announce.
 
 Anyone can put an address on the chain, and plain http would let a stranger make a node send requests behind

@@ -18,8 +18,8 @@ START_SECONDS = 10.0
 
 def by_market(apps: Sequence[tuple[str, Any]]) -> Any:
     """One ASGI app that combines the apps of several deployments, each below the address of its market.
-    Requests without a market go to the first app, of the earliest deployment, whose parties know the server
-    by the plain address.
+    Requests that name no market go to the first app. It is the app of the earliest deployment, whose parties
+    know the server by its plain address.
     """
     from starlette.routing import Mount, Router
 

@@ -3,8 +3,8 @@ settings file, or the default.
 
 A command describes its settings as a pydantic model, and `load` fills it. The file is TOML with at most one
 table per command and nothing else. In an environment variable, the items of a list are separated by commas.
-Fields with `{"secret": True}` in `json_schema_extra` are masked when shown. Of a URL in `rpc`, only the part
-up to the host is shown.
+Fields with `{"secret": True}` in `json_schema_extra` are masked when shown. Of a URL in `rpc`, only scheme,
+host and port are shown.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ def _is_secret(field: FieldInfo) -> bool:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """The remedy for an unknown name: to use the most similar known name, or else to remove it."""
+    """The remedy for an unknown name: use the most similar known name or, if there is none, remove the
+    unknown one.
+    """
     close = get_close_matches(word, list(known), 1)
     return f"did you mean {close[0]}?" if close else "remove it"
 

@@ -25,7 +25,7 @@ class Stop:
         self._event.set()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for up to `seconds`. Returns True as soon as a stop is requested, or False at the end."""
+        """Sleep for up to `seconds`. Returns True as soon as a stop is requested, or False if none is."""
         return self._event.wait(seconds)
 
     def on_signals(self) -> None:

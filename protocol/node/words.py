@@ -50,8 +50,8 @@ def coin(wei: int) -> str:
 
 
 def duration(seconds: float, parts: int = 2) -> str:
-    """A duration in days, hours, minutes and seconds: 45 s, 3 min, 2 h 5 min, 31 d. Only `parts` units are
-    used, from the largest on; smaller units are cut off, and zeros are left out. A negative duration is 0 s.
+    """A duration in days, hours, minutes and seconds: 45 s, 3 min, 2 h 5 min, 31 d. At most `parts` units are
+    used, from the largest on. Smaller units are cut off, and zeros are left out. A negative duration is 0 s.
     """
     if seconds > LONGEST:
         return "more than 100 years"

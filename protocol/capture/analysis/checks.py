@@ -1,6 +1,6 @@
-"""Refusals concerning the option `bits`, and the integers computed from the committed data.
+"""Refusals that concern the option `bits`, or integers computed from the committed data.
 
-`require_bits` raises `CaptureError`; the others return the `Problem` for their caller to collect.
+`require_bits` raises `CaptureError`; the other functions return the `Problem` for their caller to collect.
 """
 
 from __future__ import annotations
@@ -37,36 +37,40 @@ def _are_bits(value: Any) -> bool:
 
 
 def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
-    """The refusal for an index of the operation `node` that torch refuses. `origin` names its source."""
+    """The refusal for an index that torch does not allow for the operation `node`. `origin` says where the
+    index comes from.
+    """
     what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
 def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
-    """The refusal for an operation `node` if some of its indices may be ones that torch refuses."""
+    """The refusal for an operation `node` whose indices, from `low` to `high`, may include some that torch
+    does not allow.
+    """
     what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
 
 
 def too_wide(node: Node, value: int, origin: str) -> Problem:
-    """The refusal for an operation `node` that produces an int64 that does not fit a program's i32."""
+    """The refusal for an operation `node` that produces an int64 too large for a program's i32."""
     what = f"{origin} gives {node.target} the result {value}, an int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 
 
 def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
-    """The refusal for an operation `node` if some of the integers that it produces may not fit an i32."""
+    """The refusal for an operation `node` that may produce integers too large for an i32."""
     what = f"{origin} may give {node.target} results from {low} to {high}, int64 beyond 32 bits"
     return Problem(what, SMALLER, source_of(node))
 
 
 def not_examined(node: Node, error: Exception) -> Problem:
-    """The refusal for an operation `node` if the search for its integers' bounds raised `error`."""
+    """The refusal for an operation `node` if `error` was raised while the bounds of its integers were computed."""
     what = f"{node.target}: on these operands, {type(error).__name__}: {error}"
     return Problem(what, "give it operands of another shape", source_of(node), cause=error)
 
 
 def refused_by_torch(node: Node, first: int, last: int, error: Exception) -> Problem:
-    """The refusal for the dataset's rows `first` to `last` if torch raises an error on them."""
+    """The refusal for the dataset's rows `first` to `last`, on which torch raises `error`."""
     what = f"torch refuses rows {first} to {last} of the dataset: {node.target}: {error}"
     return Problem(what, "correct these rows, or what is computed of them", source_of(node))

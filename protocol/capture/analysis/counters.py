@@ -1,4 +1,4 @@
-"""Bounds of the integer buffers that a step writes, such as counters, over all steps of a task."""
+"""Bounds of the integer buffers that a step writes, such as counters. The bounds hold over all steps of a task."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ROUNDS = 3
 def bounds_over_steps(
     graph: Graph, known: Mapping[Node, Interval], counters: Mapping[Node, tuple[Tensor, Node]], steps: int
 ) -> Buffers:
-    """Bounds of the `counters` that hold before every one of `steps` steps.
+    """Bounds of the `counters` that hold before each of `steps` steps.
 
     `counters` maps placeholders of `graph` to their initial contents and to the node whose result the step
     writes into them; `known` has the bounds of all other placeholders. There are three cases:
 
-    1. The bounds stop growing within `ROUNDS` steps.
-    2. In every step they grow at most as much as in the first step, which is checked at steps 0, 1, 2, 4, 8,
-       … and the last.
-    3. In all other cases all counters get the bounds of i32.
+    1. The bounds stop growing within `ROUNDS` steps. The result is the bounds reached by then.
+    2. In every step, the bounds grow by at most as much as in the first step, which is checked at steps
+       0, 1, 2, 4, 8, … and the last. The result allows this growth in every step.
+    3. In all other cases, all counters get the bounds of i32.
     """
     if not counters:
         return {}

@@ -88,8 +88,8 @@ def _one_hot(node: Node) -> int | None:
     None.
 
     A traced `one_hot` consists of `arange(classes)`, `unsqueeze(labels, -1)` and `eq`, in this order and from
-    one line. A comparison written by hand, which allows any labels, unsqueezes first or swaps the operands of
-    `eq`.
+    one line of code. A comparison written by hand, in which any labels are allowed, calls unsqueeze first or
+    swaps the operands of `eq`.
     """
     labels, classes = node.prev, node.prev.prev
     if node.target is not aten.eq.Tensor or node.args != (labels, classes):

@@ -13,8 +13,9 @@ from torch.fx import Node
 
 @dataclass(frozen=True)
 class Interval:
-    """All integers from `low` to `high`. If a tensor's elements were only moved, `drawn` lists the tensors
-    (as nodes) and the numbers that the elements come from; it is None if they were computed.
+    """All integers from `low` to `high`. If a tensor's elements were only moved, `drawn` holds the tensors
+    (as nodes) and the numbers from which the elements were taken. If the elements were computed, `drawn` is
+    None.
     """
 
     low: int
@@ -37,7 +38,7 @@ class Interval:
 
 
 UNKNOWN = Interval(-(2**63), 2**63 - 1)
-"""The interval of an int64 of which nothing is known, such as a trained float converted to an integer. It
+"""The interval of an int64 about which nothing is known, such as a trained float converted to an integer. It
 also stands for tensors that are not integers.
 """
 BIT = Interval(0, 1)
@@ -57,8 +58,8 @@ def hull(intervals: Iterable[Interval]) -> Interval:
 
 
 def as_interval(value: Any) -> Interval:
-    """An operand as an interval. A number becomes an interval of one integer, without its fraction;
-    infinity and NaN become `UNKNOWN`.
+    """An operand as an interval. A number is rounded towards zero and becomes the interval of that one
+    integer; infinity and NaN become `UNKNOWN`.
     """
     if isinstance(value, Interval):
         return value

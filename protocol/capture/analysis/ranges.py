@@ -2,15 +2,17 @@
 
 torch refuses an index outside a tensor, but a program reads zeros there. torch's int64 becomes i32 in a
 program, which wraps at 32 bits. So every index must be one that torch allows, and every int64 must fit 32
-bits; int32 wraps in torch as well. Bounds are found by interval arithmetic (`analysis.intervals`) from the
-smallest and largest values of the dataset, constants and buffers. For written buffers, the bounds hold
-over all steps of the task. If bounds do not suffice, all rows of the dataset are run through torch
-(`analysis.rows`). Integers that cannot be shown to be right are refused.
+bits. An int32 may wrap, because it wraps in torch as well. Bounds are found by interval arithmetic
+(`analysis.intervals`) from the smallest and largest values of the dataset, constants and buffers. For written
+buffers, the bounds hold over all steps of the task. If bounds do not suffice, all rows of the dataset are run
+through torch (`analysis.rows`). Integers that cannot be shown to be right are refused.
 
-Two cases are left to the preflight, which compares a few steps. The first is indices that depend on trained
-or random values and are not bounded by an operation (`argmax`, `clamp`, `remainder`). The second is integers
-converted from such values, which saturate at 32 bits in a program, and everything computed from these
-integers.
+Two cases are left to the preflight, which compares a few steps:
+
+- indices that depend on trained or random values, unless an operation (`argmax`, `clamp`, `remainder`)
+  bounds them;
+- integers converted from trained or random values, which saturate at 32 bits in a program, and everything
+  computed from these integers.
 """
 
 from __future__ import annotations
@@ -53,14 +55,17 @@ class Origin(IntFlag):
     COUNTERS = 2
     """Integer buffers that the step writes."""
     TRAINED = 4
-    """Parameters, float buffers that the step writes, and random numbers. Refused values count as these."""
+    """Parameters, float buffers that the step writes, and random numbers. Values that were refused also get
+    this origin.
+    """
 
 
 def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
     """Refuse indices that torch refuses, and int64 values beyond 32 bits, in `steps` steps on the committed
     `dataset`.
 
-    The `CaptureError` names the line of each problem, and the row and value if only the dataset matters.
+    The `CaptureError` names the line of each problem. If the value depends only on the dataset, the error
+    also names the row and the value.
     """
     _Ranges(traced, dataset, steps).check().raise_any()
 
@@ -146,16 +151,18 @@ class _Ranges:
             raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
-        """Whether all tensors and numbers that the index's elements come from hold only allowed values."""
+        """Whether the tensors and numbers that the index's elements were taken from contain only allowed indices."""
         return x.drawn is not None and not any(
             bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
             for each in x.drawn
         )
 
     def _in_32_bits(self, node: Node, found: Interval) -> Interval:
-        """Bounds of the node, given that `found` exceeds 32 bits: those found by running the dataset's
-        rows, or UNKNOWN if the integers depend on floats or on unknown integers, or the operation has no
-        transfer. Raises `CaptureError` if the integers may not fit 32 bits.
+        """Bounds of a node's integers, given that the bounds `found` exceed 32 bits.
+
+        If the integers depend only on the dataset and constants, the dataset's rows are run to find narrower
+        bounds. The result is UNKNOWN if the integers depend on floats or on unknown integers, or if the
+        operation has no transfer. Raises `CaptureError` if the integers may not fit 32 bits.
         """
         whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
         if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):

@@ -36,7 +36,9 @@ class Role(StrEnum):
     WEIGHT_GRADIENT = "weight_gradient"
     """The gradient of a weight, G^T X, contracted over tokens or positions."""
     VOCABULARY = "vocabulary"
-    """dX = G W, where G is the gradient of the operand of a `log_softmax`, such as an LM head's logits."""
+    """The product dX = G W, where G is the gradient of the operand of a `log_softmax`, such as an LM head's
+    logits.
+    """
     CONVOLUTION = "convolution"
     """The forward pass of a convolution, transposed or not; the operands are x and w."""
     CONVOLUTION_INPUT_GRADIENT = "convolution_input_gradient"
@@ -57,8 +59,9 @@ BITS: Mapping[Role, Bits] = {
     Role.CONVOLUTION_WEIGHT_GRADIENT: (20, 13),
     Role.UPDATE: (20, 20),
 }
-"""The bits of the two operands: first of the operand that determines the role (P, dS or G), then of the
-other. For a forward product: left, then right. For the forward pass of a convolution: image, then weight.
+"""The bits of the two operands for each role. The first number applies to the operand that determines the
+role (P, dS or G), and the second to the other operand. For a forward product the order is left, right; for
+the forward pass of a convolution it is image, weight.
 """
 
 OPERANDS = {
@@ -178,8 +181,8 @@ def _origin(node: Any) -> Any:
 
 
 def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
-    """Nodes whose elements are results of the operations `sources`, at most moved or scaled element by
-    element.
+    """Nodes whose elements are results of the operations `sources`, and were at most moved or scaled element
+    by element since.
 
     A scaling that repeats elements does not count: an expert's output times its gate's probability is not a
     probability.
@@ -195,7 +198,7 @@ def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
 
 
 def _linear_in(results: Iterable[Any]) -> set[Node]:
-    """`results`, and all nodes that reach them only through operations that move, scale or sum."""
+    """`results`, and all nodes that contribute to them by a path of operations that only move, scale or sum."""
     found: set[Node] = set()
     pending = list(results)
     while pending:

@@ -1,10 +1,10 @@
 """Computes an operation's results for all rows of the committed dataset, by running the graph above it in
 torch.
 
-A batch may hold any rows at any places. So results computed from the rows in order hold for every batch only
-if each element is computed from a single row, by the same operations at every place of the batch. The place
-that an element is computed from is found by moving place numbers through the graph (`_Places`). To test that
-places do not matter, each of `PROBES` rows is repeated at all places.
+A batch may hold any row at any place. So results that are computed from the rows in order hold for every
+batch only if each element is computed from a single row, and by the same operations at every place of the
+batch. To find the place from which an element is computed, place numbers are moved through the graph
+(`_Places`). To test that places do not matter, each of `PROBES` rows is repeated at all places.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
 AT_ONCE = 1 << 20
-"""The largest number of elements of a tensor when several batches are computed together."""
+"""The most elements that a tensor may have when several batches are computed together."""
 PROBES = 8
 """The number of rows that are tried at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
@@ -62,8 +62,9 @@ ELEMENTWISE = {
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search: the first `wrong` element that was found, with its `row` (None for a
-    constant), or else the `bounds` of all elements (None if other batches may exceed them).
+    """The result of a search. If a wrong element was found, `wrong` is the first one and `row` is its row
+    (None for a constant). If none was found, `bounds` are the bounds of all elements (None if other batches
+    may exceed them).
     """
 
     wrong: int | None
@@ -204,8 +205,8 @@ class _Places:
         return place, place
 
     def _gathered(self, node: Node) -> tuple[Tensor, Tensor]:
-        """The places that a gather's elements depend on: those of every element along the axis, and of the
-        index.
+        """The places that each element of a gather's result depends on: those of all elements along the axis,
+        and those of the index.
         """
         given: Any = node.args
         x, axis, index = given[:3]

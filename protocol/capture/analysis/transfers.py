@@ -53,7 +53,8 @@ MOVING = {
 def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
     """Bounds of an operation's result in torch's result type, given the bounds `known` of its operands.
 
-    Bounds of an int64 may lie outside 64 bits. If there are several results, the bounds hold for the integer ones.
+    Bounds of an int64 may lie outside 64 bits. If there are several results, the bounds apply to those that
+    are integers.
     """
     value = node.meta.get("val")  # absent if the result was never used
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
@@ -364,7 +365,7 @@ def _place_in_window(node: Node, *_: Any, **__: Any) -> Interval:
 
 
 def _length(node: Any, axis: int) -> int:
-    """The length of an axis; 1 for a single number, which torch reduces like a row of one."""
+    """The length of an axis. A scalar has the length 1, because torch reduces it like a row of one element."""
     value: Tensor = node.meta["val"]
     return value.shape[axis] if value.dim() else 1
 

@@ -1,8 +1,8 @@
 """Buffers that a step only accumulates into: batch norm's running statistics and its count of batches.
 
-A unit, that is the pass over one micro-batch, sets them to keep * (previous contents) + (its contribution),
-and nothing else in the unit reads them. So every unit can start from zero, and the contributions are then
-added in order, as torch does when it accumulates gradients.
+A unit is the pass over one micro-batch. It sets such a buffer to keep * (previous contents) + (its
+contribution), and nothing else in the unit reads the buffer. So every unit can start from zero, and the
+contributions are then added in order, as torch does when it accumulates gradients.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def accumulated(traced: TracedStep) -> dict[str, float]:
 
 
 def _kept(old: Node, new: Any) -> float | None:
-    """The kept share; None if the new contents are computed differently, or other code reads the buffer."""
+    """The share of the previous contents that a unit keeps. None if the new contents are computed in another
+    way, or if anything else reads the buffer.
+    """
     if not isinstance(new, Node) or len(old.users) != 1:
         return None
     given: tuple[Any, ...] = new.args

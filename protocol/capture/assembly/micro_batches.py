@@ -1,11 +1,12 @@
-"""Micro-batches: forward and backward pass of a part of the batch as one program, called once per part.
+"""Micro-batches: the forward and backward pass of one part of the batch is a program, which is called once
+per part.
 
 A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all
 units, divided by their number, is the gradient of the step. The calls are independent, so workers can run
-them in any order; run one after the other, they need the activations of one unit only. Loss and metrics are
-means over the units in the same way. Buffers that a model accumulates into, as batch norm does, are updated
+them in any order. If they run one after the other, only the activations of one unit are in memory. Loss and
+metrics are also means over the units. Buffers that a model accumulates into, as batch norm does, are updated
 by one unit after the other, as when torch accumulates gradients (`accumulation`). Other written buffers are
-averaged if they are f32; if not, they are taken from the first unit.
+averaged if they are f32, and otherwise taken from the first unit.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from protocol.program.library.units import MOST, sum_units
 from protocol.program.types import TensorType, contiguous_strides
 
 Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
-"""Writes the results of a step, given its parameters and buffers, a batch, a key, and the counter that keys random
-numbers.
+"""Writes the results of a step. The operands after the builder are parameters and buffers, a batch, a key,
+and the counter that keys random numbers.
 """
 
 
 class Accumulated(NamedTuple):
-    """A buffer of which each unit keeps `share` and to which it adds its own contribution."""
+    """A buffer that units accumulate into: each unit keeps `share` of the contents and adds its own contribution."""
 
     given: int
     """The buffer's position among the `given` inputs of `evaluate`."""
@@ -35,13 +36,13 @@ class Accumulated(NamedTuple):
 
 
 SMALL = 1 << 16
-"""Minimum size, in bytes, of a tensor that a call passes individually. Smaller ones are concatenated, since
-copying them takes less time than a separate instruction.
+"""The smallest size, in bytes, of a tensor that a call passes individually. Smaller tensors are concatenated,
+because copying them takes less time than a separate instruction.
 """
 MOST_BYTES = 1_600
-"""The limit, in bytes, of the encoded types of the tensors that a call passes individually. It applies to
-operands and to results separately. Together with the batch and the concatenated rest, they must fit an
-instruction's 4,096 bytes and 255 operands.
+"""The most bytes that the encoded types of individually passed tensors may take. The limit applies to a
+call's operands and to its results separately. Together with the batch and the concatenated rest, these
+tensors must fit an instruction's 4,096 bytes and 255 operands.
 """
 
 
@@ -59,8 +60,8 @@ def mean_over_units(
     """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B]. The results
     at the positions in `accumulated` are accumulated instead.
 
-    The random numbers of a unit are keyed by step * units + unit, which is distinct for all units while it is
-    below 2^32.
+    The random numbers of a unit are keyed by step * units + unit. These keys are distinct as long as they
+    stay below 2^32.
     """
     rows = index.shape[0] // units
     buffers = [each.given for each in accumulated.values()]
@@ -102,8 +103,8 @@ def mean_over_units(
 def _sums(
     b: Builder, run: Callable[[int], Sequence[Value]], first: int, count: int, divisor: int
 ) -> list[Value]:
-    """Sums over the units first … first + count - 1, divided by `divisor`. At most `MOST` results are added
-    at a time. Results that are not f32 are taken from the first unit.
+    """Sums over the units `first` to `first` + `count` - 1, divided by `divisor`. At most `MOST` results are
+    added at a time. Results that are not f32 are taken from the first unit.
     """
     size = 1
     while size * MOST < count:
@@ -139,7 +140,7 @@ class CallLayout:
         self._groups = [[k] for k in sorted(alone)] + [sorted(group) for group in together.values()]
 
     def pack(self, b: Builder, values: Sequence[Value]) -> list[Value]:
-        """The call's operands or results that hold `values`, which have the layout's types."""
+        """The operands or results of the call that hold `values`. The values have the layout's types."""
         return [
             values[group[0]]
             if len(group) == 1

@@ -1,9 +1,9 @@
 """The state that a step maps to the next state: its tensors' names, types, order and initial contents.
 
-The state consists, in this order (encoding.md section 4), of: parameters, the optimiser's own tensors, the
-buffers that the model writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then the metrics, such
-as `metric.loss`, then, if the state keeps a history, all metrics of its last N steps: `history`, f32
-[metrics, N], step s in column s mod N.
+The state consists of the following tensors, in this order (encoding.md section 4): parameters, the
+optimiser's own tensors, the buffers that the model writes (int64 counters as i32), `step` (u32), `key` (u32
+[2]) and the metrics, such as `metric.loss`. If the state keeps a history, `history` comes last: f32 [metrics,
+N], all metrics of the last N steps, with step s in column s mod N.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def metrics_of(parts: Sequence[Part]) -> list[str]:
 
 
 def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
-    """The tensors in `resume`, an earlier task's state, for written buffers; only those of the same shape."""
+    """The tensors that `resume`, the state of an earlier task, has for the buffers that the step writes.
+    Tensors of another shape are left out.
+    """
     given = {name: (resume or {}).get(name) for name in traced.written}
     return {name: t for name, t in given.items() if t is not None and t.shape == traced.buffers[name].shape}
 
@@ -62,8 +64,8 @@ def buffers_of(resume: State | None, traced: TracedStep) -> dict[str, Tensor]:
 def resumed(
     types: Mapping[str, TensorType], parts: Sequence[Part], resume: State | None
 ) -> dict[str, Tensor]:
-    """The tensors taken over from an earlier task's state: all but its key, its step and its measurements. Raises
-    `CaptureError` if a tensor is missing or has another type.
+    """The tensors taken over from an earlier task's state: all except its key, step, metrics and history.
+    Raises `CaptureError` if a tensor is missing or has another type.
     """
     if resume is None:
         return {}

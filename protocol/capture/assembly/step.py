@@ -37,8 +37,8 @@ class Assembled:
     ATen operation was lowered to (`result.Coverage`).
 
     `with_gradients` is the program with additional outputs: the gradients of all parts, in the order of their
-    parameters, before any clipping. `draws` describes for each part how its random numbers are drawn, by the
-    name of their node in its traced graph.
+    parameters, before any clipping. `draws` holds one mapping per part, from the names of nodes in its traced
+    graph to the way in which their random numbers are drawn.
     """
 
     program: Program
@@ -58,10 +58,10 @@ def assemble(
 ) -> Assembled:
     """Write the step program.
 
-    `constants` holds, by name, the tensors that are only read (such as buffers and frozen parameters) and
-    one learning-rate table per parameter group. Each traced graph computes one micro-batch. The state keeps
-    the metrics of the last `history` steps. Raises `CaptureError` if two tensors have the same name, or
-    with all unsupported operations of the first part that has any.
+    `constants` holds, by name, the tensors that are only read (such as buffers and frozen parameters) and one
+    learning-rate table per parameter group. Each traced graph computes one micro-batch. The state keeps the
+    metrics of the last `history` steps. Raises `CaptureError` if two tensors have the same name, or if a part
+    has unsupported operations; the error then lists all those of the first such part.
     """
     b = Builder("step")
     types = state_types(parts, parameters, constants, history)
@@ -89,8 +89,8 @@ def assemble(
 
 
 class _Written:
-    """Writes one part into the program. `known` maps names to the current values; those that the part changes
-    are replaced. `measure` later replaces the loss and the objective's metrics.
+    """Writes one part into the program. `known` maps names to current values, and the values that the part
+    changes are replaced in it. `measure` replaces the loss and the objective's metrics later.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class _Written:
         self._replace(b, known, {name: b.reshape(x, ()) for name, x in self._metrics.items()})
 
     def _replace(self, b: Builder, known: dict[str, Value], after: Mapping[str, Value]) -> None:
-        """Write the values `after` to `known`. In steps in which the part does not act, the program keeps
-        the values in `known` instead.
+        """Write the values `after` to `known`, but let the program keep the values in `known` in steps in
+        which the part does not act.
         """
         for name, value in after.items():
             known[name] = value if self._acts is None else b.select(self._acts, value, known[name])
@@ -165,7 +165,7 @@ def _accumulated(part: Part) -> dict[int, Accumulated]:
 
 
 def _schedule(b: Builder, part: Part, step: Value) -> tuple[Value, Value]:
-    """How often the part has acted before this step, i32, and whether it acts in this step."""
+    """How many times the part has acted before this step, i32, and whether it acts in this step."""
     since = b.sub(step, b.i32(part.first))
     times = quotient(b, since, part.every)
     on_time = b.eq(b.mul(times, b.i32(part.every)), since)

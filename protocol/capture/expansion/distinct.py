@@ -1,4 +1,5 @@
-"""Finds writes whose places are all distinct: torch does not define which value wins at a place written twice.
+"""Finds writes whose places are all distinct. torch does not define which value remains at a place that is
+written twice.
 
 Such writes occur in the gradient of a sort, and in code with constant indices, such as those of a triangle.
 """
@@ -28,7 +29,9 @@ ZEROS = {aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default}
 
 
 def add_where_distinct(graph: Graph) -> None:
-    """Turn a scatter onto zeros into a `scatter_add` if a sort or `topk` along its axis gave the indices."""
+    """Replace a scatter onto zeros by a `scatter_add` if its indices come from a sort or `topk` along the
+    same axis.
+    """
     for node in graph.nodes:
         if node.target is aten.scatter.src and _origin(node.args[0]).target in ZEROS:
             axis, places = node.args[1], _origin(node.args[2])
@@ -37,7 +40,9 @@ def add_where_distinct(graph: Graph) -> None:
 
 
 def are_distinct(places: Any) -> bool:
-    """Whether `places`, along one axis, are indices returned by a sort or `topk`, so that none repeats."""
+    """Whether `places` is a one-dimensional node of indices that a sort or `topk` returned, so that no index
+    repeats.
+    """
     found: Any = _origin(places)
     if found.target is not operator.getitem or found.args[1] != 1 or found.meta["val"].dim() != 1:
         return False
@@ -71,7 +76,9 @@ def _constant(node: Node, known: dict[Node, Any]) -> Any:
 
 
 def _is_of_integers(node: Node) -> bool:
-    """Whether a node computes integers or bools, at most `MOST_INDICES`, without random numbers."""
+    """Whether a node computes only tensors of integers or bools, with at most `MOST_INDICES` elements each,
+    and without random numbers.
+    """
     values = tree_leaves(node.meta.get("val"))
     if isinstance(node.target, OpOverload):
         fixed = torch.Tag.nondeterministic_seeded not in node.target.tags

@@ -23,9 +23,11 @@ PARTS = {
 
 
 def zeros_where_written(graph: Graph) -> None:
-    """Replace empty tensors by zeros if all elements are written before they are first used in a computation.
+    """Replace an empty tensor by zeros if all its elements are written before any of them is used in a
+    computation.
 
-    Empty tensors that all their users overwrite completely are kept. Lowering refuses all others.
+    An empty tensor is kept if every operation that takes it overwrites it completely. Lowering refuses all
+    others.
     """
     for node in list(graph.nodes):
         if node.target in EMPTY and not is_overwritten(node) and _is_written(node):

@@ -1,5 +1,5 @@
-"""The pass over a traced graph that replaces every operation that no rule takes by its expansion, if it has
-one.
+"""The pass over a traced graph that replaces operations by their expansions, if no rule takes them and they
+have an expansion.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ INHERITED = (SOURCE_KEY, BACKWARD_KEY)
 
 
 def expand(graph: Graph, has_rule: Callable[[OpOverload], bool]) -> None:
-    """Expand nodes repeatedly, until each has a rule or no expansion. New nodes inherit the source line,
-    and whether they run in the backward pass.
+    """Expand nodes repeatedly, until each has a rule or no expansion. A new node inherits the source line of
+    the node that it replaces, and the mark of the backward pass.
     """
     add_where_distinct(graph)
     zeros_where_written(graph)
@@ -100,7 +100,7 @@ def _as_declared(found: Any, declared: Any) -> Any:
 
 
 def _hand_over(graph: Graph, node: Node, results: Any) -> None:
-    """Redirect the users of a node to `results`, one node or several, and erase it."""
+    """Redirect the users of a node to `results`, which is one node or several, and erase the node."""
     if isinstance(results, Node):
         node.replace_all_uses_with(results)
     else:

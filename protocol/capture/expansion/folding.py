@@ -1,5 +1,5 @@
-"""Replaces tables that a step computes from constants alone in float64, such as those of rotary embeddings,
-by literals.
+"""Replaces tables by literals if a step computes them in float64 from constants alone, as rotary embeddings
+do.
 
 No program has the type float64, so torch computes these tables once. They depend neither on data nor on
 trained values.

@@ -68,7 +68,9 @@ def require_counts(**counts: int) -> None:
 
 
 def require_equal_parts(batch_size: int, micro_batches: int) -> None:
-    """Refuse a batch that cannot be divided equally: the mean of the parts' means would not be the batch's mean."""
+    """Refuse a batch that cannot be divided equally, because the mean of the parts' means would then not be
+    the batch's mean.
+    """
     if batch_size % micro_batches:
         what = f"a batch of {batch_size} rows in {micro_batches} micro-batches"
         raise CaptureError([Problem(what, "give a number of micro-batches that divides the batch size")])
@@ -128,14 +130,14 @@ def other_names(number: int, item: Collection[str], first: Collection[str]) -> P
 
 
 def other_shape(number: int, name: str, shape: torch.Size, first: torch.Size) -> Problem:
-    """The refusal for a dataset item in which `name` has another shape than in the first item."""
+    """The refusal for a dataset item whose value under `name` has a different shape from the first item's."""
     shapes = f"shape {tuple(shape)}, in the first item {tuple(first)}"
     remedy = "pad all rows to one length, and add a mask that says which elements count"
     return Problem(f"item {number} of the dataset has {name!r} of {shapes}", remedy)
 
 
 def other_type(number: int, name: str, dtype: torch.dtype, first: torch.dtype) -> Problem:
-    """The refusal for a dataset item in which `name` has another type than in the first item."""
+    """The refusal for a dataset item whose value under `name` has a different type from the first item's."""
     what = f"item {number} of the dataset has {name!r} of type {type_name(dtype)}, in the first item"
     return Problem(f"{what} {type_name(first)}", "give it one type in all items, such as float(value)")
 
@@ -150,7 +152,9 @@ def drawn_again(number: int, name: str) -> Problem:
 
 
 def item_raises(number: int, error: Exception) -> Problem:
-    """The refusal for a dataset that raises an error for an item number below its length."""
+    """The refusal for a dataset that raises an error for an item, although the item's number is below the
+    dataset's length.
+    """
     what = f"item {number} of the dataset raises {type(error).__name__}: {error}"
     remedy = (
         "let dataset[k] give item k for each k below len(dataset); pass a table's columns by name, as arrays"

@@ -24,7 +24,9 @@ from protocol.capture.inputs.checks import (
 from protocol.capture.types import WIDENED, as_committed, as_seen_by_torch, stored_as
 
 READ_TWICE = 16
-"""The number of items that are read twice. A flip with a chance of one half escapes 16 items with 2^-16."""
+"""The number of items that are read twice. A random flip with probability 1/2 goes unnoticed in 16 items with
+probability 2^-16.
+"""
 
 
 def committed(dataset: Any) -> dict[str, Tensor]:
@@ -33,8 +35,8 @@ def committed(dataset: Any) -> dict[str, Tensor]:
     `dataset` holds tensors or numpy arrays by name, or is a map-style dataset, such as torch's or Hugging
     Face's, whose items are dicts or tuples of equal shapes; the entries of a tuple are named 0, 1, ….
     Half-precision floats become f32; int64, int16, int8 and uint16 become i32. The contents are copied,
-    except read-only memory-mapped numpy arrays whose type is committed without conversion, so these may be
-    larger than memory.
+    except those of contiguous read-only memory-mapped numpy arrays that need no conversion. Such arrays may
+    be larger than memory.
 
     Raises `CaptureError` for anything `require_dataset` refuses, for rows of unequal shapes or types, for
     non-numeric values, and for items that differ when they are read again, such as randomly cropped images.
@@ -54,8 +56,8 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
 
 
 def _tensor(x: Any) -> Any:
-    """`x` as a tensor, widened to a type that programs have if that is exact; `x` itself if it cannot be
-    converted.
+    """`x` as a tensor, or `x` itself if it cannot be converted. A type that programs lack is widened if a
+    wider type that they have is exact.
     """
     if isinstance(x, np.ndarray):
         try:
@@ -68,9 +70,7 @@ def _tensor(x: Any) -> Any:
 
 
 def _kept(x: Any, t: Tensor) -> Tensor:
-    """The tensor to commit. Contiguous read-only memory-mapped data are not copied if they need no
-    conversion.
-    """
+    """The tensor to commit: a copy, except for contiguous read-only memory-mapped data that need no conversion."""
     mapped = isinstance(x, np.memmap) and x.mode == "r" and t.is_contiguous()
     if not mapped or stored_as(t.dtype) is not t.dtype or (t.is_floating_point() and bool(t.min().isnan())):
         return as_committed(t)
@@ -81,7 +81,7 @@ def _kept(x: Any, t: Tensor) -> Tensor:
 
 
 def _is_map_style(dataset: Any) -> bool:
-    """Whether the dataset has numbered items, like torch's `Dataset`, and is no container or tensor."""
+    """Whether the dataset has numbered items, like torch's `Dataset`, and is neither a container nor a tensor."""
     kind = type(dataset)
     return not isinstance(dataset, Mapping | Tensor | np.ndarray | list | tuple | str | bytes) and (
         hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
@@ -89,8 +89,8 @@ def _is_map_style(dataset: Any) -> bool:
 
 
 def _stacked(dataset: Any) -> dict[str, Tensor]:
-    """All items, stacked by name: one row per item. The first `READ_TWICE` items are read twice, to find items that
-    are drawn again each time.
+    """All items, stacked by name: one row per item. The first `READ_TWICE` items are read twice, to find
+    items that change from one reading to the next.
     """
     found: dict[str, Tensor] = {}
     problems = Problems()
@@ -134,7 +134,9 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 
 def _fits(t: Tensor, dtype: torch.dtype) -> bool:
-    """Whether an item's tensor has the type of its column, or is of whole numbers that a column of floats holds."""
+    """Whether an item's tensor has the type of its column, or holds integers that a column of floats can
+    represent exactly.
+    """
     if t.dtype == dtype or not dtype.is_floating_point or t.is_floating_point():
         return t.dtype == dtype
     return bool((t.to(dtype).to(t.dtype) == t).all())

@@ -11,7 +11,9 @@ def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
-    """`copy`, a plain tensor, with attributes that Python code set on `original`; a parameter if `original` is one."""
+    """`copy`, a plain tensor, with the attributes that Python code set on `original`. It becomes a parameter
+    if `original` is one.
+    """
     vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
     if isinstance(original, nn.Parameter):
         copy._is_param = True  # checked by `isinstance(…, nn.Parameter)`
@@ -19,10 +21,11 @@ def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
 
 
 def places(model: nn.Module) -> dict[str, str]:
-    """Maps the dotted path of every place where a module holds a tensor to that tensor's name in `tensors_of`.
+    """Maps the dotted path of every place where a module holds a tensor to that tensor's name in
+    `tensors_of`.
 
-    A tied tensor has several places. A module that is used twice in the model has its places listed once, so that a
-    tensor can be put there temporarily and taken away again.
+    A tied tensor has several places. The places of a module that the model uses twice are listed once, so
+    that a tensor can be put into each place temporarily and then removed.
     """
     names = {id(t): name for name, t in tensors_of(model)}
     return {

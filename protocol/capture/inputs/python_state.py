@@ -1,7 +1,8 @@
-"""The Python values that model and objective keep: attributes, closures, globals and containers, compared and restored.
+"""The Python values that model and objective keep, in attributes, closures, globals and containers. They are
+compared and restored.
 
-A program has only the tensors of its state. It cannot see a number that Python increments from step to step, a flag
-that is set once, or a list that grows; `PythonState` detects these for `capture`.
+A program has only the tensors of its state. It cannot see a number that Python increments from step to step,
+a flag that is set once, or a list that grows; `PythonState` detects these for `capture`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ from protocol.capture.inputs.python_values import (
 MOST_OBJECTS = 200_000
 """The largest number of objects that are examined; any others are not compared."""
 MOST_ELEMENTS = 4_096
-"""The number of a container's elements that get names. Numbers and texts after these become one value."""
+"""The number of a container's elements that get names. Numbers and texts after these are compared as a single
+value.
+"""
 PLAIN = (Tensor, nn.Parameter, nn.Buffer)
 """The types of tensors whose attributes are examined. Other types are traced tensors, on which torch itself
 sets attributes.
@@ -78,8 +81,8 @@ class Change:
 
 
 class PythonState:
-    """The values of everything that can be reached from some roots, by name. Tensors are not compared: a
-    trace refuses any tensor that belongs neither to the model nor to the batch.
+    """The values of everything that can be reached from some roots, by name. Tensors are not compared,
+    because a trace refuses any tensor that belongs neither to the model nor to the batch.
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
@@ -92,7 +95,9 @@ class PythonState:
         self._kept: list[Any] = []
         """Everything examined, kept alive so that no identity is reused while states are compared."""
         self._globals: set[tuple[int, str, bool]] = set()
-        """The module globals already examined: table, name, and whether an installed package has them."""
+        """The module globals already examined: the module's table, the name, and whether the global was
+        treated as one of a library.
+        """
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
         pending = deque((where, value, True) for where, value in self.roots.items())
@@ -109,19 +114,19 @@ class PythonState:
                 if not own:
                     del self._holders[holders:]
         self.unwatched = pending[0][0] if pending else ""
-        """The first object that was not examined, by name; empty if all were."""
+        """The name of the first object that was not examined; empty if all were examined."""
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
     def changes(self, later: PythonState) -> list[Change]:
-        """The differences in `later`, which has the same roots."""
+        """The differences between this state and `later`, which has the same roots."""
         names = dict.fromkeys((*self._values, *later._values))
         pairs = ((name, self._values.get(name, _Absent), later._values.get(name, _Absent)) for name in names)
         return [Change(name, _text(a), _text(b)) for name, a, b in pairs if _differ(a, b)]
 
     def restore(self) -> None:
-        """Restore the attributes, closures, globals and containers, except those of objects that are not
-        `is_own`.
+        """Restore attributes, closures, globals and containers, but only those of objects for which `is_own`
+        holds.
         """
         for _, restore in self._holders:
             restore()
@@ -255,13 +260,13 @@ class PythonState:
     def _of_module(
         self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
     ) -> list[tuple[str, Any]]:
-        """The globals of a module, its `table`, that have one of `names`. A global that is itself a module is
-        replaced by those of its globals that have one of `names`.
+        """The globals in a module's `table` whose names are among `names`. A global that is itself a module
+        is replaced by those of its globals whose names are among `names`.
 
-        In a module of a library, many values may be unrelated to the step. So only its numbers, its texts
-        and the lengths of its containers are examined, including those that one of the named functions
-        uses. `called` is true during the search of such a function, which does not follow further
-        functions.
+        In a module of a library, many values may be unrelated to the step. So only its numbers, its texts and
+        the lengths of its containers are examined, both those named directly and those that a named function
+        of an installed package uses. `called` is true while such a function is searched; the functions that
+        it uses are not followed.
         """
         found: list[tuple[str, Any]] = []
         library = in_library(file := table.get("__file__") or STANDARD)
@@ -303,9 +308,9 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """The attributes of the submitter's class, and the objects that its methods refer to. Classes of
-        installed packages may have other users, so of these only the methods of `nn.Module` classes are
-        examined.
+        """The attributes of a class that the submitter wrote, and the objects that its methods refer to.
+        Classes of installed packages may have other users. So only `nn.Module` classes are examined among
+        them, and of these only the methods.
         """
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
         installed = is_installed(file)
@@ -326,8 +331,8 @@ class PythonState:
         return found
 
     def _instance(self, where: str, value: Any) -> Items:
-        """The attributes and the class of any other object. Random number generators and plain memory are
-        compared by their contents, iterators also by their position.
+        """The attributes and the class of an object of any other type. Random number generators and plain
+        memory are compared by their contents instead, and iterators also by their position.
         """
         if (state := state_of_generator(value)) is not None:
             self._add(where, state)
@@ -370,8 +375,8 @@ class PythonState:
 
 @contextmanager
 def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
-    """Yields the Python values of model and objective, and restores them when the `with` block ends, even
-    by an error.
+    """Yields the Python values of model and objective, and restores them when the `with` block ends, even if
+    it ends with an error.
     """
     kept = PythonState({"": model, "objective": objective})
     try:

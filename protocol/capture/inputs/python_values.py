@@ -32,8 +32,8 @@ import torch
 from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
-"""Types of containers that change in place. Their own methods are called, not those of a subclass, which may
-be overridden.
+"""The types of containers that change in place. The methods of these types are called rather than those of a
+subclass, which may override them.
 """
 CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
@@ -59,8 +59,9 @@ def is_installed(path: str) -> bool:
 
 
 def is_own(value: Any) -> bool:
-    """Whether the contents of a value are restored, as for containers, modules and the submitter's own
-    objects. Other objects of libraries may have other users than the step, so they are only compared.
+    """Whether the contents of a value are restored. This is the case for containers, modules and the
+    submitter's own objects. Other objects of libraries may have users besides the step, so they are only
+    compared.
     """
     if isinstance(
         value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
@@ -149,8 +150,8 @@ def digest_of_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def position_of(value: Any) -> Any:
-    """The position of an iterator: the current instruction and plain local variables of a generator; for any
-    other iterator the number of elements left and the plain values in its state.
+    """The position of an iterator. For a generator, this is the current instruction and the plain local
+    variables; for any other iterator, the number of elements left and the plain values in its state.
     """
     if isinstance(value, GeneratorType):
         frame = value.gi_frame

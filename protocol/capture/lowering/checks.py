@@ -1,7 +1,8 @@
 """Refusals of a traced graph: operations without a rule, and uses for which a rule has no exact form.
 
-A rule raises `Unsupported` next to the arithmetic concerned, as only the rule knows its limits. `lowering.lower` turns
-each into a `Problem` with the node's source line and raises all of them together.
+A rule raises `Unsupported` next to the arithmetic concerned, because only the rule knows its limits.
+`lowering.lower` turns each of these errors into a `Problem` with the node's source line, and raises all
+problems together.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def wrong_type(dtype: DType) -> Unsupported:
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
-    """The refusal for a node that has no rule, or for which its rule or the program raised `error`. Its cause is that
-    of the error.
+    """The refusal for a node that has no rule, or for which its rule or the program raised `error`. The
+    refusal and `error` have the same cause.
     """
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
     return Problem(f"{node.target}: {error}", remedy, source_of(node), cause=error.__cause__)

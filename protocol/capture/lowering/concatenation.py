@@ -1,4 +1,4 @@
-"""Concatenation of any number of tensors; an instruction has at most 255 operands and 4,096 bytes."""
+"""Concatenation of any number of tensors, although an instruction has at most 255 operands and 4,096 bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
 OPERAND_BYTES = 4
 """Bytes of an encoded operand apart from its type: the leaf."""
 OTHER_BYTES = 16
-"""Bytes of an instruction apart from operands and result type: opcode, leaf, counts, axis (9 are used)."""
+"""Bytes reserved in an instruction for everything except operands and result type: opcode, leaf, counts and
+axis, which take 9.
+"""
 
 
 def concatenated(b: Builder, pieces: Sequence[Value], axis: int = 0) -> Value:

@@ -1,7 +1,8 @@
-"""Lowers a graph of ATen operations to instructions: every node by the rule for its operation; there is no default.
+"""Lowers a graph of ATen operations to instructions. Every node is lowered by the rule for its operation;
+there is no default rule.
 
-Importing this module registers all rules. A node without a rule, or refused by its rule, is a `Problem`; all of them
-are collected and raised together.
+Importing this module registers all rules. A node that has no rule, or that its rule refuses, becomes a
+`Problem`; all problems are collected and raised together.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ class View:
         )
 
     def elements(self, b: Builder) -> Value:
-        """The view as a value of its shape, copied by one `strided` unless it is the value itself."""
+        """A value with the view's shape and elements: the viewed value itself if the view is `whole`, else a
+        copy by one `strided`.
+        """
         if self.whole:
             return self.value
         key = (self.shape, self.strides, self.offset)

@@ -64,7 +64,7 @@ def outside_state(optimizer: Optimizer, what: str) -> Problem:
 
 
 def step_raises(optimizer: Optimizer, error: Exception) -> Problem:
-    """The refusal for an optimiser whose step, without a closure, raises an error on dense gradients."""
+    """The refusal for an optimiser whose step raises an error when it runs without a closure, on dense gradients."""
     remedy = "use one whose step() takes dense gradients alone, and asks for no second loss"
     what = f"the step of this {type(optimizer).__name__} raises {type(error).__name__}: {error}"
     return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
@@ -79,7 +79,9 @@ def reads_numbers(optimizer: Optimizer, source: str) -> Problem:
 
 
 def reads_the_schedule(source: str) -> Problem:
-    """The refusal for an objective that reads rates or counts of optimiser or scheduler at line `source`."""
+    """The refusal for an objective that reads a learning rate or step count of the optimiser or scheduler at
+    line `source`.
+    """
     what = "the step reads the learning rate, or the count of steps, of its optimiser or scheduler"
     remedy = (
         "count the steps in a buffer of the model and choose by torch.where, or give the later part a phase of "
@@ -136,7 +138,7 @@ def require_same_parameters(
 def require_new(optimizer: Optimizer) -> None:
     """Refuse an optimiser that has already stepped, since the program begins with its first step.
 
-    Also refuse the option `differentiable` and hooks on its steps, or on those of all optimisers.
+    Also refuse the option `differentiable`, and hooks on the steps of this optimiser or of all optimisers.
     """
     problems = []
     # Some optimisers create zeros and a step count of 0 when they are built.
@@ -207,7 +209,7 @@ def require_rates(scheduler: LRScheduler, rates: Sequence[float], step: int) -> 
 def ends_early(scheduler: LRScheduler, done: int, steps: int, error: Exception, traceback: str) -> Problem:
     """The refusal for a scheduler that raises an error after `done` of `steps` steps.
 
-    The error may come from a function of the submitter's that it calls.
+    The error may come from a function of the submitter that the scheduler calls.
     """
     what = f"{type(scheduler).__name__} raises {type(error).__name__} after {done} of {steps} steps"
     remedy = f"let it give a rate for each of the {steps} steps"

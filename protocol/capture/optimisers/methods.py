@@ -1,8 +1,8 @@
 """Optimisers that have kernels: their tensors in the state, and the library function of their update.
 
-Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). In the state,
-a slot is named `<parameter>.<slot>`, a scalar of group k `optimizer.<k>.<scalar>`. All other optimisers are traced
-(`traced`).
+Hyperparameters are read from the submitter's own parameter groups; learning rates are data (`schedules`). In
+the state, a slot is named `<parameter>.<slot>`, and a scalar of group k is named `optimizer.<k>.<scalar>`.
+All other optimisers are traced (`traced`).
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Methods:
 
 
 def has_method(optimizer: Optimizer) -> bool:
-    """Whether kernels can run the optimiser: its type is exactly one that has kernels, its `step` is torch's,
-    which a scheduler may have wrapped, and the kernels support its options.
+    """Whether kernels can run the optimiser. Its type must be exactly one that has kernels, its `step` must
+    be torch's, possibly wrapped by a scheduler, and the kernels must support its options.
     """
     step = vars(optimizer).get("step")
     wrapped = hasattr(step, "_wrapped_by_lr_sched")

@@ -1,7 +1,7 @@
-"""Puts tensors in place of Python numbers while an optimiser is traced: its rate and step count are data.
+"""Replaces Python numbers by tensors while an optimiser is traced, because its rate and step count are data.
 
-An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. All of these then accept
-tensors. A decision that depends on a number is refused.
+An optimiser's code may add a multiple of a tensor, or call `math.sqrt` or `min`. During the trace, all of
+these accept tensors. A decision that depends on a number is refused.
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ from protocol.capture.tracing.sources import source_here, traceback_of
 
 
 def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
-    """f32 [steps] for each parameter group of `optimizer`; without a scheduler, the group's rate in every
-    step.
+    """f32 [steps] for each parameter group of `optimizer`. Without a scheduler, every step has the group's
+    rate.
 
-    Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched. Raises
-    `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other options, ends
-    before the last step, or yields a rate that is not finite.
+    Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched.
+    Raises `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other
+    options, ends before the last step, or yields a rate that is not finite.
     """
     if scheduler is None:
         return [torch.full((steps,), rate_of(group), dtype=torch.float32) for group in optimizer.param_groups]
@@ -77,9 +77,11 @@ def rate_of(group: Mapping[str, Any]) -> float:
 
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[list[Problem]]:
-    """Inside the context, change the learning rates, the scheduler's step counts and the optimiser's state. A
-    trace then differs if the code computes with them. Yields a list to which a problem is added for each line that
-    reads them from the optimiser or the scheduler, since it may decide something that only a later step does.
+    """Inside the context, change the learning rates, the scheduler's step counts and the optimiser's state,
+    so that a trace differs if the code computes with them.
+
+    Yields a list to which a problem is added for each line that reads one of these values from the optimiser
+    or the scheduler. Such a line may make a decision that changes only in a later step.
     """
     reads: list[Problem] = []
     state = optimizer.state if isinstance(optimizer, Optimizer) else {}
@@ -173,7 +175,9 @@ def _watched(kind: type[LRScheduler], reads: list[Problem]) -> type[LRScheduler]
 
 
 def _with_parts(scheduler: Any) -> Iterator[LRScheduler]:
-    """A scheduler and those that it runs, as SequentialLR and ChainedScheduler do; the latter has no count of steps."""
+    """A scheduler and the schedulers that it runs, such as those of SequentialLR and ChainedScheduler.
+    ChainedScheduler has no count of steps.
+    """
     if isinstance(scheduler, LRScheduler):
         yield scheduler
         for part in getattr(scheduler, "_schedulers", ()):

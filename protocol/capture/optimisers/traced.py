@@ -1,10 +1,10 @@
 """The update of any optimiser, traced like the model: its `step` runs on fake tensors, and the graph is
 lowered.
 
-The rates and the optimiser's state are inputs of the graph; numbers that a step changes become tensors. The
-initial state is found by running the first step and recording the values that it stores. If these depend on
-gradients, as with a momentum that starts as the first gradient, the first step has a separate graph.
-Finally the graphs and the optimiser itself run for a few steps, and their results must agree
+The rates and the optimiser's state are inputs of the graph; numbers that a step changes become tensors. To
+find the initial state, the first step is run and the values that it stores are recorded. If these values
+depend on gradients, as with a momentum that starts as the first gradient, the first step has a separate
+graph. Finally, the graphs and the optimiser itself both run for a few steps, and their results must agree
 (`MOST_ERROR`).
 """
 
@@ -47,7 +47,7 @@ from protocol.program.builder import Value
 from protocol.program.types import TensorType
 
 STEPS = 4
-"""The number of steps after which the parameters are compared with the optimiser's own."""
+"""The number of steps after which the traced update's parameters are compared with those of the optimiser itself."""
 MOST_ERROR = 1e-3
 """The largest allowed error of a parameter, relative to how far it moves in `STEPS` steps."""
 MOST_ERROR_OF_LESS_EXACT = 0.1
@@ -140,8 +140,8 @@ def trace_update(optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -
 
 @contextmanager
 def _moving(optimizer: Optimizer) -> Iterator[None]:
-    """Inside the context, rates too small to move a float32 are `STAND_IN`, so that updates can be compared. The
-    rate of a first step may be 0, in a warm-up.
+    """Inside the context, replace rates that are too small to move a float32 by `STAND_IN`, so that updates
+    can be compared. In a warm-up, for example, the rate of the first step may be 0.
     """
     rates = [(group, group["lr"]) for group in optimizer.param_groups if group.get("lr") is not None]
     try:
@@ -155,7 +155,9 @@ def _moving(optimizer: Optimizer) -> Iterator[None]:
 
 
 class _Tracer:
-    """Runs an optimiser's step: the real one on made-up gradients, and on fake tensors in place of its parameters."""
+    """Runs an optimiser's step, both on its real parameters with made-up gradients and on fake tensors in
+    their place.
+    """
 
     def __init__(self, optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]) -> None:
         self._optimizer = optimizer
@@ -169,8 +171,8 @@ class _Tracer:
         self._is_less_exact = False
 
     def entries(self) -> tuple[tuple[Entry, ...], bool]:
-        """The optimiser's entries, and whether its first step needs a separate graph: this is so if it stores
-        something that depends on gradients, or a number that only later steps change.
+        """The optimiser's entries, and whether its first step needs a separate graph. It needs one if it
+        stores something that depends on gradients, or a number that only later steps change.
         """
         runs = [self._first_steps(seed) for seed in (SEED, SEED + 1)]
         found, begins = [], False

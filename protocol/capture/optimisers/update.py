@@ -29,7 +29,8 @@ GRADIENT_NORM = "grad_norm"
 class Update:
     """The update of the parameters in a step.
 
-    `clip_norm` limits the joint norm of all gradients, then `clip_value` each element; None means no limit.
+    `clip_norm` limits the joint norm of all gradients, and `clip_value` then limits each element; None means
+    no limit.
     """
 
     rule: Rule
@@ -70,11 +71,13 @@ def update_of(
     resumed: bool = False,
     first_group: int = 0,
 ) -> Update:
-    """The update of those trainable `parameters` whose names are in `reached`: the ones that the loss
-    depends on. As in torch, parameters without a gradient are skipped and have no state. If training is
-    `resumed`, no step is treated as the optimiser's first. The groups are counted from `first_group`, so
-    that all optimisers of a step have distinct ones. Raises one `CaptureError` with everything that the
-    checks refuse.
+    """The update of the trainable `parameters` whose names are in `reached`, which are those that the loss
+    depends on.
+
+    As in torch, parameters without a gradient are skipped and have no state. If training is `resumed`, no
+    step is treated as the optimiser's first. The groups are counted from `first_group`, so that no two
+    optimisers of a step share a group number. Raises one `CaptureError` with everything that the checks
+    refuse.
     """
     problems = Problems()
     with problems.collected():

@@ -49,7 +49,7 @@ def refused_by_torch(error: Exception) -> Problem:
 
 
 def run_otherwise(differences: str) -> Problem:
-    """The refusal for a step whose results, when torch runs it, are not those of its trace."""
+    """The refusal for a step whose results in torch differ from those of its trace."""
     return Problem(
         f"the step computes another result when it runs than it did when it was traced: {differences}",
         "look for values that Python keeps between steps, or that depend on what the batch holds",

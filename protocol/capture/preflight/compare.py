@@ -2,8 +2,8 @@
 
 A tensor of floats passes if its error is at most a few times that of torch's own float32, if its direction
 and size agree, or if its error is negligible next to the other tensors of its kind. For the loss, a small
-relative error replaces the last two. In a chaotic network, such as a deep one with batch norm over few
-examples, even float32 is inaccurate.
+relative error takes the place of the last two conditions. The first condition is needed because even float32
+is inaccurate in a chaotic network, such as a deep one with batch norm over few examples.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class Difference:
-    """Compares one tensor of the exact step with the reference: cosine, ratio of norms, and norm of the error relative
-    to the reference's; `error_of_float32` is the relative error of torch's float32.
+    """Compares one tensor of the exact step with the reference: their cosine, the ratio of their norms, and
+    the norm of the error relative to the reference's norm. `error_of_float32` is the relative error of
+    torch's float32.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Runs the same training in float32 torch, step by step with the exact one: the submitter's own model,
-objective, optimiser and scheduler, on the program's batches and random numbers.
+"""Runs the training in float32 torch, step by step alongside the exact one. Uses the submitter's own model,
+objective, optimiser and scheduler, and the program's batches and random numbers.
 
 This trains the captured model itself, so nothing else in the process may use the model.
 """
@@ -23,8 +23,8 @@ from protocol.program.step import METRIC, State
 
 
 class Following:
-    """The training of a captured step in torch. `seconds` holds the durations of its steps. Steps that draw
-    random numbers are only timed by `timed`, because drawing the program's numbers takes longer than drawing
+    """The training of a captured step in torch. `seconds` holds the durations of its steps. Only `timed`
+    measures steps that draw random numbers, because drawing the program's numbers takes longer than drawing
     torch's.
     """
 
@@ -108,7 +108,9 @@ def following(captured: CapturedStep) -> Following | None:
 
 
 def apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    """The largest difference between two losses of the same name, relative to the loss or to `FLOOR`."""
+    """The largest difference between two losses of the same name, relative to the size of torch's loss, or to
+    `FLOOR` if that is larger.
+    """
     return max((abs(ours[name] - loss) / max(abs(loss), FLOOR) for name, loss in theirs.items()), default=0.0)
 
 

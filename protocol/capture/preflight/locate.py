@@ -1,8 +1,8 @@
 """Finds where a difference begins: compares every operation of the traced graph with torch, on the exact
 step's operands.
 
-If an operation is far from torch on the same operands, it computes something else. If no operation is, the
-difference comes from the number formats over a long chain of operations, and more bits help.
+If an operation is far from torch on the same operands, it computes something else. If every operation is
+close, the difference comes from the number formats over a long chain of operations, and more bits help.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     OPS.gru.default: (1, 2),
     OPS.rnn.default: (1, 2),
 }
-"""Maps each operation that rounds operands to the positions of these operands. They are rounded to some bits
-below the largest element of a row or block.
+"""Maps each operation that rounds operands to the positions of these operands. Each operand is rounded to a
+number of bits below the largest element of its row or block.
 """
 ROUNDING = 2.0**-12
 """Twice the largest change from rounding to 13 bits, the fewest bits of any role, relative to the largest
@@ -61,8 +61,8 @@ TINY = torch.finfo(torch.float64).tiny
 
 @dataclass(frozen=True)
 class LocalError:
-    """One operation on the exact step's operands: its error relative to torch's float64 result, and the ratio of the
-    error to what the operation's number formats explain.
+    """The result of one operation on the exact step's operands: its error relative to torch's float64 result,
+    and the ratio of this error to the error that the operation's number formats explain.
     """
 
     operation: str
@@ -74,8 +74,8 @@ class LocalError:
 def local_errors(
     traced: TracedStep, roles: Roles, state: State, batch: Mapping[str, Tensor], draws: Draws, counter: int
 ) -> Iterator[LocalError]:
-    """The errors of the operations, in the order of the graph; those whose result is not a single tensor,
-    or has undefined elements, are left out.
+    """The errors of the operations, in the order of the graph. Operations whose result is not a single
+    tensor, or has undefined elements, are left out.
     """
     exact = _values(traced, roles, inputs_of(traced, state, batch), state["key"], counter)
     known: dict[Node, Any] = {}
@@ -133,7 +133,7 @@ def _values(
 
 
 def _is_one_tensor(node: Node) -> bool:
-    """Whether a node's result is a single tensor, and not one with undefined elements, such as `empty`."""
+    """Whether a node's result is a single tensor with defined elements, unlike that of `empty`."""
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 
@@ -183,8 +183,8 @@ def _norm(x: Tensor) -> float:
 
 
 def _error(ours: Tensor, true: Tensor) -> float:
-    """The norm of the error; infinite if the two do not have the same finite elements. For integers and
-    bools it is the number of wrong elements, because `_norm` is then the number of all elements.
+    """The norm of the error; infinite if `ours` and `true` differ in which elements are finite. For integers
+    and bools it is the number of wrong elements, because `_norm` is then the number of all elements.
     """
     if not true.is_floating_point():
         return float((ours.long() != true.long()).sum())

@@ -1,8 +1,8 @@
-"""Checks that every step does the same as the traced one: compares two traces, and Python's values between
-steps.
+"""Checks that every step does the same as the traced one, by comparing two traces, and Python's values
+between steps.
 
-A trace holds one path through the submitter's code. Anything the next step would do differently, because a
-counter advanced, a flag was set, time passed or a random number was drawn, is missing from the program.
+A trace holds one path through the submitter's code. If the next step would do something else, because a
+counter advanced, a flag was set, time passed or a random number was drawn, the program does not contain it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ SEED = 0
 SHOWN = 3
 """The maximum number of differences that an error or the notes list."""
 ATTEMPTS = 8
-"""The maximum number of float32 runs of the trace for a step that seems to run differently from its trace."""
+"""How many times, at most, the trace runs in float32 if a step seems to run differently from its trace."""
 NUDGE = 2.0**-22
 """The largest relative change of a parameter by `Preflight._nudged`: four roundings of float32."""
 
@@ -156,7 +156,7 @@ class Preflight:
             raise CaptureError([checks.depends_on_the_past(names[:SHOWN])])
 
     def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
-        """Refuse a step whose results, when torch runs it, are not those of its trace.
+        """Refuse a step whose results in torch differ from those of its trace.
 
         If an element lies next to the kink of a function, rounding can change the results of a float32 run a
         lot. So results that are too far off are also compared with runs on parameters that differ in their
@@ -183,8 +183,8 @@ class Preflight:
         return nudged
 
     def _not_finite(self, state: State, ours: Results, plain: Results) -> list[str]:
-        """Notes on tensors that are not finite. Raises `CaptureError` if other elements are
-        finite in torch.
+        """Notes on tensors that are not finite. Raises `CaptureError` if the program and torch do not have
+        the same finite elements.
         """
         found = list(not_finite(ours, plain))
         if one_sided := [x for x in found if not x.alike]:

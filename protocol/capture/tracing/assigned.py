@@ -22,8 +22,9 @@ SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 class Copied(TorchFunctionMode):
     """While active, `x.data = y` copies the elements of y into x.
 
-    Raises `CaptureError` if y has another type or shape than x, and if y shares memory with one of the tensors
-    `held` or with a tensor that was assigned before, since a later write would change both in torch alone.
+    Raises `CaptureError` if the type or shape of y differs from that of x. Also raises it if y shares memory
+    with one of the tensors `held` or with a tensor assigned before, because a later write would change both
+    in torch, but not in the trace.
     """
 
     def __init__(self, held: Sequence[Tensor]) -> None:
@@ -54,7 +55,7 @@ class Copied(TorchFunctionMode):
 
 
 def _memory(t: Tensor) -> int:
-    """A number that two living tensors have in common if they share memory."""
+    """A number that two living tensors have in common exactly if they share memory."""
     return int(t.untyped_storage()._cdata)
 
 

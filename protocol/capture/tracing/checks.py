@@ -38,7 +38,7 @@ def data_dependent(source: str, remedy: str = "") -> Problem:
 
 
 def state_made_inside(source: str) -> Problem:
-    """The refusal for a step that creates a module, so that its parameters would be new in every step."""
+    """The refusal for a step that creates a module, whose parameters would be new in every step."""
     remedy = "a module is made inside the step, and its constructor makes state: make it part of the model"
     return Problem("new parameters in every step", remedy, source)
 
@@ -59,7 +59,7 @@ def seeded(source: str) -> Problem:
 
 
 def steps_an_optimizer(kind: str, source: str) -> Problem:
-    """The refusal for a step that calls the step of an optimiser, of class `kind`, at line `source`."""
+    """The refusal for a step that calls `step` of an optimiser of class `kind` at line `source`."""
     remedy = "give each optimiser a phase of capture_phases; a program updates parameters after the objective alone"
     return Problem(f"the objective steps an optimiser, {kind}", remedy, source)
 
@@ -108,7 +108,9 @@ def unvalidated(distributions: Sequence[str]) -> Iterator[str]:
 
 
 def require_traced(operands: Any, source: str) -> None:
-    """Refuse an operand that belongs neither to the model nor to the batch, and so is a real tensor, not a fake one."""
+    """Refuse an operand that is a real tensor instead of a fake one, because it belongs neither to the model
+    nor to the batch.
+    """
     if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
         what = "a tensor from outside the model and the batch"
         remedy = (
@@ -141,8 +143,8 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
 
 
 def require_no_gradients(parameters: Mapping[str, Tensor]) -> None:
-    """Refuse an objective that leaves gradients in `parameters`, whose gradients were None before it. torch adds the
-    loss's own to them.
+    """Refuse an objective that leaves gradients in `parameters`, which had none before it ran. torch would
+    add the gradients of the loss to them.
     """
     remedy = "add what it differentiates to the loss; take other gradients with torch.autograd.grad, or zero them again"
     raise_any(

@@ -22,8 +22,8 @@ def ctc_loss(
     reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the probability of each row's labels, over all their alignments. `reduction`
-    is 0 for one loss per row, 1 for the mean after each is divided by the row's number of labels, 2 for the
+    """Minus the logarithm of the probability of each row's labels, over all their alignments. `reduction` 0
+    gives one loss per row; 1 divides each loss by the row's number of labels and gives the mean; 2 gives the
     sum.
 
     `log_probs` is [T, N, C] or [T, C]; `targets` is [N, S], or the labels of all rows concatenated. As in

@@ -18,8 +18,8 @@ from protocol.capture.types import PROGRAM_TYPES, fits
 def keep_written_buffers(
     graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
 ) -> tuple[str, ...]:
-    """Keep only the final contents of buffers that the step writes. At first, the last outputs of `graph` are
-    the final contents of all its inputs.
+    """Remove unneeded final contents from the outputs of `graph`. Its last outputs are at first the final
+    contents of all its inputs; only those of buffers that the step writes are kept.
 
     Returns the names of the written buffers. `frozen` names the frozen parameters in `buffers`. Raises
     `CaptureError` if the step writes into a parameter or the batch.
@@ -56,8 +56,9 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
     """Turn tensor literals in the code, such as `torch.tensor([1, 2])`, into placeholders behind the first
     `after` placeholders.
 
-    Returns the literals by name (`literal.0`, …; no name in `taken`). A literal stays in place if no program
-    type holds it (lowering then refuses it), or if it has no elements (lowering then ignores it).
+    Returns the literals by name: `literal.0`, …, but no name in `taken`. A literal stays in place if no
+    program type holds it, in which case lowering refuses it, or if it has no elements, in which case lowering
+    ignores it.
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
@@ -78,8 +79,8 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
 
 
 def _source_of_write(node: torch.fx.Node) -> str:
-    """The source line of a node. Functionalisation adds nodes without lines; for these, the line of the
-    nearest operand that has one.
+    """The source line of a node. For a node without a line, such as one that functionalisation adds, it is
+    the line of the nearest operand that has one.
     """
     seen = [node]
     for candidate in seen:

@@ -23,9 +23,9 @@ def grouped_product(
     bias: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """x times y, where each group has its own matrices; `offs` holds the ends of the groups of rows,
-    columns or terms. Every row or column is multiplied with every group's matrix, and only the product of
-    its own group is kept, so that no shape depends on the data. Rows or columns after the last group are
+    """x times y, where each group has its own matrices; `offs` holds the ends of the groups of rows, columns
+    or terms. Every row or column is multiplied by the matrices of all groups, and only the product with its
+    own group's matrix is kept, so that no shape depends on the data. Rows or columns after the last group are
     zero; torch does not write these.
     """
     if offs is None:

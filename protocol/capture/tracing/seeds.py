@@ -23,7 +23,9 @@ from protocol.capture.tracing.checks import seeded
 from protocol.capture.tracing.sources import source_here
 
 PLACES: tuple[ModuleType, ...] = (torch, torch.random)
-"""The modules that hold torch's generator. `torch.manual_seed` and `torch.random.fork_rng` look it up in the latter."""
+"""The modules that hold torch's generator. `torch.manual_seed` and `torch.random.fork_rng` look it up in
+`torch.random`.
+"""
 BETWEEN = (__file__, torch.random.__file__, contextlib.__file__)
 
 
@@ -61,12 +63,14 @@ class _Watched(torch.Generator):
         return super().set_state(new_state)
 
     def _refuse(self) -> None:
-        """Raise the first refusal, also where `fork_rng` sets the state because of it."""
+        """Raise the first refusal. If it is raised inside `fork_rng`, `fork_rng` restores the state as it
+        exits, and the same refusal is raised again.
+        """
         self._refusal = self._refusal or seeded(source_here())
         raise CaptureError([self._refusal])
 
 
 def _in_a_checkpoint() -> bool:
-    """Whether `torch.utils.checkpoint` asked for what is running, itself or by `fork_rng`."""
+    """Whether the running call comes from `torch.utils.checkpoint`, directly or through `fork_rng`."""
     files = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe(1)))
     return next((file for file in files if file not in BETWEEN), "") == checkpoints.__file__

@@ -1,4 +1,5 @@
-"""Finds the line of the submitter's code, and its module, that caused a node of the traced graph.
+"""Finds the line of the submitter's code that caused a node of the traced graph, and the module of the model
+that was running.
 
 When a forward operation is dispatched, the Python stack shows its line. The autograd engine runs backward
 operations without that stack, so their lines are looked up by the sequence number that they share with the
@@ -52,9 +53,7 @@ VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__i
 
 
 class SourceRecorder(TorchDispatchMode):
-    """Records in every node that `make_fx` makes, while this mode is active, the source line that caused
-    it.
-    """
+    """While active, records in every node that `make_fx` makes the source line that caused the node."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -63,8 +62,8 @@ class SourceRecorder(TorchDispatchMode):
         self.graph: torch.fx.Graph | None = None
         """The graph that is being traced, None before its first operation."""
         self.problems: list[Problem] = []
-        """Lines that read a number from the batch, or that make new parameters. The former get made-up
-        numbers, so that one trace finds them all.
+        """Lines that read a number from the batch, or that make new parameters. A line that reads a number
+        gets a made-up one, so that a single trace finds all such lines.
         """
 
     def __torch_dispatch__(
@@ -199,7 +198,9 @@ def traceback_of(error: BaseException) -> str:
 
 
 def is_of_the_step(error: BaseException) -> bool:
-    """Whether the submitter's code, or torch, which may call it, raised the error; false for errors of `capture`."""
+    """Whether the error was raised by the submitter's code, or by torch, which may call that code. False for
+    errors of `capture`.
+    """
     *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
     return not innermost.f_code.co_filename.startswith(HIDDEN[1])
 

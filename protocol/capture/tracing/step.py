@@ -84,8 +84,8 @@ def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepRes
 
 @contextmanager
 def silent_failures() -> Iterator[None]:
-    """Keep torch from logging errors of fake tensors. They are also raised, and then reported in the
-    submitter's terms.
+    """Keep torch from logging errors of fake tensors. These errors are also raised, and are then reported in
+    the submitter's terms.
     """
     log = logging.getLogger("torch._subclasses.fake_tensor")
     before, log.disabled = log.disabled, True
@@ -118,9 +118,9 @@ def without_validation(made: list[str]) -> Iterator[None]:
 
 @contextmanager
 def decomposed_kernels() -> Iterator[None]:
-    """Make torch decompose its fused kernels, whose bits no program can reproduce: attention into products, a
-    softmax and masks; recurrent layers into products and gates. Also disable TorchScript's optimiser, which
-    would use other derivatives after some calls.
+    """Make torch decompose its fused kernels, whose bits no program can reproduce. Attention becomes
+    products, a softmax and masks; recurrent layers become products and gates. Also disable TorchScript's
+    optimiser, which would use other derivatives after some calls.
     """
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
@@ -155,10 +155,12 @@ def _in_a_package(frame: FrameType) -> bool:
 @contextmanager
 def compiling() -> Iterator[None]:
     """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as
-    `torch.export` does: models then skip shortcuts that look at the data, such as whether a padding mask
-    hides anything. The submitter's own code gets torch's usual answer, because anything that it skips while
-    compiling would be missing from every trace. `torch._check_tensor_all`, by which models then check
-    tensors, does nothing, since a trace has no elements to check.
+    `torch.export` does. Models then skip shortcuts that look at the data, such as a check whether a padding
+    mask hides anything. The submitter's own code gets torch's usual answer, because anything that it skips
+    while compiling would be missing from every trace.
+
+    While they compile, models check tensors with `torch._check_tensor_all`. This function does nothing here,
+    because a trace has no elements to check.
     """
     before = torch.compiler._is_compiling_flag, torch._check_tensor_all
     torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())

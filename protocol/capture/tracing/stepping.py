@@ -1,5 +1,5 @@
-"""Refuses a step that steps an optimiser: the parameters of that optimiser are not the traced tensors, so nothing
-would happen in a trace.
+"""Refuses a step that calls `step` of an optimiser. That optimiser's parameters are not the traced tensors,
+so a trace would not contain the update.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def trace_step(
 
     Raises `TraceError` for control flow or shapes that depend on data, results that are not f32 scalars,
     unsupported writes, and errors that the step itself raises. If the checks of `inputs` have already refused
-    the model (`model_refused`), it always raises `TraceError`, and does not report other errors of the step,
-    since these may follow from the refusal: a model of another type may fail on the f32 that it is given
+    the model (`model_refused`), always raises `TraceError`. Other errors of the step are then not reported,
+    because they may follow from the refusal: a model of another type may fail on the f32 that it is given
     here. No tensor literal gets a name in `taken`.
     """
     problems = Problems()
@@ -189,7 +189,7 @@ def trace_step(
 
 
 def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
-    """The problem that plain torch has with the step, if it raises an error too; otherwise `problem`."""
+    """The problem of the step in plain torch, if it raises an error there too; otherwise `problem`."""
     if problem.cause is None:
         return problem
     try:

@@ -79,9 +79,9 @@ class Seen:
 def changes(
     before: Seen | None, now: Seen, silent_after: float, at: int
 ) -> Iterator[tuple[Alarm, str, str | None]]:
-    """Yields the alerts due after a look at a task: kind, text and key. The key is None unless later looks
-    find the same alert again; it is then raised only once. `silent_after` is the number of seconds without
-    progress before an alert, infinite if no progress is due; `at` is the chain's time.
+    """Yield the alerts due after a look at a task, each as kind, text and key. An alert that later looks find
+    again has a key and is raised only once; the key of others is None. `silent_after` is the number of
+    seconds without progress before an alert, infinite if no progress is due; `at` is the chain's time.
     """
     if now.games > (0 if before is None else before.games):
         yield Alarm.CHALLENGED, f"{now.games} open game(s): answer in time or lose the stake", None
@@ -126,8 +126,8 @@ class Alerts:
         )
 
     def see(self, market: str, task: int, now: Seen, silent_after: float, at: int) -> None:
-        """Raise the alerts due after a look at a task at the chain's time `at`, which must also be
-        `now.since`.
+        """Raise the alerts due after a look at a task. `at` is the chain's time; `now.since` must be the same
+        time.
         """
         with self._lock:
             before = self._seen.get((market, task))
@@ -146,7 +146,7 @@ class Alerts:
         task: int | None = None,
         key: str | None = None,
     ) -> None:
-        """Raise an alert; with a `key` only once for that key."""
+        """Raise an alert. With a `key`, the alert is raised only once for that key."""
         with self._lock:
             self._keep([self._of(alarm, text, market, task, key)])
 
@@ -187,8 +187,8 @@ class Alerts:
                 self._unsaved.rotate(-1)
 
     def count_waiting(self, oldest: int) -> int:
-        """Drop alerts in the outbox that have waited since before `oldest`, and those beyond its limit.
-        Returns how many alerts still wait, those in memory included.
+        """Drop alerts in the outbox that have waited since before `oldest`, and those beyond the outbox's
+        limit. Returns how many alerts still wait, including those in memory.
         """
         with self._lock:
             dropped = self._try(lambda outbox: outbox.drop(int(time.time()), oldest))

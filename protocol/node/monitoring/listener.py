@@ -1,4 +1,4 @@
-"""The routes of monitoring: GET /healthz, /readyz and /metrics, on another port than the service for
+"""The routes of monitoring: GET /healthz, /readyz and /metrics, on a different port from the service for
 strangers.
 """
 

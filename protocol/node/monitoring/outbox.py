@@ -1,9 +1,9 @@
 """An SQLite file of the alerts that wait for the operator's webhook, and of the task states that they
 reported.
 
-An alert and the state that it reports are written in one transaction. So no change goes unreported because
-the process is killed; a change is reported twice if the process is killed between the receiver's answer and
-noting it.
+An alert and the state that it reports are written in one transaction, so no change goes unreported if the
+process is killed. A change is reported twice if the process is killed after the receiver's answer and before
+the answer is noted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocol.node.database import DatabaseError, Identity, NodeDatabase
 MOST: Final = 1_000
 """Maximum number of alerts that may wait. If there are more, the oldest are dropped."""
 KEPT_SECONDS: Final = 30 * 86_400
-"""Seconds, from when an alert was raised, for which its key is remembered once it is posted."""
+"""Seconds for which the key of a posted alert is remembered, counted from when the alert was raised."""
 
 _SCHEMA = """
 CREATE TABLE seen (

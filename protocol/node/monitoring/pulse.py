@@ -12,13 +12,13 @@ from typing import Final
 PERIODS: Final = 10
 """Maximum duration of a turn of the loop, in periods."""
 LEAST_SECONDS: Final = 150.0
-"""Seconds that a turn may take even if the period is short: a question to a node that hangs is given up after
-five times 20 s (protocol/chain/connection.py).
+"""Seconds that a turn may take even if the period is short. A question to a node that hangs is given up only
+after five times 20 s (protocol/chain/connection.py).
 """
 START_SECONDS: Final = 900.0
 """Seconds that the first turn may take: a start waits for the receipts of a deposit and of a registration."""
 STALE_SECONDS: Final = 120.0
-"""Seconds without an answer after which the chain's data are stale; three periods if that is more."""
+"""Seconds without an answer after which the chain's data are stale, or three periods if that is more."""
 
 
 @dataclass

@@ -1,5 +1,5 @@
-"""Metrics of every node, computed when they are read, from the loop's notes, the disk and the checks. The
-chain is not asked.
+"""Metrics of every node. They are computed when they are read, from the loop's notes, the disk and the
+checks. The chain is not asked.
 """
 
 from __future__ import annotations

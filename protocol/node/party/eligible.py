@@ -14,15 +14,15 @@ from protocol.tasks.task import Terms
 
 ELIGIBLE_A_SEAT: Final = 3
 ELIGIBLE_SHARE: Final = 0.5
-"""Minimum share of the registered stake that must accept a task's terms. If less does, the terms' author may
-have chosen who can be drawn.
+"""Minimum share of the registered stake that must accept a task's terms. If the share is smaller, the author
+of the terms may have chosen who can be drawn.
 """
 
 
 def least_eligible(chain_id: int, verifiers: int, jurors: int = 0) -> int:
     """Default minimum number of eligible accounts for posting or bidding on a task: three for each seat and
-    juror, or one for each on a development chain. Jurors count, because a jury that cannot be filled ends a
-    task unpaid.
+    each juror, or one on a development chain. Jurors count, because a jury that cannot be filled ends a task
+    unpaid.
     """
     seats = verifiers + jurors
     return seats if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * seats
@@ -37,7 +37,7 @@ def least_share(chain_id: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Accounts that a draw for some terms could find now, or when they are free of their present seats.
+    """Accounts that a draw for some terms could find now, or once they are free of their present seats.
     `slots` is their weight in draws, 2^level each; `registered` is the weight of all accounts that have not
     resigned and are not suspended.
     """
@@ -46,8 +46,8 @@ class Eligible:
     slots: int
     registered: int
     unmet: Mapping[str, int] = field(default_factory=dict)
-    """Number of other accounts that cannot be drawn, by each field of their offer that excludes these
-    terms, and by "stake" if their stake is too small. An account may count in several.
+    """How many other accounts cannot be drawn, by each field of their offer that excludes these terms, and by
+    "stake" if their stake is too small. An account may count in several.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Chooses and makes the call that moves a task on now (dispute.md section 2: every state has an exit).
 
 Any account may make these calls, so races are harmless: the contract refuses the later one. All draws form
-one queue, so a party that wants its own task's draw executes the first one until its own is first.
+one queue, so a party that wants its own task's draw first executes the draws ahead of it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks`, the
-    number of open `accusations` and the second until which answers to accusations are or were due
-    (`answers_until`) are those of a task that is submitted, or was (`observe_audit`); for others they are
-    None, empty and 0. Of an unpaid task, `observe` reads `answers_until` alone.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `accusations` is the number of
+    open accusations, and `answers_until` is the second until which answers to accusations are or were due.
+
+    `audit`, `seats`, `looks` and these two are read for a task that is submitted, or was (`observe_audit`);
+    for other tasks they are None, empty or 0. For an unpaid task, `observe` reads only `answers_until`.
     """
 
     view: TaskView
@@ -51,8 +52,8 @@ class Observation:
 
     @property
     def challenged_until(self) -> int:
-        """The last second in which the task can be challenged, and before whose end it cannot be settled. It
-        includes the time for answers to looks, because an accused account may have to play.
+        """The last second in which the task can be challenged. The task cannot be settled before this second
+        is over. The time for answers to looks is included, because an accused account may have to play.
         """
         return max(self.view.challenge_until, self.answers_until)
 
@@ -85,11 +86,11 @@ def observe_audit(client: Client, view: TaskView, now: int) -> Observation:
 
 
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
-    """The call that is due, if any. With `grace`, calls are due that many seconds later, so that others act
-    first.
+    """The call that is due, if any. With `grace`, calls are due that many seconds later, so that others can
+    act first.
 
-    After the stall period, STALL replaces REDRAW. A task that was never drawn gets DRAW, and `perform` stalls
-    it if no relay has its round.
+    After the stall period, STALL replaces REDRAW. For a task that was never drawn, the call is DRAW;
+    `perform` stalls the task if no relay has the round.
     """
     view, now = seen.view, seen.now - grace
     if view.status is TaskStatus.BIDDING:
@@ -121,12 +122,12 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and
-    the stall period has passed.
+    """Whether the submitted task may be ended unpaid: some seat has not attested, no jury is voting, and the
+    stall period has passed.
 
     The period counts from the latest of the first draw, the last time that an informer emptied a seat, and
-    the end of the last jury. While the first draw, or the draw of a jury, is not executed, its round takes
-    the place of the first draw.
+    the end of the last jury. While the first draw, or the draw of a jury, is not executed, the time of its
+    round counts instead of the first draw.
     """
     audit = seen.audit
     if audit is None or (seen.seats and audit.attested == len(seen.seats)):
@@ -139,7 +140,7 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
 
 
 def looks_stalled(seen: Observation, deployment: Deployment) -> bool:
-    """Whether requested looks, or a jury that a look requested, may be given up, because their draw was not
+    """Whether requested looks, or a jury that a look requested, may be given up, because the draw was not
     executed within the stall period after its round.
     """
     if seen.audit is None or not seen.audit.pending or not seen.audit.level:
@@ -157,8 +158,8 @@ def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
     """Make the call. Returns None if the call is a draw and no draw is due any more. If no relay has the
-    signature of a draw, this ends the task or its looks if the stall period is over, and otherwise raises
-    NoRelay. Raises ChainError, and Reverted if somebody else was faster.
+    signature of a draw, the task or its looks are ended, provided that the stall period is over; otherwise
+    NoRelay is raised. Raises ChainError, and Reverted if somebody else was faster.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:

@@ -48,7 +48,7 @@ class NotEnoughCoin(AssayError):
 
 def require_coin(client: Client, games: int) -> None:
     """Raise NotEnoughCoin unless the account's coin and its credit with the game pay for `games` of the
-    longest kind. Raises ChainError.
+    longest games. Raises ChainError.
     """
     due = games * client.game.coin_of_longest()
     have = client.connection.balance(client.address) + client.game.credit(client.address)
@@ -62,7 +62,7 @@ def require_coin(client: Client, games: int) -> None:
 
 
 def require_gas(client: Client, account: str, gas: int) -> None:
-    """Raise NotEnoughCoin unless the account's coin pays for `gas` at the price now. Raises ChainError."""
+    """Raise NotEnoughCoin unless the account's coin pays for `gas` at the present price. Raises ChainError."""
     due, have = gas * client.connection.gas_price, client.connection.balance(account)
     if have < due:
         raise NotEnoughCoin(

@@ -22,7 +22,7 @@ class Ending(StrEnum):
 
 
 def closable(claim: ItemClaim | None, jury: JuryView | None, terms: Terms) -> int | None:
-    """The last second at which the verdict on the claim can still change; afterwards the claim can be
+    """The last second at which the verdict on the claim can still change. After this second, the claim can be
     closed. None if no jury is voting or has voted.
     """
     if claim is None or jury is None or jury.pending:

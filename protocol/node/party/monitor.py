@@ -1,7 +1,7 @@
 """The monitoring of a running node: its listener, and a thread that checks its state and posts alerts.
 
-The thread never delays the loop: it reads only what the loop has noted, and the disk, and does not ask the
-chain.
+The thread never delays the loop: it reads only the disk and what the loop has noted, and asks the chain
+nothing.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ class Monitor:
                 self._log.error("monitoring failed", error=f"{type(error).__name__}: {error}", exc_info=error)
 
     def _post(self, ending: bool) -> None:
-        """Post waiting alerts. When the node ends, retry after pauses for a while; the next process posts the
-        rest.
+        """Post waiting alerts. When the node ends, failed posts are retried for a while, with pauses; the
+        next process posts the rest.
         """
         if self._poster is None:
             return
@@ -203,7 +203,7 @@ class Monitor:
                 self.alerts.tell(Alarm.DEADLINE, text, due.market, due.task, f"{due.kind} {due.at:.0f}")
 
     def _condition(self, alarm: Alarm, text: str) -> None:
-        """Alert once for as long as a condition lasts. `text` is empty if it does not hold."""
+        """Alert once for as long as a condition lasts. `text` is empty if the condition does not hold."""
         if not text:
             self._firing.pop(alarm, None)
         elif alarm not in self._firing:

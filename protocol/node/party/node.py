@@ -46,8 +46,8 @@ IDLE_SECONDS: Final = 600.0
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
 """Errors after which the loop tries again: the chain is out of reach for a while, or its nodes lag. A node
-that is one block behind does not have what another node showed before, such as a task (it reverts) or a
-nonce. A wrong chain behind the address may be corrected.
+that is one block behind lacks what another node has already shown, such as a nonce, or a task (so calls
+revert). A wrong chain at the address may be corrected.
 """
 
 SAY_AGAIN: Final = 30.0
@@ -69,7 +69,7 @@ class Node(ABC):
     ) -> None:
         self._client = client
         self._nodes: Sequence[Node] = (*earlier, self)
-        """The nodes of earlier deployments, and this node, which drives them. Work that was begun in earlier
+        """The nodes of earlier deployments, and this node, which drives them. Work begun in earlier
         deployments comes before new work.
         """
         self._prepared = False
@@ -85,7 +85,9 @@ class Node(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Work before the first look. It is repeated if the chain is away. Raises what `_tick` raises."""
+        """Do the work before the first look. This is called again if the chain was away. Raises what `_tick`
+        raises.
+        """
 
     @abstractmethod
     def _tick(self) -> None:
@@ -104,7 +106,7 @@ class Node(ABC):
         return True
 
     def _is_idle(self) -> bool:
-        """Whether nothing is to be done before the chain changes."""
+        """Whether the node has nothing to do before the chain changes."""
         return False
 
     def _bound(self) -> Mapping[str, Bound]:
@@ -173,7 +175,7 @@ class Node(ABC):
             self._rest()
 
     def _advance(self) -> ChainError | None:
-        """Prepare if that was not done, and tick. Returns the error if the chain is away."""
+        """Prepare, unless that was done, and tick. Returns the error if the chain is away."""
         try:
             if self._client is not None:
                 self._client.tend()
@@ -221,15 +223,15 @@ class Node(ABC):
         self.known.lacks = lacks
 
     def _rest(self) -> None:
-        """Wait for the next look, also in a node that was asked to stop and must still act."""
+        """Wait for the next look, even if the node was asked to stop but must still act."""
         if self._stop.asked:
             time.sleep(self._settings.pace)
         else:
             self._stop.wait(self._pause())
 
     def _pause(self) -> float:
-        """Seconds until the next look. If the settings do not fix them: a block time (at most `LONGEST`)
-        while all nodes are idle, and otherwise half a second.
+        """Seconds until the next look. If the settings do not set this, it is a block time (at most
+        `LONGEST`) while all nodes are idle, and otherwise half a second.
         """
         pace = self._settings.pace
         idle = all(node._is_idle() for node in self._nodes)

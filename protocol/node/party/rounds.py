@@ -29,7 +29,7 @@ SignatureOf = Callable[[int], bytes]
 
 def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
     """The first draw in the queue if its round is published, by the chain's time; otherwise None. If the
-    caller waits for the draw of its `own` task, the draw of another task is due `GRACE` seconds later. Asks
+    caller waits for the draw of its `own` task, another task's draw is due only `GRACE` seconds later. Asks
     no relay.
     """
     first = client.audit.first_draw()

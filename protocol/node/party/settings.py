@@ -52,8 +52,8 @@ class ConnectionSettings(BaseModel):
     password_file: Path | None = None
     deployment: Path | None = None
     bundles: tuple[str, ...] = ()
-    """Addresses below which bundles may be read and nodes asked, in addition to https, and http on the
-    internet. Examples: file:///srv/bundles/ and http://192.168.1.5:8700/.
+    """Addresses below which bundles may be read and nodes asked. All https addresses, and http addresses on
+    the internet, are allowed anyway. Examples: file:///srv/bundles/ and http://192.168.1.5:8700/.
     """
     relays: tuple[Relay, ...] = ()
     """HTTP relays of the beacon, which are all asked at once. If empty, those in
@@ -71,17 +71,17 @@ class NodeSettings(ConnectionSettings):
     patience: Annotated[float, Field(gt=0)] = 300.0
     """Seconds that the chain's node may be out of reach before this node gives up."""
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = SPEED
-    """Scalar operations a second that this machine manages; the node enters no task or game that needs more. A solver
-    without this setting uses what `solver bench` measured, also for its price.
+    """Scalar operations per second that this machine manages; the node enters no task or game that needs
+    more. A solver without this setting uses the speed that `solver bench` measured, also for its price.
     """
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where steps run; auto means a CUDA device if torch has one. The bits are the same everywhere."""
     tasks: tuple[Annotated[int, Field(ge=1, lt=2**63)], ...] = ()
     """Tasks to work on; empty: all."""
     disk_limit_gib: Annotated[float, Field(gt=0, le=10**6)] | None = None
-    """Disk that this node may take, in GiB; if unset, all that is free. If needed, data of finished tasks is
-    deleted, the oldest first, even before `hold_days` are over. Data at stake is always kept; if it exceeds
-    the limit, no new task is taken.
+    """Disk space that this node may take, in GiB; if unset, all that is free. If needed, data of finished
+    tasks is deleted, the oldest first, even before `hold_days` are over. Data at stake is always kept; if it
+    exceeds the limit, no new task is taken.
     """
     hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
     """Days for which a task's data stays on disk and is served after the task is over."""
@@ -97,28 +97,26 @@ class NodeSettings(ConnectionSettings):
         return int(self.hold_days * 86_400)
 
     MONITOR_PORT: ClassVar[int]
-    """The party's default port of monitoring."""
+    """The party's default port for monitoring."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 0
     """Port of the service for strangers; 0: any free one."""
     monitor_host: Host = "127.0.0.1"
     """Host of /healthz, /readyz and /metrics, which are not for strangers."""
     monitor_port: Annotated[int, Field(ge=0, le=65_535)] | None = None
-    """Port of monitoring; 0: any free one. If unset: the party's default, or any free one if `port` is 0."""
+    """Port of monitoring; 0: any free one. If unset: the party's default port, or any free one if `port` is 0."""
     webhook: Annotated[
         SecretStr | None, AfterValidator(_webhook), Field(json_schema_extra={"secret": True})
     ] = None
     """Address that alerts are posted to as JSON: https, or http on this machine."""
     deadline_minutes: Annotated[float, Field(gt=0, le=10**6)] = 60
-    """Minutes before a deadline at which an alert is raised; a fifth of the deadline's period if that is
-    less.
-    """
+    """How many minutes before a deadline an alert is raised, or a fifth of the deadline's period if that is less."""
     silent_minutes: Annotated[float, Field(gt=0, le=10**7)] | None = None
-    """Minutes without progress of a task in training before an alert; if unset, a third of its training
-    period.
+    """How many minutes a task in training may be without progress before an alert is raised; if unset, a
+    third of its training period.
     """
     low_disk_gib: Annotated[float, Field(ge=0, le=10**6)] = 5
-    """Free disk in GiB below which an alert is raised and the node is not ready; a tenth of the disk if that
-    is less.
+    """Free disk space in GiB below which an alert is raised and the node is not ready, or a tenth of the disk
+    if that is less.
     """
 
     @property

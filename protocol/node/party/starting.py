@@ -1,8 +1,8 @@
-"""The set-up of a node before it begins: logs, the check that this machine computes the right bits, device,
-signals.
+"""The set-up of a node before it begins: logs, the check that this machine computes the right bits, the
+device, the signals.
 
-The check needs torch, which the node itself needs only once it has a task. So, unless torch is loaded
-already, the check runs in another process, and again in this one when the first task has loaded torch
+The check needs torch, which the node itself needs only once it has a task. So, unless torch is already
+loaded, the check runs in another process. It runs again in this process when the first task has loaded torch
 (`executors`).
 """
 

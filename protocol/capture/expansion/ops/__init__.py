@@ -1,4 +1,6 @@
-"""Torch code for operations without a rule, by topic. A new one is a function with `@expands(overload, …)`."""
+"""Torch code for operations without a rule, by topic. Each is a function with the decorator
+`@expands(overload, …)`.
+"""
 
 from protocol.capture.expansion.ops import (
     bags,

@@ -24,7 +24,9 @@ def embedding_bag(
     ends: bool = False,
     padding: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The bags, and three tensors that torch keeps for the gradient. They are not needed here, so they are zeros."""
+    """The bags, and three tensors that torch keeps for the gradient. The gradient here does not need these
+    three, so they are zeros.
+    """
     _require_plain(by_frequency, mode, sparse)
     count = offsets.shape[0] - ends
     bag = _bag_of_each(index, offsets, count)

@@ -41,8 +41,8 @@ def log10(x: Tensor) -> Tensor:
 
 @expands(aten.pow.Tensor_Tensor)
 def power(x: Tensor, y: Tensor) -> Tensor:
-    """2^(y log2 |x|). If x is negative: the sign is negative for odd y, and the result is NaN if y is not an
-    integer. The result is 1 if y = 0 or x = 1.
+    """2^(y log2 |x|), and 1 if y = 0 or x = 1. For negative x, the result is negative if y is odd, and NaN if
+    y is not an integer.
 
     The relative error grows with |y log2 x|, to 1e-5 where the result is near the largest f32.
     """

@@ -1,5 +1,5 @@
-"""The logarithm of the gamma function and its derivatives, by Stirling's series. Small arguments are first
-raised by the recurrence, negative ones are reflected.
+"""The logarithm of the gamma function and its derivatives, by Stirling's series. Negative arguments are first
+reflected; small ones are then raised by the recurrence.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def median(x: Tensor) -> Tensor:
 
 @expands(aten.median.dim)
 def median_along(x: Tensor, axis: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower median along an axis, and its place; those of the first NaN, if there is one."""
+    """The lower median along an axis, and its place. If there is a NaN, the result is the first NaN and its place."""
     places = kthvalue(x, (x.shape[axis] + 1) // 2, axis, True)[1]
     if x.is_floating_point():
         nan = torch.isnan(x)
@@ -76,8 +76,8 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """For each x, the number of elements of a sorted row that are below it; with `right`, below or equal. All are
-    below NaN.
+    """For each element of x, the number of elements of a sorted row that are less than it, or at most equal
+    to it if `right`. All elements count as less than NaN.
     """
     if sorter is not None:
         row = row.gather(-1, sorter)
@@ -86,7 +86,9 @@ def searchsorted(
 
 @expands(aten.bucketize.Tensor)
 def bucketize(x: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of each element's bucket, where the sorted `boundaries` separate the buckets; NaN is in the last."""
+    """The index of the bucket of each element of x. The sorted `boundaries` separate the buckets; NaN is in
+    the last bucket.
+    """
     return _count_below(boundaries, x, right, out_int32)
 
 
@@ -100,7 +102,9 @@ def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool 
 
 
 def _count_below(rows: Tensor, x: Tensor, right: bool, out_int32: bool) -> Tensor:
-    """For each x, the number of elements of its row that are below it; with `right`, below or equal."""
+    """For each element of x, the number of elements of its row that are less than it, or at most equal to it
+    if `right`. All elements count as less than NaN.
+    """
     each = x.unsqueeze(-1)
     before = rows <= each if right else rows < each
     if x.is_floating_point():

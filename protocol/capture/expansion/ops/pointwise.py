@@ -54,7 +54,9 @@ def fmod(x: Tensor, y: Tensor | float) -> Tensor:
 def nan_to_num(
     x: Tensor, nan: float | None = None, high: float | None = None, low: float | None = None
 ) -> Tensor:
-    """x with NaN and the infinities replaced; by default, by 0 and by the largest finite numbers."""
+    """x with NaN and the infinities replaced. By default, NaN becomes 0 and the infinities become the largest
+    finite numbers.
+    """
     if not x.is_floating_point():
         return x.clone()
     most = torch.finfo(x.dtype).max

@@ -22,8 +22,8 @@ def vdot(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten.addr.default)
 def addr(x: Tensor, left: Tensor, right: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta x + alpha left right^T, without x if beta is 0. It multiplies elementwise, so that the operands are not
-    rounded.
+    """beta x + alpha left right^T, without x if beta is 0. The product is computed elementwise, so the
+    operands are not rounded.
     """
     product = left.unsqueeze(-1) * right
     product = product if alpha == 1 else product * alpha
@@ -43,7 +43,9 @@ def cross(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def solve_triangular(
     x: Tensor, y: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """x^-1 y (y x^-1 if not `left`), each row computed from the rows before it; every step is rounded."""
+    """x^-1 y, or y x^-1 if not `left`. Each row is computed from the rows already found, and every step is
+    rounded.
+    """
     if not left:
         return solve_triangular(x.mT, y.mT, upper=not upper, unitriangular=unitriangular).mT
     if upper:
@@ -62,7 +64,7 @@ def solve_triangular(
 
 @expands(aten._cdist_forward.default)
 def cdist(x: Tensor, y: Tensor, order: float, _: int | None) -> Tensor:
-    """The distance of each row of x from each row of y, by the norm of this order."""
+    """The distance of each row of x from each row of y, in the norm of the given order."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     distances: Tensor = torch.linalg.vector_norm(apart, order, -1)
     return distances
@@ -78,7 +80,7 @@ def euclidean(x: Tensor, y: Tensor) -> Tensor:
 
 @expands(aten._cdist_backward.default)
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, order: float, found: Tensor) -> Tensor:
-    """The gradient with respect to x; axes on which two rows are equal contribute 0, and so does order 0."""
+    """The gradient with respect to x. It is 0 for order 0. An axis on which two rows are equal contributes 0."""
     apart = x.unsqueeze(-2) - y.unsqueeze(-3)
     g, found = g.unsqueeze(-1), found.unsqueeze(-1)
     if order == 0:

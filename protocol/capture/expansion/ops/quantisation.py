@@ -10,8 +10,8 @@ from protocol.capture.expansion.table import aten, expands
 
 @expands(aten.fake_quantize_per_tensor_affine_cachemask.default)
 def fake_quantise(x: Tensor, scale: float, zero: int, low: int, high: int) -> tuple[Tensor, Tensor]:
-    """x rounded to the nearest scale (k - zero) with an integer k from low to high; also, for the gradient, a
-    mask of the elements that were not clipped.
+    """x rounded to the nearest number of the form scale * (k - zero), where k is an integer from `low` to
+    `high`. The second result, for the gradient, is a mask of the elements that were not clipped.
     """
     return _rounded(
         x, torch.full((), scale, device=x.device), torch.full((), float(zero), device=x.device), low, high

@@ -97,9 +97,9 @@ def randint(high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torc
 def randint_from(
     low: int, high: int, shape: Sequence[int], *, dtype: torch.dtype | None = torch.int64, **_: Any
 ) -> Tensor:
-    """Random integers from `low` to `high` - 1: the floor of a uniform number times the size of the range.
-    If the size exceeds 2^24, they are 31 random bits modulo the size, so some integers are more likely than
-    others.
+    """Random integers from `low` to `high` - 1: the floor of a uniform number times the size of the range. If
+    the size exceeds 2^24, each integer is 31 random bits modulo the size, so some integers are more likely
+    than others.
     """
     count = high - low
     u = torch.rand(shape, dtype=torch.float32)

@@ -22,8 +22,8 @@ expands_as_torch(
 
 @expands(aten.renorm.default)
 def renorm(x: Tensor, order: float, axis: int, limit: float) -> Tensor:
-    """Slices with norms of at most `limit`, as torch decomposes it. Its gradient is refused: torch computes it in
-    float64.
+    """x with its slices along an axis scaled to norms of at most `limit`, as torch decomposes it. The
+    gradient is refused, because torch computes it in float64.
     """
     found: Tensor = decomposition_table[aten.renorm.default](x, order, axis, limit)
     return found
@@ -42,7 +42,7 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> Tensor:
-    """sum(|x|^order)^(1 / order); the number of nonzero elements for order 0, the smallest |x| for -inf."""
+    """sum(|x|^order)^(1 / order). Order 0 gives the number of nonzero elements, and order -inf the smallest |x|."""
     axes = list(range(x.dim())) if axes is None else list(axes)
     if order == 0:
         return (x != 0).to(x.dtype).sum(axes, keepdim)

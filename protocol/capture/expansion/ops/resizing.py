@@ -20,7 +20,7 @@ BORDER, REFLECTION = 1, 2
 
 def _is_uneven(node: Node) -> bool:
     """Whether a nearest-neighbour resizing, or its gradient, scales an axis by a factor that is not an
-    integer. A factor may be given beside the sizes, as 3.2 from 4 to 12.
+    integer. The factor may be given in addition to the sizes, such as 3.2 for a resizing from 4 to 12.
     """
     (before, after) = (node.args[0].meta["val"].shape[2:], node.meta["val"].shape[2:])  # type: ignore[union-attr]
     small, large = (after, before) if "backward" in str(node.target) else (before, after)
@@ -64,8 +64,8 @@ expands_as_torch(
 
 @expands(aten.grid_sampler_2d.default)
 def grid_sampler(x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
-    """torch's decomposition, except that reflection padding reflects the grid before it is scaled, unless the
-    interpolation is cubic.
+    """torch's decomposition with one exception: unless the interpolation is cubic, reflection padding
+    reflects the grid before the grid is scaled.
     """
     if padding == REFLECTION and mode != CUBIC:
         grid, padding = _reflected(grid), BORDER

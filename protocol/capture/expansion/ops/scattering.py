@@ -1,4 +1,4 @@
-"""Writes to places given by data, with reductions of values that go to the same place; histograms."""
+"""Writes to places that the data determine, reductions of values that go to the same place, and histograms."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _is_of_an_ordering(node: Node) -> bool:
 
 
 def _is_distinct(node: Node) -> bool:
-    """Whether it is known that no two values go to the same place, and the places can be numbered; `index_put`'s own
-    rule cannot tell.
+    """Whether all values are known to go to different places, and are few enough to be numbered. The rule for
+    `index_put` cannot tell.
     """
     indices: Any = node.args[1]
     shape = torch.broadcast_shapes(*(index.meta["val"].shape for index in indices if index is not None))
@@ -123,7 +123,9 @@ def scatter_reduce(
 
 
 def _neutral(reduce: str, dtype: torch.dtype) -> float:
-    """The value that changes no reduction of this kind. Programs have 32 bits for an int64."""
+    """The value that leaves every reduction of this kind unchanged. For int64 it fits 32 bits, because a
+    program holds an int64 as i32.
+    """
     if dtype.is_floating_point or dtype is torch.bool:
         return {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -math.inf, "amin": math.inf}[reduce]
     limits = torch.iinfo(torch.int32 if dtype is torch.int64 else dtype)
@@ -131,7 +133,7 @@ def _neutral(reduce: str, dtype: torch.dtype) -> float:
 
 
 def _mean(total: Tensor, terms: Tensor) -> Tensor:
-    """total / terms; for integers, the floor. Less than 2^22 `terms` then give the exact result."""
+    """total / terms; for integers, the floor, which is exact if `terms` is less than 2^22."""
     if total.is_floating_point():
         return total / terms
     # Each pass divides what is left. The first is off by at most 2^9, the second by 1.

@@ -1,4 +1,4 @@
-"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them; writes to slices with
+"""Views of a tensor's memory by strides, as pooling and `fill_diagonal_` use them. Also writes to slices with
 steps.
 """
 
@@ -19,9 +19,7 @@ Sizes = Sequence[int]
 
 @expands(aten.as_strided.default)
 def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None) -> Tensor:
-    """The elements at the places in memory that the strides give; only for a tensor whose elements are
-    contiguous in memory.
-    """
+    """The elements at the places in memory that the strides give. The elements of x must be contiguous in memory."""
     elements, start = _in_memory(x), _start(x, offset)
     if start == 0 and math.prod(size) == x.numel() and _order(size, stride) is not None:
         return _placed(elements, size, stride)
@@ -37,7 +35,9 @@ def as_strided(x: Tensor, size: Sizes, stride: Sizes, offset: int | None = None)
 def as_strided_scatter(
     x: Tensor, given: Tensor, size: Sizes, stride: Sizes, offset: int | None = None
 ) -> Tensor:
-    """x with the elements of a strided view replaced; no two elements of the view may share a place."""
+    """x with the elements of a strided view replaced. No two elements of the view may be at the same place in
+    memory.
+    """
     elements, start = _in_memory(x), _start(x, offset)
     order = _order(size, stride)
     if start == 0 and given.numel() == x.numel() and order is not None:

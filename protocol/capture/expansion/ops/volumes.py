@@ -57,7 +57,7 @@ def convolution_gradient(
     groups: int,
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
-    """Gradients with respect to input, weight and bias; only the requested ones."""
+    """Gradients with respect to input, weight and bias; None for those that are not requested."""
     found = gradients(
         lambda image, kernel: convolution(
             image, kernel, None, stride, padding, dilation, transposed, more, groups

@@ -1,4 +1,4 @@
-"""Pooling over three axes, and over two axes if no rule applies, as with uneven windows; also `im2col`."""
+"""Pooling over three axes, pooling over two axes if no rule applies, as with uneven windows, and `im2col`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ _adaptive_mean_gradient(aten._adaptive_avg_pool3d_backward.default, 3)
 
 @expands(aten.adaptive_max_pool2d.default)
 def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
-    """The maximum of every block and its first place: first along each row of the block, then over the rows."""
+    """The maximum of every block, and the first place where it occurs. The maximum is found along each row of
+    the block first, and then over the rows.
+    """
     width = x.shape[-1]
     columns = [(x.narrow(-1, low, size).max(-1), low) for low, size in _blocks(width, to[1])]
     values = torch.stack([found.values for found, _ in columns], -1)
@@ -126,7 +128,7 @@ def adaptive_max_pool_2d(x: Tensor, to: Sizes) -> tuple[Tensor, Tensor]:
 
 @expands(aten.adaptive_max_pool2d_backward.default)
 def adaptive_max_pool_gradient_2d(g: Tensor, x: Tensor, places: Tensor) -> Tensor:
-    """The gradient of `adaptive_max_pool_2d`: each element receives those of the blocks that selected it."""
+    """The gradient of `adaptive_max_pool_2d`: each element receives the gradients of the blocks that selected it."""
     return _given_back(g, x, places, 2)
 
 
@@ -175,7 +177,7 @@ def _mean_pool(
 
 
 def _counts(shape: Sizes, spans: Sizes, step: Sizes, around: Sizes, ceil_mode: bool) -> list[int]:
-    """The number of windows along each axis. The last must begin inside the tensor or its leading padding."""
+    """The number of windows along each axis. The last window must begin inside the tensor or its leading padding."""
     found = []
     for length, span, s, p in zip(shape, spans, step, around):
         rest = length + 2 * p - span

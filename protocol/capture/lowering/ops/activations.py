@@ -1,7 +1,7 @@
 """Smooth activation functions and their gradients, as in torch: gelu, silu, softplus, elu, log-sigmoid, mish.
 
-Those without a kernel are a few primitives around elementary functions (arithmetic.md section 6). Those
-made of linear and quadratic pieces are in `rectifiers`.
+Functions without a kernel are built from a few primitives around elementary functions (arithmetic.md section
+6). Functions made of linear and quadratic pieces are in `rectifiers`.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def batch_norm_train(
     eps: float,
 ) -> Normalised:
     """The result, the batch's mean and reciprocal deviation, and the next running mean and variance. In
-    evaluation, the batch's statistics are None and the running ones stay.
+    evaluation, the batch's statistics are None and the running ones do not change.
     """
     running = _Running(mean, variance)
     if training:
@@ -63,7 +63,7 @@ def batch_norm_plain(
     momentum: float,  # noqa: ARG001 - what is written arrives as `_native_batch_norm_legit_functional`
     eps: float,
 ) -> Normalised:
-    """Batch norm with the batch's statistics if there are no running ones, else with the running ones."""
+    """Batch norm with the running statistics, or with the batch's statistics if there are no running ones."""
     if mean is None or variance is None:
         return _by_batch(lowering, x, gain, bias, None, 0.0, eps)
     if training:

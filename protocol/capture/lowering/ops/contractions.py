@@ -107,8 +107,8 @@ def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands with their original leading axes if torch only folded these axes into one, else
-    unchanged.
+    """The operands with their original leading axes if torch has only folded those axes into one; otherwise
+    the operands unchanged.
     """
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):

@@ -53,7 +53,9 @@ def expm1(b: Builder, x: Value) -> Value:
 
 
 def exp2(b: Builder, x: Value) -> Value:
-    """2^n e^(f log 2) for x clamped to -400 … 400, its nearest integer n, and the exact f = x - n."""
+    """2^n e^(f log 2), where x is first clamped to -400 … 400, n is the integer nearest to x, and f = x - n
+    is exact.
+    """
     least, most, log_2 = (b.constant(DType.F32, (), value) for value in (-400.0, 400.0, math.log(2)))
     near = b.maximum(b.minimum(x, most), least)
     whole = b.rint(near)

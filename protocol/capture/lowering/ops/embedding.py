@@ -26,7 +26,9 @@ def embedding(
     by_frequency: bool = False,
     sparse: bool = False,
 ) -> View:
-    """table [R, C] at index [n…]: [n…, C]; a token outside the table reads zeros (torch raises an error)."""
+    """The rows of a table [R, C] at an index [n…], as [n…, C]. A token outside the table reads zeros, where
+    torch raises an error.
+    """
     _require_plain(by_frequency, sparse)
     b = lowering.builder
     return View.of(b.gather(table.elements(b), lowering.elements(index, DType.I32)))

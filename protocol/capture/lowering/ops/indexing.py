@@ -185,8 +185,8 @@ class _Chosen:
     """The selection of `x[i, :, j]`: rows of x with the indexed `axes` in front and `rest` behind.
 
     `row`, i32, holds the number of each selected row, in the broadcast shape of the indices. `to_result`
-    permutes the axes [row's axes, rest] to torch's order: row's axes go to the place of the first indexed
-    axis if the indexed axes are adjacent, otherwise to the front.
+    permutes the axes, first those of `row` and then `rest`, to torch's order: the axes of `row` go to the
+    place of the first indexed axis if the indexed axes are adjacent, otherwise to the front.
     """
 
     def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:

@@ -27,8 +27,8 @@ def nll_loss(
     reduction: int,
     ignore: int,
 ) -> tuple[View, View]:
-    """The loss of [B, C], [C] or [B, C, H, W], and the total weight of the rows that are not ignored (0
-    without a reduction, as in torch).
+    """The loss of log-probabilities of shape [B, C], [C] or [B, C, H, W], and the total weight of the rows
+    that are not ignored. Without a reduction, this weight is 0, as in torch.
     """
     b = lowering.builder
     rows = _by_class(lowering, log_probabilities).elements(b)

@@ -55,7 +55,7 @@ def layer_norm_grad(
     bias: View | None,  # noqa: ARG001 - its gradient does not depend on it
     wanted: Sequence[bool],
 ) -> Gradients:
-    """The gradients of x, gain and bias, only those that are wanted."""
+    """The gradients of x, gain and bias; None for those that are not wanted."""
     width = math.prod(normalised)
     g_rows, x_rows = _table(lowering, g, width), _table(lowering, x, width)
     moments = _table(lowering, mean, 1), _table(lowering, rstd, 1)
@@ -111,7 +111,7 @@ def group_norm_grad(
     groups: int,
     wanted: Sequence[bool],
 ) -> Gradients:
-    """The gradients of x, gain and bias, only those that are wanted."""
+    """The gradients of x, gain and bias; None for those that are not wanted."""
     b = lowering.builder
     width = channels // groups * places
     table = (batch, channels, places)

@@ -87,8 +87,8 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """x^exponent: products from the left, then times sqrt(x) for a half. For a negative exponent: 1 /
-    x^|exponent|.
+    """x^exponent, by multiplication from the left; an exponent that ends in a half adds a last factor
+    sqrt(x). A negative exponent gives 1 / x^|exponent|.
     """
     b = lowering.builder
     size = abs(float(exponent))
@@ -153,8 +153,8 @@ def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -
 def floor_divide(
     lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
 ) -> View:
-    """floor(x / y), exact for floats while |x / y| is less than 2^24. If `rounding_mode` is "trunc", the rounded
-    x / y is rounded towards zero. Integers need "floor" and a positive constant divisor.
+    """floor(x / y), exact for floats while |x / y| is less than 2^24. If `rounding_mode` is "trunc", x / y is
+    rounded to f32 and then towards zero. Integers need "floor" and a positive constant divisor.
     """
     if lowering.dtype_of(node) is DType.F32 and rounding_mode in ("floor", "trunc"):
         b = lowering.builder
@@ -177,8 +177,9 @@ def floor_divide(
 
 @lowers(aten.remainder.Scalar, aten.remainder.Tensor)
 def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-    """x - y floor(x / y), with the sign of y. Integers need a positive constant divisor. For floats it is fmod(x, y),
-    to which y is added if the signs differ, as in torch. fmod is exact while |x / y| is less than 2^24.
+    """x - y floor(x / y), with the sign of y. Integers need a positive constant divisor. For floats, the
+    result is fmod(x, y), plus y if the signs differ, as in torch; fmod is exact while |x / y| is less than
+    2^24.
     """
     b = lowering.builder
     if lowering.dtype_of(node) is DType.F32:
@@ -194,13 +195,13 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
 
 
 def _is_power_of_two(y: Operand) -> bool:
-    """Whether y is a constant by which f32 are divided without rounding, except to subnormals."""
+    """Whether y is a constant power of two, of either sign. Dividing f32 by it rounds only subnormal quotients."""
     return not isinstance(y, View) and math.frexp(abs(y))[0] == 0.5
 
 
 def _divided(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
-    """floor(x / y) and x - y floor(x / y). The product is computed exactly, as a rounded f32 and its error (Dekker
-    1971), since the rounded quotient may be the next whole number.
+    """floor(x / y) and x - y floor(x / y). The product is computed exactly, as a rounded f32 and its error
+    (Dekker 1971), because the quotient may have been rounded up to the next whole number.
     """
     whole = b.floor(b.div(x, y))
     zero = b.constant(DType.F32, (), 0.0)
@@ -216,13 +217,13 @@ def _divided(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def _halves(b: Builder, x: Value) -> tuple[Value, Value]:
-    """Two f32 whose sum is x, each with at most 12 significant bits, so that their products are exact."""
+    """Two f32 whose sum is x. Each has at most 12 significant bits, so that products of such halves are exact."""
     high = b.from_bits_i32(b.and_(b.bits_i32(x), b.i32(-(2**12))))
     return high, b.sub(x, high)
 
 
 def _with_sign_of(b: Builder, rest: Value, y: Value) -> tuple[Value, Value]:
-    """Whether a rest has the sign opposite to y's, and the rest, with y added in this case."""
+    """Whether the remainder `rest` and y have opposite signs; and the remainder, plus y if they have."""
     zero = b.constant(DType.F32, (), 0.0)
     opposite = b.xor(b.lt(rest, zero), b.lt(y, zero))
     outside = b.and_(opposite, b.xor(b.eq(rest, zero), b.constant(DType.BOOL, (), True)))

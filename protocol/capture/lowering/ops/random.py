@@ -1,7 +1,8 @@
 """Random numbers from Philox, keyed by the state's key and step. Every draw in the graph has its own stream.
 
-The rules are for uniform numbers, from which `expansion.ops.random` computes all others, and for dropout
-masks. The forward and backward passes read the same numbers, because a draw is one node of the graph.
+There are rules for uniform numbers and for masks, such as those of dropout. `expansion.ops.random` computes
+all other random numbers from uniform ones. The forward and backward passes read the same numbers, because a
+draw is one node of the graph.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scal
 
 
 def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
-    """A mask with probability p of 1, f32 in the shape of the node's first result."""
+    """An f32 mask in the shape of the node's first result, in which each element is 1 with probability p."""
     if not 0.0 <= p <= 1.0:
         raise Unsupported(f"with probability {p}", "use one from 0 to 1")
     value = node.meta["val"]

@@ -61,7 +61,9 @@ def leaky_relu_grad(
     slope: Scalar,
     _of_result: bool,
 ) -> View:
-    """g where x is above 0, else slope g. The in-place form is the same: its slope is never negative."""
+    """g where x is above 0, else slope g. The in-place form has the same gradient, because its slope is never
+    negative.
+    """
     b = lowering.builder
     above = b.lt(f32(lowering, 0.0), lowering.operand(x, DType.F32))
     lower = b.mul(g.broadcast(b), f32(lowering, float(slope)))

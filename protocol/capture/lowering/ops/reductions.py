@@ -66,8 +66,8 @@ def variance(
     correction: Scalar | None = None,
     keepdim: bool = False,  # noqa: ARG001
 ) -> View:
-    """The sum of squared distances from the mean, divided by (terms - correction); `std` is its square
-    root.
+    """The sum of squared distances from the mean, divided by (terms - correction). For `std`, the square root
+    of that.
     """
     squares, _mean = _moments(lowering, x, axes, correction)
     root = node.target is aten.std.correction
@@ -102,8 +102,8 @@ def norm(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """Order 2: the square root of the sum of squares; 1: the sum of magnitudes; infinity: the largest
-    magnitude.
+    """The norm of order 2, 1 or infinity: the square root of the sum of squares, the sum of magnitudes, or
+    the largest magnitude.
     """
     b = lowering.builder
     rows = rows_of(lowering, require_f32(x), axes).elements(b)
@@ -130,7 +130,7 @@ def log_sum_exp(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes, _k
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
 def any_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False) -> View:
-    """Whether any element is not zero. An empty list of axes leaves every element by itself."""
+    """Whether any element is not zero. With an empty list of axes, every element is tested separately."""
     if _is_empty(axes):
         return _as_bool(lowering, x)
     count = _count(lowering, _as_bool(lowering, x), axes)
@@ -139,7 +139,7 @@ def any_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _k
 
 @lowers(aten.all.default, aten.all.dim, aten.all.dims)
 def all_(lowering: Lowering, node: torch.fx.Node, x: View, axes: Axes = None, _keepdim: bool = False) -> View:
-    """Whether no element is zero. An empty list of axes leaves every element by itself."""
+    """Whether no element is zero. With an empty list of axes, every element is tested separately."""
     if _is_empty(axes):
         return _as_bool(lowering, x)
     b = lowering.builder
@@ -156,7 +156,9 @@ def cumulative_sum(
     *,
     dtype: torch.dtype | None = None,  # noqa: ARG001
 ) -> View:
-    """Running sums: exact, with one exponent per row, and each rounded once; integer sums are exact."""
+    """Running sums. Sums of floats are exact, with one exponent per row, before each is rounded once; sums of
+    integers are exact.
+    """
     b = lowering.builder
     if not x.shape:
         return x

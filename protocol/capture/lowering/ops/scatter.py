@@ -40,8 +40,8 @@ def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> V
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View | None:  # noqa: ARG001
-    """No value (None), since the empty tensor is overwritten completely before it is read; other empty
-    tensors are refused.
+    """None, because the empty tensor is overwritten completely before it is read. Other empty tensors are
+    refused.
 
     Empty tensors that are written part by part were replaced by zeros in `expansion.empties`.
     """
