@@ -30,7 +30,9 @@ class States(Protocol):
     """The states of one segment, computed on demand."""
 
     def tensors(self, step: int, /) -> Sequence[BytesLike]:
-        """Canonical bytes of the tensors of state `step` (0 … C). Each is read once, and may be computed when read."""
+        """Canonical bytes of the tensors of state `step` (0 … C). Each tensor is read once, and may be
+        computed only when it is read.
+        """
 
 
 class Chunk(NamedTuple):
@@ -58,11 +60,11 @@ class Evidence:
 def choose_place(states: States, sizes: Sequence[int], steps: int, thinning: int, generator: Random) -> Chunk:
     """Choose a chunk that, if possible, a seat can know only if it computed the chunk's state.
 
-    The chunk's hash is in the digest, and the preceding step changed the chunk. It is chosen uniformly in a
-    random state of 1 … C - 1, or of 0 … C if the digest hashes nothing in those. A state without such a
-    chunk is skipped; if no state has one, any hashed chunk of a random state is chosen. `sizes` are the
-    sizes of the state's tensors in bytes, `steps` is C. At most two states are held at a time, and of each
-    only the bytes of one tensor.
+    The chunk's hash is in the digest, and the chunk was changed by the step that led to its state. It is
+    chosen uniformly in a random state of 1 … C - 1, or of 0 … C if the digest hashes nothing in those states.
+    States without such a chunk are skipped. If no state has one, any hashed chunk of a random state is
+    chosen. `sizes` are the sizes of the state's tensors in bytes, and `steps` is C. At most two states are
+    held at a time, and only one tensor's bytes of each.
     """
     counts = [chunk_count(size) for size in sizes]
     # The set of hashed chunks repeats every w states.
@@ -81,8 +83,9 @@ def evidence(
 ) -> Evidence:
     """Open a chunk under the solver's step tree.
 
-    `data` holds the canonical bytes of the chunk's tensor, `tensor_roots` the roots of its state's tensors,
-    `state_roots` those of all the segment's states. Raises ProofError unless these belong together.
+    `data` holds the canonical bytes of the chunk's tensor, `tensor_roots` the roots of the tensors of its
+    state, and `state_roots` the roots of all states of the segment. Raises ProofError unless these belong
+    together.
     """
     opening = open_chunk_of(tensor_tree(data), at.chunk, tensor_roots, at.tensor, state_roots, at.step)
     return Evidence(
@@ -95,8 +98,8 @@ def evidence(
 
 
 def _changed(states: States, step: int, thinning: int) -> list[Indices]:
-    """For each tensor, the indices of the hashed chunks that differ from the state before; an empty list if
-    no tensor has any. The states are released on return.
+    """For each tensor, the indices of the hashed chunks that differ from the state before. An empty list if
+    no tensor has such a chunk. The states are released on return.
     """
     pairs = zip(states.tensors(step - 1), states.tensors(step), strict=True)
     found = [_differing(_flat(before), _flat(after), step, thinning) for before, after in pairs]
@@ -124,7 +127,7 @@ def _hashed(count: int, step: int, thinning: int) -> Indices:
 
 
 def _any_of(step: int, found: Sequence[Indices], generator: Random) -> Chunk:
-    """Choose uniformly among the chunks in `found`, which holds their indices for each tensor."""
+    """Choose uniformly among the chunks in `found`, which holds the indices of chunks for each tensor."""
     number = generator.randrange(sum(map(len, found)))
     for tensor, indices in enumerate(found):
         if number < len(indices):

@@ -1,8 +1,8 @@
 """The challenger's side: it narrows the difference between two runs down to one wrong number (dispute.md
 sections 4 to 6).
 
-`next_move` depends on the game, the challenger's own run, and the parts of the solver's trees that are
-known or that the solver serves. Nodes that the solver does not serve are demanded on-chain.
+`next_move` depends on the game, on the challenger's own run, and on the parts of the solver's trees that are
+already known or that the solver serves. Nodes that the solver does not serve are demanded on-chain.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from protocol.program.opcodes import Op
 
 
 def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
-    """The challenger's next move; None if it is the solver's turn or the game is over.
+    """The challenger's next move. None if it is the solver's turn or the game is over.
 
-    Raises NothingToChallenge if there is no difference in the part that the game has reached.
+    Raises NothingToChallenge if the two runs do not differ in the part that the game has reached.
     """
     if game.phase in (Phase.NONE, Phase.CLOSED) or game.solver_to_move:
         return None
@@ -54,9 +54,9 @@ class _Challenger:
     def trace(self, path: tuple[int, ...]) -> PartialTree:
         """The solver's trace of the frame at `path`.
 
-        It is kept, because it cannot be demanded any more when an element or a call of it is selected. Moves in
-        phase BLOCK and at the edges of a callee still need paths in it. No other tree is needed after the
-        phase in which it can be demanded.
+        The trace is kept. Once an element or a call of it is selected, it can no longer be demanded, but
+        moves in phase BLOCK and at the edges of a callee still need paths in it. Other trees are not needed
+        after the phase in which they can be demanded.
         """
         root = self.game.frame_roots[len(path)]
         assert root is not None
@@ -100,8 +100,8 @@ class _Challenger:
         return Move("selectStep", (game.game, game.head, j, before, Leaf(after, tree.path(j))), f"step {j}")
 
     def in_frame(self) -> Move:
-        """Find the first differing value of the frame. If a call made it, descend into that call; otherwise
-        have it judged.
+        """Find the first differing value of the frame. If a call made the value, descend into that call;
+        otherwise have the value judged.
         """
         game = self.game
         frame, trace = self.frame(game.path), self.trace(game.path)
@@ -135,8 +135,9 @@ class _Challenger:
         )
 
     def false_output(self, frame: Frame, trace: PartialTree) -> Move:
-        """The move if all values of the frame agree: then one of its outputs was claimed wrongly, in the caller's
-        trace or in the state after the step."""
+        """The move if all values of the frame agree. Then one of the frame's outputs was claimed wrongly, in
+        the caller's trace or in the state after the step.
+        """
         game = self.game
         if game.path:
             caller = self.trace(game.path[:-1])
@@ -164,8 +165,9 @@ class _Challenger:
 
 
 def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
-    """The first differing node, and its data if it is a leaf whose data is known, else None: the caller
-    then has to demand the node. Raises NothingToChallenge if the trees are equal."""
+    """The first differing node, and its data if the node is a leaf whose data is known. Otherwise the data is
+    None, and the caller has to demand the node. Raises NothingToChallenge if the trees are equal.
+    """
     node = tree.first_difference()
     if node is None:
         raise NothingToChallenge(f"{what} equal our own")

@@ -1,8 +1,8 @@
 """The solver's side: from its own run, it posts the claims that are due, reveals demanded nodes and states
 block results (dispute.md section 6).
 
-Pure: `Run` replays the run. An honest run has an answer to every demand; without one, `NothingToReveal` is
-raised. The tree of the value that was demanded last is kept for the next demand.
+Pure: `Run` replays the run. An honest run has an answer to every demand; if a run has none, `NothingToReveal`
+is raised. The tree of the value that was demanded last is kept for the next demand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from protocol.dispute.splitting import state_words
 from protocol.dispute.view import Demand, GameView, Phase, TreeKind
 
 KEPT_TREE = 256 << 20
-"""The most bytes of a kept tree. A tree has 64 bytes for each KiB of its value: this is one of 4 GiB."""
+"""The most bytes of a kept tree. A tree has 64 bytes for each KiB of its value, so this is enough for a value
+of 4 GiB.
+"""
 TREE_BYTES_PER_LEAF = 64
 
 
@@ -73,7 +75,7 @@ def expand_trace(game: GameView, run: Run) -> Move:
 
 
 def reveals(game: GameView, demand: Demand, run: Run) -> list[Move]:
-    """Answer every unanswered node of a demand: an inner node with its descendants, a leaf with its bytes."""
+    """Answer every unanswered node of a demand: an inner node with its descendants, and a leaf with its bytes."""
     tree, leaf = _demanded_tree(game, demand, run)
     return [_reveal(game, demand, index, tree, leaf) for index in demand.unanswered]
 
@@ -95,8 +97,9 @@ def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaf: Callab
 
 
 def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, Callable[[int], bytes]]:
-    """The tree that a demand is about, and a function that returns the data of one leaf. A value is never copied
-    whole, because it may be larger than memory. Raises NothingToReveal if our own run has another tree.
+    """The tree that a demand is about, and a function that returns the data of one leaf. A value is never
+    copied as a whole, because it may be larger than memory. Raises NothingToReveal if our own run has another
+    tree.
     """
     kind = demand.tree
     data: Callable[[int], bytes]
@@ -129,11 +132,15 @@ def _value_chunk(frame: Frame, leaf: int, index: int) -> bytes:
 
 
 _last: WeakKeyDictionary[Frame, tuple[int, Tree]] = WeakKeyDictionary()
-"""At most one entry: the frame and leaf of the value that was demanded last, and its tree. It goes with the frame."""
+"""At most one entry: the frame and the leaf of the value that was demanded last, and the value's tree. The
+entry disappears with the frame.
+"""
 
 
 def _value_tree(frame: Frame, leaf: int) -> Tree:
-    """The tree of a value: the kept one, or else built from the value and kept, unless it is too large."""
+    """The tree of a value. It is either the kept tree, or is built from the value and then kept unless it is
+    too large.
+    """
     kept = _last.get(frame)
     if kept is not None and kept[0] == leaf:
         return kept[1]

@@ -23,8 +23,8 @@ def demand(
 ) -> Move:
     """Demand the descendants of a node, or the bytes of a leaf.
 
-    For a VALUE tree, `instruction` and `value` open the value, which has `bytes_total` bytes. A TRACE tree needs only
-    `instruction.program`.
+    For a VALUE tree, `instruction` and `value` open the value, which has `bytes_total` bytes. For a TRACE
+    tree only `instruction.program` is needed.
     """
     lo, size = node
     opening = Node(lo, size, tree.hash(node), tree.path(lo, size))

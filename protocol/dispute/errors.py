@@ -10,10 +10,10 @@ class DisputeError(InternalError):
 
 
 class NothingToChallenge(DisputeError):
-    """No move wins this game: the solver's claims equal the challenger's run, or that run lacks the
-    checkpoints to compare.
+    """No move wins this game: either the solver's claims equal the challenger's run, or that run lacks the
+    checkpoints that must be compared.
     """
 
 
 class NothingToReveal(DisputeError):
-    """A demanded node is in none of our own trees: it was proved under a root that is not ours."""
+    """None of our own trees has a demanded node: the node was proved under a root that is not ours."""

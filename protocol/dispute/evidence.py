@@ -1,8 +1,8 @@
 """The moves that have a value judged, with the openings that prove it (dispute.md sections 4 and 5,
 encoding.md section 6).
 
-Both sides agree on everything before the first differing leaf, so operands are taken from our own run; only the
-claimed value is the solver's.
+Both sides agree on everything before the first differing leaf. So operands are taken from our own run, and
+only the claimed value comes from the solver.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from protocol.program.primitives import PRIMITIVES, Load, Reduction, chunks_need
 
 
 def loader(frame: Frame, instruction: Instruction) -> Load:
-    """Returns a function `load(operand, flat index)`, which gives the canonical bits of an operand's
-    element in this frame.
+    """Return a function `load(operand, flat index)`, which gives the canonical bits of an operand's element
+    in this frame.
     """
     values = [frame.value(operand.leaf) for operand in instruction.operands]
 
@@ -50,11 +50,12 @@ def operand_openings(
     block: int,
     anchor: int | None = None,
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
-    """The operands' roots in the solver's trace, and the operands' chunks that one block of an element needs.
+    """The roots of the operands in the solver's trace, and the chunks of the operands that one block of an
+    element needs.
 
-    An operand that is not needed gets `NO_LEAF`. The path of a root stops below the lowest node that is
-    above both this leaf and leaf `anchor`. Without an anchor, the path of the first needed operand goes up
-    to the trace's root, and that operand is the anchor for the others.
+    An operand that is not needed gets `NO_LEAF`. The path of an operand's root ends below the lowest node
+    that is above both the operand's leaf and leaf `anchor`. Without an anchor, the path of the first needed
+    operand goes up to the trace's root, and that operand is the anchor for the others.
     """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
@@ -79,8 +80,8 @@ def compare_value(
     value: Leaf,
     known: Callable[[Tree], PartialTree],
 ) -> Move:
-    """The move if the value of primitive n differs: have its first wrong element judged, or split if it has
-    several blocks, or demand its chunk first.
+    """The move if the value of primitive n differs: to have its first wrong element judged, or split if it
+    has several blocks; or first to demand a chunk of the value.
 
     `known` takes our own tree of the value and returns the solver's.
     """
@@ -126,7 +127,9 @@ def edge_input(
     value: Leaf,
     caller: tuple[Instruction, Frame, PartialTree] | None,
 ) -> Move:
-    """The move if input instruction n does not hold the frame's input: open the input where it comes from."""
+    """The move if input instruction n does not hold the frame's input. It opens the value from which the
+    input is taken.
+    """
     k = decode_index(instruction.attributes)
     if caller is not None:
         call, frame, trace = caller
@@ -156,7 +159,9 @@ def edge_output(
     target: Leaf,
     call: bytes,
 ) -> Move:
-    """The move if the claimed output k of the frame differs from the value in its trace: `target` opens the claim."""
+    """The move if the claimed output k of the frame differs from the value in the frame's trace. `target`
+    opens the claim.
+    """
     n, instruction = frame.program.output(k)
     leaf = instruction.operands[0].leaf
     value = Leaf(frame.root(leaf), trace.path(leaf))
@@ -176,6 +181,8 @@ def edge_output(
 
 
 def _around(game: GameView) -> tuple[bytes, bytes]:
-    """Two words that tell the contract where an input comes from or an output goes: in the top frame the
-    roots of the states before and after the step, in a callee the key of the caller's claim and zeros."""
+    """Two words that tell the contract where an input comes from or where an output goes. In the top frame
+    they are the roots of the states before and after the step; in a callee, the key of the caller's claim,
+    and zeros.
+    """
     return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

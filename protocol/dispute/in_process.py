@@ -1,5 +1,6 @@
-"""Two providers in the challenger's own process: one serves a whole run, the other nothing. Nothing is
-checked."""
+"""Two providers in the challenger's own process: one serves a whole run, the other serves nothing. Nothing is
+checked.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Juries: a seat claims that an item is withheld, and jurors attest whether they have it (audit.md section 7).
+"""Juries: a seat claims that an item is withheld, and jurors attest whether they have it (audit.md section
+7).
 
-An item is a state of the task, by its number 0 … K, or the task's constants, K + 1. A juror that has the
-item attests the root of its tensors under the juror's salt, with every chunk hashed. If the claimant
-objects, it names a chunk that these jurors must open. The audit board and the salts identify a juror by the
-number 160 + slot, in place of a seat's number. Pure: randomness is passed in.
+An item is a state of the task, with its number 0 … K, or the task's constants, with number K + 1. A juror
+that has the item attests the root of the item's tensors under the juror's salt, with every chunk hashed. If
+the claimant objects, it names a chunk that these jurors must open. The audit board and the salts identify a
+juror by the number 160 + slot instead of a seat's number. Pure: randomness is passed in.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ FIRST_JUROR: Final = MAX_LOOKS * (LEVELS + 1)
 """160. Seats and looks have smaller numbers."""
 MAX_JURORS: Final = 32
 SPARE_CLAIMS: Final = 4
-"""Claims that an account may make in one seat or look in addition to one per segment: for the result, for the
-constants, and for two items on which a jury was undecided.
+"""Claims that an account may make in one seat or look besides one for each segment: one for the result, one
+for the constants, and two for items on which a jury was undecided.
 """
 JURY_DRAWS: Final = 128
-"""After this many draws, a task gets no more juries."""
+"""Number of jury draws after which a task gets no more juries."""
 UNAVAILABLE: Final = bytes(32)
-"""A juror that could not get the item attests this value in place of the digest and of the salt's hash."""
+"""The value that a juror attests instead of the digest and of the salt's hash if it could not get the item."""
 
 
 class JuryVerdict(IntEnum):
@@ -70,7 +71,9 @@ class Shown(NamedTuple):
 
 
 def juror_number(slot: int) -> int:
-    """The number that the board and the salts use for the juror of a slot. Raises DisputeError for an invalid slot."""
+    """The number that the board and the salts use for the juror in a slot. Raises DisputeError for an invalid
+    slot.
+    """
     if not 0 <= slot < MAX_JURORS:
         raise DisputeError(
             "juror", expected=f"slot 0 to {MAX_JURORS - 1}", got=slot, remedy="take it from the chain"
@@ -89,9 +92,10 @@ def constants_item(segments: int) -> int:
 
 
 def item_of(segment: int) -> int:
-    """The item to claim if a segment's data are withheld: the state before the segment. For the first
-    segment it is the state after it: the initial state is in the bundle, so only roots can be missing
-    before.
+    """The item to claim if a segment's data are withheld: the state before the segment.
+
+    For the first segment it is the state after the segment, because the initial state is in the bundle. Of
+    the states before, only roots can be missing.
     """
     return max(segment - 1, 1)
 
@@ -102,14 +106,15 @@ def most_claims(segments: int) -> int:
 
 
 def may_object(yes: int, no: int, jurors: int) -> bool:
-    """Whether a claimant may require the jurors that voted yes to open a chunk: if there are any (`yes`),
-    and not more than half of all `jurors` voted no, because then no yes would be paid.
+    """Whether a claimant may require the jurors that voted yes to open a chunk. This needs at least one such
+    juror (`yes`), and at most half of all `jurors` may have voted no, because with more no yes vote would be
+    paid.
     """
     return yes > 0 and 2 * no <= jurors
 
 
 def possession_digest(salt: bytes, tensors: Sequence[BytesLike]) -> bytes:
-    """The digest that a juror attests: the root over the item's tensors (canonical bytes) under the juror's salt."""
+    """The digest that a juror attests: the root of the item's tensors (canonical bytes) under the juror's salt."""
     return _digester(salt).state_root(tensors, 0)
 
 
@@ -125,13 +130,13 @@ def choose_objection(sizes: Sequence[int], generator: Random) -> Objection:
 
 
 def choose_unseen(tensors: int, generator: Random) -> Objection:
-    """Choose a chunk of an item of which only the number of tensors is known: a random tensor and a random walk."""
+    """Choose a chunk of an item if only its number of tensors is known: a random tensor and a random walk."""
     return Objection(generator.randrange(tensors), generator.getrandbits(WALK_BITS))
 
 
 def show(tensors: Sequence[BytesLike], salt: bytes, objection: Objection, state: Leaf = NO_LEAF) -> Shown:
-    """Open the chunk that an objection names, under the item's root and under the digest with this salt. For a state,
-    `state` is its leaf in the segment tree.
+    """Open the chunk that an objection names, under the item's root and under the digest with this salt. If
+    the item is a state, `state` is its leaf in the segment tree.
 
     Raises DisputeError if the item has no such tensor.
     """

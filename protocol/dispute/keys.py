@@ -18,23 +18,25 @@ if TYPE_CHECKING:
     from protocol.program.program import Program
 
 SEGMENT_UNKNOWN: Final = 2**32 - 1
-"""The segment in a priority commitment that is made before the first wrong segment is known."""
+"""The segment number in a priority commitment that is made before the first wrong segment is known."""
 NO_SEAT: Final = 255
 """Seat number of a challenger that has no seat in the task."""
 SALT_TAG: Final = b"assay salt"
 SECRET_TAG: Final = b"assay secret"
 CHALLENGE_TAG: Final = b"assay challenge"
 REPLAY_STAGE: Final = 0
-"""The `stage` of a secret whose salt is for the digest of a replay."""
+"""The `stage` of a secret for the salt of a replay's digest."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
-    """Key of the claim "the step tree of this segment" (segments count from 1)."""
+    """Key of the claim "the step tree of this segment". Segments count from 1."""
     return keccak(encode(["uint8", "uint256", "uint32"], [1, task, segment]))
 
 
 def trace_key(task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
-    """Key of the claim "the trace of this step" (steps count from 1); `before` and `after` are its state roots."""
+    """Key of the claim "the trace of this step". Steps count from 1; `before` and `after` are the roots of
+    the states before and after the step.
+    """
     types = ["uint8", "uint256", "uint32", "uint32", "bytes32", "bytes32"]
     return keccak(encode(types, [2, task, segment, step, before, after]))
 
@@ -45,7 +47,7 @@ def callee_key(caller: bytes, call: bytes) -> bytes:
 
 
 def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[bytes]:
-    """The keys of the frames along the calls of `path`, beginning with `top`, the key of the frame of `program`."""
+    """The keys of the frames along the calls of `path`. The first is `top`, the key of the frame of `program`."""
     keys = [top]
     for n in path:
         keys.append(callee_key(keys[-1], program.instructions[n].encode()))
@@ -56,8 +58,9 @@ def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[byte
 def priority_commitment(
     chain_id: int, commitments: str, task: int, segment: int, challenger: str, salt: bytes
 ) -> bytes:
-    """The hash that a challenger commits before it opens a game. `commitments` (the contract) and `challenger` are
-    addresses."""
+    """The hash that a challenger commits before it opens a game. `commitments` (the contract's) and
+    `challenger` are addresses.
+    """
     return keccak(
         encode(
             ["uint256", "address", "uint256", "uint32", "address", "bytes32"],
@@ -75,9 +78,9 @@ def challenge_salt(
     segment: int,
     before: bytes = b"",
 ) -> bytes:
-    """The salt of an account's priority commitment. It is derived from the account's key, so a lost salt
-    can be computed again, and the bond is not lost with it. `before` is the salt of an earlier commitment
-    to the same challenge that was not opened in time.
+    """The salt of an account's priority commitment. It is derived from the account's key, so it can be
+    computed again if it is lost, and the bond is not lost. `before` is the salt of an earlier commitment to
+    the same challenge that was not opened in time.
     """
     message = CHALLENGE_TAG + _number(chain_id, 32) + to_canonical_address(commitments)
     message += _number(task, 32) + _number(seat, 32) + _number(segment, 4) + before
@@ -87,8 +90,8 @@ def challenge_salt(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat or look (by its number), derived from the account's key whenever it is needed.
-    `board` is the audit board's address.
+    """The secret of an account's seat or look (by its number). It is derived from the account's key whenever
+    it is needed. `board` is the audit board's address.
     """
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
@@ -121,8 +124,9 @@ def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
 def informing_commitment(
     chain_id: int, looks: str, task: int, seat: int, informer: str, salt: bytes
 ) -> bytes:
-    """The hash that an informer commits before it shows a seat's salt. `looks` (the contract) and `informer` are
-    addresses."""
+    """The hash that an informer commits before it shows a seat's salt. `looks` (the contract's) and
+    `informer` are addresses.
+    """
     return keccak(
         encode(
             ["uint256", "address", "uint256", "uint256", "address", "bytes32"],
@@ -139,14 +143,18 @@ def revealed_word(salt: bytes, segment_root: bytes) -> bytes:
 
 
 def accusation_word(place: Place, leaf: bytes, segment_root: bytes) -> bytes:
-    """The word stored for an accusation: a chunk's place, its hash under the revealed salt, and the revealed root."""
+    """The word stored for an accusation: a chunk's place, the chunk's hash under the revealed salt, and the
+    segment's root that was revealed.
+    """
     types = ["(uint32,uint32,uint32,uint8)", "bytes32", "bytes32"]
     words = _word("leaf", leaf), _word("segment's root", segment_root)
     return keccak(encode(types, [tuple(place), *words]))
 
 
 def _word(what: str, value: bytes) -> bytes:
-    """Return a value of 32 bytes, else raise DisputeError. The error does not show the value: it may be a secret."""
+    """Return the value if it has 32 bytes, else raise DisputeError. The error does not show the value,
+    because it may be a secret.
+    """
     if len(value) != 32:
         raise DisputeError(
             what,

@@ -1,8 +1,9 @@
 """Numbering of looks (audit.md section 2).
 
-A look of level 1 replays one segment of a seat again; a look of level n + 1 replays the segment of a look of level n.
-The slot gives seat and segment: slot = seat x q + position of the segment among the seat's q. The audit board and the
-salts identify a look by the number 32 x level + slot, in place of a seat's number. Pure.
+A look of level 1 replays one segment of a seat again; a look of level n + 1 replays the segment of a look of
+level n. The slot determines the seat and the segment: slot = seat x q + position of the segment among the
+seat's q. The audit board and the salts identify a look by the number 32 x level + slot instead of a seat's
+number. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from protocol.dispute.errors import DisputeError
 LEVELS: Final = 4
 """Number of levels of looks."""
 MAX_LOOKS: Final = 32
-"""Maximum number of seats times segments of a seat (V q) in a task with looks: the contracts keep one bit
-of a word for each segment of each seat.
+"""Maximum of seats times segments per seat (V q) in a task with looks: the contracts keep one bit of a word
+for each segment of each seat.
 """
 
 
@@ -27,7 +28,7 @@ class Look(NamedTuple):
 
     @classmethod
     def of(cls, number: int) -> Look:
-        """The look with this number. Raises DisputeError for the number of a seat, or one that is too large."""
+        """The look with this number. Raises DisputeError if the number is a seat's or too large."""
         return cls(*divmod(number, MAX_LOOKS))._checked()
 
     @property
@@ -50,14 +51,16 @@ class Look(NamedTuple):
         return self.slot % each
 
     def looked_at(self, each: int) -> int:
-        """Number of the seat or look that this look checks, which must reveal its secret; `each` is q."""
+        """Number of the seat or look that this look checks, and that must reveal its secret; `each` is q."""
         below = self.below
         return self.seat(each) if below is None else below.number
 
     def leaf(self, each: int) -> tuple[int, int]:
-        """Index of the segment's leaf in the digest that this look checks, and that digest's number of leaves.
+        """The index of the segment's leaf in the digest that this look checks, and the number of leaves of
+        that digest.
 
-        A seat's digest has `each` (q) segments and the result; the digest of a look has only its segment.
+        The digest of a seat has `each` (q) segments and the result; the digest of a look has only its
+        segment.
         """
         return (self.position(each), each + 1) if self.below is None else (0, 1)
 
@@ -73,5 +76,5 @@ class Look(NamedTuple):
 
 
 def is_look(number: int) -> bool:
-    """Whether one of the board's numbers is a look's, not a seat's or a juror's."""
+    """Whether one of the board's numbers is that of a look, rather than of a seat or a juror."""
     return MAX_LOOKS <= number < MAX_LOOKS * (LEVELS + 1)

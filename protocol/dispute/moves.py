@@ -9,8 +9,8 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class Move:
     """One call of IDisputeGame. `note` describes the move in logs. A demand also has `answers`: for each
-    node the number of bytes of the requested leaf, or 0 for an inner node. They determine the deposits that
-    the demand needs.
+    node, the number of bytes of the requested leaf, or 0 for an inner node. These numbers determine the
+    deposits for the demand.
     """
 
     function: str

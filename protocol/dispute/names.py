@@ -1,6 +1,6 @@
 """Readable names for the frames, instructions, elements and bits of a game, from the task's program.
 
-Names of callees come from the bundle's hints, which are not committed. Use these names for display only.
+Names of callees come from the bundle's hints, which are not committed. So the names are for display only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ WORD = TensorType(DType.I64, ())
 
 
 class Names:
-    """Looks up the frames and instructions that a game's events give by number."""
+    """Looks up the frames and instructions whose numbers a game's events give."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
 
     def frame(self, calls: Sequence[int]) -> Program:
-        """The program that runs in the frame reached through these call instructions."""
+        """The program that runs in the frame to which these call instructions lead."""
         program = self._program
         for n in calls:
             program = program.callee(n)

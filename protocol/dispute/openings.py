@@ -21,15 +21,16 @@ class Node(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A 32-byte leaf at an index that the context fixes."""
+    """A 32-byte leaf, whose index the context determines."""
 
     value: bytes
     path: list[bytes]
 
 
 class InstructionOpening(NamedTuple):
-    """Instruction n under a program id. `program` is the id's preimage: (instruction root, instructions, trace leaves,
-    signature)."""
+    """Instruction n under a program id. `program` is the preimage of the id: (instruction root, instructions,
+    trace leaves, signature).
+    """
 
     program: tuple[bytes, int, int, bytes]
     n: int
@@ -51,12 +52,12 @@ NO_INSTRUCTION = InstructionOpening((bytes(32), 0, 0, bytes(32)), 0, b"", [])
 
 
 def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
-    """Open leaf `index`, which has the data `value`, of a tree of 32-byte leaves."""
+    """Open leaf `index` of a tree of 32-byte leaves. `value` is the leaf's data."""
     return Leaf(value, tree.inclusion_path(index))
 
 
 def open_program(program: Program) -> InstructionOpening:
-    """Open only a program's preimage, without an instruction. It tells the contract the size of a trace."""
+    """Open only a program's preimage, without an instruction. The preimage tells the contract the size of a trace."""
     of = program.opening
     return InstructionOpening((of.root, of.instructions, of.trace_leaves, of.signature), 0, b"", [])
 

@@ -1,7 +1,7 @@
-"""The other side's tree as far as it is known, compared with our own (dispute.md section 6).
+"""The known part of the other side's tree, compared with our own tree (dispute.md section 6).
 
-If a known node equals our own, so does everything below it. If it differs, its descendants are learned from
-a served list of leaves or from a reveal. A challenger that follows the first differing node down can prove
+If a known node equals our own, so does everything below it. If it differs, its descendants are learned from a
+served list of leaves or from a reveal. A challenger that follows the first differing node down can prove
 every node that it needs: nodes to the left of the path equal its own, and nodes to the right were served or
 revealed.
 """
@@ -15,11 +15,11 @@ from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, 
 from protocol.commitments.geometry import Node, descendants, siblings, split
 
 LEVELS = 4
-"""Depth of one reveal in levels: a demanded node is answered with at most 16 hashes."""
+"""Number of levels that one reveal covers: a demanded node is answered with at most 16 hashes."""
 
 
 class PartialTree:
-    """The known part of a tree of `size` leaves with root `root`. `own` is the same tree by our own computation.
+    """The known part of a tree of `size` leaves with root `root`. `own` is our own version of the tree.
 
     `own` must have the same size. Without it, every leaf must be learned.
     """
@@ -37,9 +37,10 @@ class PartialTree:
     def learn_leaves(
         self, leaves: Sequence[bytes], keep: Callable[[bytes, Sequence[bytes]], None] | None = None
     ) -> bool:
-        """Take a served list of all leaves' data. Returns False and ignores the list if it does not give the root.
+        """Take a served list of all leaves' data. Return False and ignore the list if it does not give the
+        root.
 
-        `keep` is called with the root and the list before the list is used; if it raises, nothing is learned.
+        `keep` is called with the root and the list before the list is used. If it raises, nothing is learned.
         """
         if len(leaves) != self.size:
             return False
@@ -53,7 +54,7 @@ class PartialTree:
         return True
 
     def learn_descendants(self, node: Node, hashes: Sequence[bytes]) -> None:
-        """Take a reveal of a node's descendants. Raises ProofError unless they give the node's known hash."""
+        """Take the revealed descendants of a node. Raises ProofError unless they give the node's known hash."""
         lo, size = node
         folded = fold_descendants(size, LEVELS, hashes)
         if folded != self.hash(node):
@@ -61,7 +62,7 @@ class PartialTree:
         self._known.update(zip(descendants(lo, size, LEVELS), hashes, strict=True))
 
     def learn_leaf(self, index: int, data: bytes) -> None:
-        """Take a leaf's data. Raises ProofError unless it hashes to the known leaf."""
+        """Take a leaf's data. Raises ProofError unless it has the leaf's known hash."""
         if leaf_hash(data) != self.hash((index, 1)):
             raise ProofError("revealed leaf", expected=self.hash((index, 1)).hex(), got=leaf_hash(data).hex())
         self._data[index] = data
@@ -71,7 +72,7 @@ class PartialTree:
         return self._data.get(index)
 
     def hash(self, node: Node) -> bytes:
-        """Hash of a node. Raises ProofError if it is neither known nor follows from known hashes."""
+        """Hash of a node. Raises ProofError if the hash is not known and does not follow from known hashes."""
         if self._served is not None:
             return self._served.node(*node)
         if node in self._known:
@@ -91,8 +92,8 @@ class PartialTree:
         return [self.hash(node) for node in siblings(self.size, lo, size)]
 
     def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
-        """Siblings from a leaf up to, but without, the sibling that contains leaf `anchor`; none if `leaf`
-        is the anchor.
+        """Siblings on the path from a leaf up to, but without, the sibling that contains leaf `anchor`. None
+        at all if `leaf` is the anchor.
         """
         if leaf == anchor:
             return []
@@ -100,9 +101,11 @@ class PartialTree:
         return [self.hash(node) for node in takewhile(lambda n: not n[0] <= anchor < n[0] + n[1], above)]
 
     def first_difference(self) -> Node | None:
-        """Follow the leftmost difference down as far as nodes are known; None if the trees are equal.
+        """Follow the leftmost difference down as far as nodes are known. Return the last node, or None if the
+        trees are equal.
 
-        A node of size 1 is the first differing leaf. A larger node must be revealed before the search can go on.
+        A node of size 1 is the first differing leaf. A larger node must be revealed before the search can
+        continue.
         """
         if self._own is None:
             raise ProofError("comparison", expected="an own tree", got="none")

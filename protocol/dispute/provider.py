@@ -1,4 +1,4 @@
-"""Protocols for the data of a game's two sides: `Run` is a side's own run, `Provider` is what the solver
+"""Protocols for the data of a game's two sides: `Run` is a side's own run, and `Provider` is what the solver
 serves.
 
 `protocol.execution.replay.Replay` implements `Run` for the solver and the verifier.
@@ -41,8 +41,8 @@ class Run(Protocol):
     """A run of a task: the roots of its checkpoints and, by replay, everything below them."""
 
     def segment_roots(self) -> Sequence[bytes] | None:
-        """State roots r_0, r_1, …, as far as this side has computed them from the start; None if it has computed only
-        single segments.
+        """State roots r_0, r_1, …, as far as this side has computed them from the start. None if it has
+        computed only single segments.
         """
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
@@ -61,8 +61,8 @@ class Run(Protocol):
 class Provider(Protocol):
     """The solver's answers over the network.
 
-    Answers are not trusted: each is checked against a root. None means no answer or a malformed one; the challenger
-    then demands the data on-chain.
+    Answers are not trusted: each is checked against a root. None stands for no answer or a malformed one; the
+    challenger then demands the data on-chain.
     """
 
     def segment_roots(self) -> Sequence[bytes] | None:
@@ -82,7 +82,7 @@ class Provider(Protocol):
 
 
 def frame_at(run: Run, segment: int, step: int, path: tuple[int, ...]) -> Frame:
-    """The frame reached from a step's top frame through the call instructions of `path`."""
+    """The frame to which the call instructions of `path` lead from a step's top frame."""
     frame = run.frame(segment, step)
     for n in path:
         frame = frame.callee(n)

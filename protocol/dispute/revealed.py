@@ -1,7 +1,9 @@
-"""The parts of the solver's trees that a challenger knows, served or revealed on-chain (dispute.md section 6).
+"""The parts of the solver's trees that a challenger knows because they were served or revealed on-chain
+(dispute.md section 6).
 
-What was revealed can be read from the chain at any time. What was served may not be served again: a trace is
-needed when nobody can demand it any more, so it is kept in a `LeafStore` before a move is made with it.
+Revealed parts can be read from the chain at any time. Served parts may not be served again, and a trace is
+still needed when it can no longer be demanded. So a trace is kept in a `LeafStore` before a move is made with
+it.
 """
 
 from __future__ import annotations
@@ -15,24 +17,29 @@ from protocol.dispute.view import DemandedNode
 
 
 class LeafStore(Protocol):
-    """Lists of all leaves of a tree, each of 32 bytes, that outlive the process. They are stored by the tree's root."""
+    """Lists of all leaves of a tree, each leaf of 32 bytes. They are stored under the tree's root and outlive
+    the process.
+    """
 
     def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:
-        """The stored list for a tree of `size` leaves; None if there is none. The caller checks it against the root."""
+        """The stored list for a tree of `size` leaves; None if none is stored. The caller checks the list
+        against the root.
+        """
 
     def put(self, root: bytes, leaves: Sequence[bytes], /) -> None:
-        """Store the leaves of the tree with this root. On return they are on the disk. Raises OSError."""
+        """Store the leaves of the tree with this root. They are on the disk when this returns. Raises OSError."""
 
 
 class Revealed:
-    """Reveals, by the root and size of their tree. A reveal that arrives before its tree is used is applied later.
+    """Reveals by the root and size of their tree. A reveal that arrives before its tree is used is applied
+    later.
 
-    A root alone does not identify a tree: a solver may post the same root for its step tree and for a trace. So the
-    key of a `PartialTree` includes the root of our own tree, with which it is compared.
+    A root alone does not identify a tree, because a solver may post the same root for its step tree and for a
+    trace. So the key of a `PartialTree` includes the root of our own tree with which it is compared.
     """
 
     def __init__(self, kept: LeafStore | None = None) -> None:
-        """`kept` holds served traces. Without it, a trace that was served is lost with this object."""
+        """`kept` holds served traces. Without it, served traces are lost with this object."""
         self._kept = kept
         self._nodes: dict[tuple[bytes, int], list[tuple[DemandedNode, Sequence[bytes] | bytes]]] = {}
         self._trees: dict[tuple[bytes, int, bytes], PartialTree] = {}
@@ -52,10 +59,10 @@ class Revealed:
     ) -> PartialTree:
         """The solver's tree with this root, compared with our own.
 
-        `ask` requests all leaves from the solver. It is called only once for a tree, and not if the roots
-        are equal, the leaves were kept, or a reveal has already arrived. Leaves that do not give the root are
-        ignored. With `keep`, leaves of 32 bytes are kept before they are used. Raises OSError if that fails;
-        the next call asks again.
+        `ask` requests all leaves from the solver. It is called only once for a tree, and not at all if the
+        roots are equal, if the leaves were kept, or if a reveal has already arrived. Leaves that do not give
+        the root are ignored. With `keep`, leaves of 32 bytes are kept before they are used. Raises OSError if
+        keeping them fails; the next call then asks again.
         """
         name = (root, own.size, own.root)
         known = self._trees.get(name)

@@ -2,8 +2,8 @@
 
 dispute.md section 5.
 
-A split has at most 128 parts, and each part but the last covers a power of 128 blocks. So a row of up to
-128 blocks needs one round, and a longer one needs a few.
+A split has at most 128 parts. Each part covers a power of 128 blocks; only the last may cover fewer. So a row
+of up to 128 blocks needs one round, and a longer row needs a few.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def part_size(blocks: int) -> int:
 
 
 def parts(lo: int, hi: int) -> list[tuple[int, int]]:
-    """The parts of blocks [lo, hi), each as the range (start, end) of its blocks."""
+    """The parts of blocks [lo, hi), each as a range (start, end) of blocks."""
     size = part_size(hi - lo)
     return [(at, min(at + size, hi)) for at in range(lo, hi, size)]
 
@@ -63,7 +63,9 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
 
 
 def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
-    """The challenger's answer to stated words: the first part that differs from our own is judged, or split again."""
+    """The challenger's answer to stated words. The first part that differs from our own is judged if it is
+    one block, and split again otherwise.
+    """
     assert game.selection is not None
     chosen = game.selection
     instruction = frame.program.instructions[game.instruction]

@@ -50,7 +50,9 @@ class DemandedNode(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """An open demand for nodes of one of the game's trees. `unanswered` holds the indices of the nodes still due."""
+    """An open demand for nodes of one of the game's trees. `unanswered` holds the indices of the nodes that
+    are still due.
+    """
 
     tree: TreeKind
     root: bytes
@@ -63,8 +65,8 @@ class Demand(NamedTuple):
 class Selection(NamedTuple):
     """The selected element of a split reduction: blocks [lo, hi) fold to `word` (ABI order).
 
-    `top` marks the whole row, whose `word` holds the claimed element's bits. `words` is keccak256 of the
-    stated words, packed as `abi.encode(uint64[])`, or zero while the solver is to move.
+    `top` means that the blocks are the whole row; `word` then holds the bits of the claimed element. `words`
+    is keccak256 of the stated words, packed as `abi.encode(uint64[])`, or zero if it is the solver's turn.
     """
 
     instruction: bytes
@@ -80,10 +82,10 @@ class Selection(NamedTuple):
 class GameView:
     """One game at one block.
 
-    `path` holds the call instructions selected so far. `claim_root` is the root that the solver posted for the
-    current claim: the step tree in phase STEP, the trace of the current frame from FRAME on; None until it is posted.
-    `frame_keys` are the keys of the claims of the top frame and of each callee on the path; `frame_roots` are the
-    trace roots posted for them, or None.
+    `path` holds the call instructions selected so far. `frame_keys` are the keys of the claims of the top
+    frame and of each callee on the path. `frame_roots` are the trace roots posted for these claims, each None
+    until it is posted. `claim_root` is the root that the solver posted for the current claim, or None: the
+    step tree's in phase STEP, and the trace root of the current frame from phase FRAME on.
     """
 
     game: int
@@ -109,7 +111,7 @@ class GameView:
 
     @property
     def claim_root(self) -> bytes | None:
-        """The root posted for the current claim, None until it is posted."""
+        """The root posted for the current claim; None until it is posted."""
         if self.phase is Phase.STEP:
             return self.steps_root
         return self.frame_roots[-1] if self.frame_roots else None

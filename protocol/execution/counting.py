@@ -17,14 +17,15 @@ OF_FUNCTION: Final[Mapping[str, Family]] = {
     **dict.fromkeys(("matmul", "matmul_nt", "matmul_tn"), Family.PRODUCTS),
     **dict.fromkeys(("conv", "conv_grad_input", "conv_grad_weight"), Family.CONVOLUTIONS),
 }
-"""Family by the name of a library function; all other calls with a kernel are FUNCTIONS."""
+"""Family by the name of a library function. All other calls with a kernel are FUNCTIONS."""
 
 
 def operations(program: Program, kernels: Mapping[bytes, Kernel]) -> dict[Family, int]:
     """Operations of one run of a checked program, by family. `kernels` holds the kernels that run the
     program's calls, by program id.
 
-    They sum to the program's cost. If hashing decides that, each family has the same share of it as of the run.
+    They add up to the program's cost. If hashing determines the cost, each family has the same share of the
+    cost as of the operations that the run itself takes.
     """
     counted: dict[Family, int] = dict.fromkeys(Family, 0)
     _count(program, kernels, counted, {})
@@ -42,8 +43,8 @@ def _count(
     counted: dict[Family, int],
     known: dict[bytes, dict[Family, int]],
 ) -> None:
-    """Add to `counted`, by family, the operations of the calls in `program` that have a kernel. `known` caches the
-    counts of callees, because there may be thousands of calls.
+    """Count the operations of the calls in `program` that have a kernel, and add them to `counted` by family.
+    `known` caches the counts of callees, because there may be thousands of calls.
     """
     for number, instruction in enumerate(program.instructions):
         if instruction.op is not Op.CALL:

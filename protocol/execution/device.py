@@ -1,8 +1,8 @@
 """Where steps run: the CPU or a CUDA device, with the same bits (arithmetic.md section 8).
 
-On a CUDA device, state and data stay in its memory between steps, and a step is recorded once as a CUDA graph: from
-then on one launch replays all its kernels. A step that reads anything back to the host cannot be recorded; that is
-logged once, and steps run kernel by kernel.
+On a CUDA device, state and data stay in the device's memory between steps. A step is recorded once as a CUDA
+graph; from then on, one launch replays all its kernels. A step that reads anything back to the host cannot be
+recorded. This is logged once, and steps then run kernel by kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.program.step import State, StepProgram
 from protocol.tasks.arithmetics import require_computed
 
 WARM_STEPS = 2
-"""Number of steps that run before the recording. The first self-tests and compiles the kernels; the second
+"""Number of steps that run before the recording. The first step tests and compiles the kernels; the second
 confirms that nothing is left to compile.
 """
 
@@ -66,10 +66,10 @@ def device_name(device: torch.device) -> str:
 
 
 def checked(setting: str) -> torch.device:
-    """The device for a setting. A GPU is self-checked here, the CPU by the caller. Raises `DeviceError`,
+    """The device for a setting. A GPU is self-checked here; the caller checks the CPU. Raises `DeviceError`,
     `SelfCheckError`.
 
-    Logs a warning for an untested torch.
+    Logs a warning if this version of torch is untested.
     """
     device = device_of(setting)
     if (warning := untested_torch(torch.__version__)) is not None:
@@ -81,8 +81,8 @@ def checked(setting: str) -> torch.device:
 
 
 def executor_on(device: torch.device) -> ExecutorFactory:
-    """A function that makes a task's honest executor on `device`, for the task's version of the arithmetic. It
-    raises UnknownArithmetic.
+    """A function that makes a task's honest executor on `device`, for the task's version of the arithmetic.
+    The function raises UnknownArithmetic.
     """
 
     def make(work: Work) -> Executor:
@@ -104,9 +104,7 @@ class Recorder(Protocol):
     """Records a step so that it can be run again: `CudaRecorder`, if there is a GPU."""
 
     def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
-        """Call `step` once to record the kernels that it starts, and return a function that runs these
-        kernels.
-        """
+        """Call `step` once and record the kernels that it starts. Return a function that runs these kernels."""
 
 
 class CudaRecorder:
@@ -145,7 +143,7 @@ class DeviceExecutor:
                 return self._graph.step(given, self._program, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step, on the device. In every frame, a call is run by its kernel if it has one; the
+        """The traced step, on the device. In every frame, a call with a kernel is run by the kernel; the
         call's own frame is run only on request. Raises `SelfCheckError`.
         """
         require_mode()
@@ -228,9 +226,7 @@ def _copy(source: Mapping[str, Tensor], target: Mapping[str, Tensor]) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The original error. When a step fails during a recording, ending the recording raises a second
-    error.
-    """
+    """The original error. If a step fails during a recording, ending the recording raises a second error."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -1,7 +1,8 @@
-"""Families: kinds of work in a program. A machine's speed for a program follows from its speed in each family.
+"""Families: kinds of work in a program. A machine's speed for a program follows from its speed in each
+family.
 
-A family is the work of one kind of kernel, or the work that no kernel does. `counting`, which needs torch,
-counts a program's operations by family.
+A family is the work of one kind of kernel, or the work that is done without a kernel. `counting`, which needs
+torch, counts a program's operations by family.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import StrEnum
 
 
 class Family(StrEnum):
-    """A kind of work: products, convolutions, other library functions with a kernel, and work without a kernel."""
+    """A kind of work: products, convolutions, other library functions with a kernel, or work without a kernel."""
 
     PRODUCTS = "products"
     CONVOLUTIONS = "convolutions"
@@ -20,6 +21,8 @@ class Family(StrEnum):
 
 
 def speed(counted: Mapping[Family, int], measured: Mapping[Family, float]) -> float:
-    """Operations a second of a program with these counts, if its families run one after the other at these speeds."""
+    """Operations a second of a program with these counts, if its families run one after the other at the
+    measured speeds.
+    """
     seconds = sum(count / measured[family] for family, count in counted.items())
     return sum(counted.values()) / seconds

@@ -1,8 +1,8 @@
 """Imports torch, and the modules that fetch and run bundles, on first use and in one thread.
 
-A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need it
+A node that waits for a task has not imported torch, which takes 200 MB. Several of its threads may need torch
 first at the same time. If two threads began with different modules of one package, each could wait for the
-other's import. So every part of a node that may load the first bundle calls `load_torch` before.
+other's import. So every part of a node that may load the first bundle calls `load_torch` first.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _lock = Lock()
 
 
 def load_torch() -> None:
-    """Import torch and `MODULES`, which takes a second or two the first time. Callable from any thread;
-    other threads wait for the one that imports.
+    """Import torch and `MODULES`, which takes a second or two the first time. Callable from any thread. While
+    one thread imports, the others wait for it.
     """
     with _lock:
         _load()

@@ -1,9 +1,9 @@
 """`python -m protocol.execution.machine_check DEVICE` checks whether this machine computes the right bits.
 
-It is a separate process, so that torch's memory is freed when it ends.
+The check runs in a separate process, so that torch's memory is freed when it ends.
 
-It prints one line of JSON: {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or an error,
-{"error": "SelfCheckError", "message": …}. `check_machine` starts it and reads the line.
+The process prints one line of JSON: {"torch": "2.13.0", "device": "cpu", "name": "… EPYC …, 2 threads"}, or
+an error, {"error": "SelfCheckError", "message": …}. `check_machine` starts the process and reads the line.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from protocol.execution.errors import CheckLost, DeviceError
 from protocol.numerics.errors import SelfCheckError
 
 PATIENCE = 600.0
-"""Seconds to wait for the check. It takes two seconds if the machine is idle, a minute if the disk is
-slow."""
+"""Seconds to wait for the check. It takes two seconds on an idle machine, and a minute if the disk is slow."""
 
 
 ERRORS = {kind.__name__: kind for kind in (SelfCheckError, DeviceError)}
@@ -53,7 +52,9 @@ def check_machine(setting: str) -> Machine:
 
 
 def _heard(said: Mapping[str, str]) -> Machine:
-    """Read the process's answer. Raises the error that it names, and KeyError or TypeError for a malformed answer."""
+    """Read the process's answer. Raises the error that the answer names, and KeyError or TypeError for a
+    malformed answer.
+    """
     if "error" in said:
         raise ERRORS[said["error"]](said["message"])
     return Machine(said["torch"], said["device"], said["name"])

@@ -1,8 +1,8 @@
-"""This machine's measured speeds, kept in a file of the home folder. A solver uses them for bids and
-admission, unless its operator sets `speed`.
+"""This machine's measured speeds, kept in a file in the home folder. A solver uses them for bids and
+admission unless its operator sets `speed`.
 
-Measurements are kept per device, because a machine may compute with or without its GPU. `measuring`
-measures.
+Each device has its own measurement, because a machine may compute with or without its GPU. `measuring` makes
+the measurements.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class MeasuredError(AssayError):
 
 class Measured(BaseModel):
     """A device's measurement. `operations` are per second, by family. `hashing` is the speed of computing a
-    state's root, `written` and `read` are the speeds of the home folder's disk, all in bytes a second. `files` are the
-    small files a second that it takes, each on the disk before the next; files of earlier releases do not have it.
-    `package` and `torch` are the versions that were measured.
+    state's root; `written` and `read` are the speeds of the home folder's disk; all three are in bytes a
+    second. `files` is how many small files a second the disk takes if each must be on the disk before the
+    next is written; files of earlier releases do not have it. `package` and `torch` are the versions that
+    were measured.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -73,14 +74,14 @@ def measured_file(home: Home) -> Path:
 
 
 def measured(home: Home, device: str) -> Measured | None:
-    """A device's measurement; None if it was not measured in all families. Raises MeasuredError."""
+    """A device's measurement; None if not all families were measured. Raises MeasuredError."""
     found = _read(measured_file(home)).devices.get(device)
     return found if found is not None and set(found.operations) == set(Family) else None
 
 
 def slowest(found: Iterable[Measured | None]) -> Measured | None:
-    """The measurement of the slowest of several devices, because a task may run on any of them; None if one
-    is missing.
+    """The measurement of the slowest of several devices, because a task may run on any of them. None if a
+    measurement is missing.
     """
     every = list(found)
     known = [one for one in every if one is not None]

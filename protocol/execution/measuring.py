@@ -1,7 +1,7 @@
 """Measures this machine: operations a second by family, hashing, and the disk.
 
-The disk is measured once. For the rest, the fastest of many runs counts, as in `speeds`: other work has
-slowed down the other runs.
+The disk is measured once. For everything else the fastest of many runs counts, as in `speeds`, because other
+work may have slowed down the other runs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ SECONDS: Final = 2.0
 LEAST_RUNS: Final = 5
 MOST_RUNS: Final = 2_000
 DISK_BYTES: Final = 256 << 20
-"""Maximum bytes written to the disk, and read back."""
+"""Maximum number of bytes that are written to the disk and read back."""
 LEAST_DISK_BYTES: Final = 16 << 20
 FILES: Final = 100
-"""Small files written to measure how many the disk takes."""
+"""Number of small files that are written to measure how many a second the disk takes."""
 SPARE_BYTES: Final = 64 << 20
 """Bytes of disk that measuring leaves free for other programs."""
 BLOCK: Final = 4 << 20
@@ -54,8 +54,8 @@ class MeasuringError(Retryable):
 def measure(
     device: torch.device, folder: Path, on_stage: Callable[[str], object], seconds: float = SECONDS
 ) -> Measured:
-    """Measure a device, and the disk of a folder. `on_stage` is called with each of `STAGES` when it is done. Raises
-    MeasuringError, SelfCheckError.
+    """Measure a device, and the disk of a folder. `on_stage` is called with the name of each of `STAGES` when
+    the stage is done. Raises MeasuringError, SelfCheckError.
     """
     rates: dict[Family, float] = {}
     for family in ORDER:
@@ -79,7 +79,9 @@ def measure(
 
 
 def _operations(family: Family, device: torch.device, known: Mapping[Family, float], seconds: float) -> float:
-    """Operations a second of a family, measured on its yardstick without the time of operations of other families."""
+    """Operations a second of a family, measured on the family's yardstick. The time that the yardstick spends
+    on other families is subtracted.
+    """
     work, state = yardstick(family)
     counted = operations(work.program.program, work.kernels)
     executor = executor_on(device)(work)
@@ -108,8 +110,8 @@ def _hashing(device: torch.device, seconds: float) -> float:
 
 
 def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """Seconds of the quickest run. It is repeated for `seconds` in all, but at least LEAST_RUNS and at most
-    MOST_RUNS times.
+    """Seconds of the quickest run. Runs are repeated for `seconds` in all, but at least LEAST_RUNS and at
+    most MOST_RUNS times.
     """
 
     def moments() -> Iterator[float]:
@@ -127,7 +129,7 @@ def _quickest(run: Callable[[], object], device: torch.device, seconds: float) -
 
 
 def _disk(folder: Path) -> tuple[float, float]:
-    """Bytes a second of writing to the disk, with fsync, and of reading from it. Leaves no file."""
+    """Bytes a second of writing to the disk, with fsync, and of reading back. Leaves no file."""
     try:
         size = min(DISK_BYTES, room(folder, SPARE_BYTES)) // BLOCK * BLOCK
         if size < LEAST_DISK_BYTES:
@@ -156,7 +158,9 @@ def _disk(folder: Path) -> tuple[float, float]:
 
 
 def _files(folder: Path) -> float:
-    """Small files a second that the disk takes as blobs of a checkpoint. Leaves no file."""
+    """Number of small files a second that the disk takes, written as the blobs of a checkpoint are. Leaves no
+    file.
+    """
     try:
         with TemporaryDirectory(dir=folder, prefix=".measuring-") as place:
             begun = time.perf_counter()
@@ -173,7 +177,7 @@ def _files(folder: Path) -> float:
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """Write all of `data`: a single call may write only a part."""
+    """Write all of `data`. A single call of `os.write` may write only a part."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

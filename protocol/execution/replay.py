@@ -1,8 +1,8 @@
 """Replays a task: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
 
-The solver answers challenges with it, and the verifier audits and challenges with it. Only checkpoints are
-kept; the states between two checkpoints are computed again, one segment at a time. Both sides pass an
-`Executor`; the honest one runs the committed program.
+The solver uses it to answer challenges, the verifier to audit and to challenge. Only checkpoints are kept;
+the states between two checkpoints are computed again, one segment at a time. Both sides pass an `Executor`;
+the honest executor runs the committed program.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ ROOT_BYTES = 73
 """Bytes of a root in a tuple: 32, a header of 33 and a pointer of 8 in CPython."""
 ROOTS_SHARE = 64
 FRAMES_SHARE = 8
-"""A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory. State roots and tensor roots each take at
-most 1 / ROOTS_SHARE.
+"""A replay keeps frames in at most 1 / FRAMES_SHARE of the machine's memory. State roots and tensor roots
+each take at most 1 / ROOTS_SHARE of it.
 """
 FRAMES_BYTES = 4 * KEEP_BYTES
-"""Maximum bytes of kept frames, whatever the machine's memory is: two of the largest. They may be in a
-GPU's memory, which may be smaller than the machine's.
+"""Maximum bytes of kept frames, even if the machine has more memory: two frames of the largest size. Frames
+may be in the memory of a GPU, which may be smaller than the machine's.
 """
 LEAST = 2
-"""Minimum number of kept values of each kind: a game is in one segment, and needs the tensor roots of the states before
-and after one step. By the limits of terms, two of each kind of root take at most 10 MB.
+"""Minimum number of kept values of each kind: a game is in one segment, and needs the tensor roots of the
+states before and after one step. By the limits on terms, two values of each kind of root take at most 10 MB.
 """
 
 Key = TypeVar("Key")
@@ -54,7 +54,7 @@ class Executor(Protocol):
     """Runs a step. `number` counts the task's steps from 1; the honest executor does not use it."""
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step. Its tensors are never written to again, because another thread may read them."""
+        """The state after the step. Nothing writes to its tensors again, because another thread may read them."""
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The trace of the step that `step` would run, with all its values."""
@@ -62,7 +62,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """What an executor runs: a task's program, its dataset tensors and constants, and kernels by program id."""
+    """What an executor runs: a task's program, its dataset tensors and constants, and the kernels by program id."""
 
     task: int
     program: StepProgram
@@ -82,16 +82,16 @@ ExecutorFactory = Callable[[Work], Executor]
 
 
 OnStep = Callable[[int, State], object]
-"""Called after every step with its number, counted from 1, and the state or only its metrics."""
+"""Called after every step with the step's number, counted from 1, and the state or only its metrics."""
 
 
 def run_steps(
     executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
 ) -> State:
-    """The state after `steps` steps, beginning with step `first`. If the executor is an `InTurns`, each
-    step and its `on_step` share one turn.
+    """The state after `steps` steps, beginning with step `first`. If the executor is an `InTurns`, each step
+    and its `on_step` share one turn.
 
-    Pass `state` without keeping a reference, so that it is freed after the first step: it may be gigabytes.
+    Pass `state` without keeping a reference. It may have gigabytes, and is then freed after the first step.
     """
     turn = executor.turn if isinstance(executor, InTurns) else nullcontext
     for number in range(first, first + steps):
@@ -131,8 +131,8 @@ class HonestExecutor:
         return self._program.step(state, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step. In every frame, a call is run by its kernel if it has one; the call's own frame
-        is run only on request. Raises `SelfCheckError`.
+        """The traced step. In every frame, a call with a kernel is run by the kernel; the call's own frame is
+        run only on request. Raises `SelfCheckError`.
         """
         require_mode()
         return self._program.trace(state, self._fixed, self._interpreter)
@@ -141,14 +141,15 @@ class HonestExecutor:
 class Replay:
     """A `protocol.dispute.provider.Run` that re-executes steps from checkpoints.
 
-    `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the state roots
-    r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1; C is
-    `segment_steps`.
+    `checkpoint(i)` returns the state at the end of segment i (0: the initial state). `roots()` returns the
+    state roots r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count
+    from 1; C is `segment_steps`.
 
-    Results are kept for the life of the replay, because games in several segments alternate. If they take more than a
-    share of the machine's memory, the least recently used are dropped, but two of each kind remain. Of a replayed
-    segment only the C + 1 state roots are kept. Tensor roots, of which each state may have 65,535, are kept only for
-    the states around traced steps and for the states that were asked for.
+    Results are kept for the life of the replay, because it may serve games in several segments in turn. If
+    they take more than a share of the machine's memory, the least recently used are dropped, but at least two
+    of each kind remain. Of a replayed segment only the C + 1 state roots are kept. A state may have 65,535
+    tensor roots, so tensor roots are kept only for the states around traced steps and for the states that
+    were asked for.
     """
 
     def __init__(
@@ -184,8 +185,8 @@ class Replay:
         return self._steps.get(segment, lambda: self._run_segment(segment))
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """Tensor roots of state s_step (0 … C). Replays the segment up to the state, unless `frame` has passed it: a
-        game asks only for the states before and after the step that it traces.
+        """Tensor roots of state s_step (0 … C). The segment is replayed up to the state, unless `frame` has
+        already computed the roots. A game asks only for the states before and after the step that it traces.
         """
         return self._tensors.get(
             (segment, step), lambda: self._program.tensor_roots(self.state(segment, step))
@@ -227,8 +228,9 @@ class Replay:
         return tuple(found)
 
     def _trace(self, segment: int, step: int) -> Frame:
-        """Trace a step. It is also run once, so that the tensor roots of both of its states need no replay: with this,
-        a game runs at most C steps and hashes at most C + 1 states after its step tree, which is one replay.
+        """Trace a step, and also run it once, so that the tensor roots of the states before and after it need
+        no replay. So after its step tree a game runs at most C steps and hashes at most C + 1 states, which
+        is one replay.
         """
         number = first_step(segment, self._segment_steps) + step - 1
         before = self.state(segment, step - 1)
@@ -245,11 +247,12 @@ class Replay:
 
 
 class _Kept(Generic[Key, Value]):
-    """A cache of the most recently used values of at most `size` bytes each. It keeps as many as fit into `most` bytes,
-    but at least LEAST.
+    """A cache of the most recently used values, of at most `size` bytes each. It keeps as many as fit into
+    `most` bytes, but at least LEAST.
 
-    Unlike `lru_cache` on a method, it has no reference to its owner. So an unused replay is freed at once, with its
-    dataset and frames. The cache drops a value before it computes the next, so it never holds too many.
+    Unlike `lru_cache` on a method, it has no reference to its owner. So an unused replay is freed at once,
+    with its dataset and frames. The cache drops a value before it computes the next one, so it never holds
+    too many.
     """
 
     def __init__(self, size: int, most: int) -> None:

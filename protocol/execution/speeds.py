@@ -7,15 +7,15 @@ from threading import Lock
 from typing import Final
 
 STEPS: Final = 10
-"""Steps before a program counts as measured: the first ones compile and test kernels."""
+"""Number of steps after which a program counts as measured. The first steps compile and test kernels."""
 PROGRAMS: Final = 256
 """Maximum number of programs whose speeds are kept."""
 
 
 class Speeds:
-    """Speeds of the programs that this process runs, as their steps run: traces are not timed and may be slower
-    (`protocol.tasks.owed.Traces`). A program's fastest step counts, because other work slowed down the rest.
-    Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
+    """Speeds of the steps of the programs that this process runs. Traces are not timed, and may be slower
+    (`protocol.tasks.owed.Traces`). The fastest step of a program counts, because other work slowed down the
+    rest. Admission uses a third of that speed and leaves the rest for other work. Callable from any thread.
     """
 
     def __init__(self) -> None:
@@ -24,8 +24,9 @@ class Speeds:
         self._lock = Lock()
 
     def of(self, program: bytes, operations: int) -> Callable[[float], None]:
-        """A callback that records the seconds of each step of a program, whose steps have `operations`
-        operations."""
+        """A callback that takes the seconds of each step of a program. A step of the program has `operations`
+        operations.
+        """
 
         def note(seconds: float) -> None:
             with self._lock:
@@ -46,7 +47,9 @@ class Speeds:
                 del self._expected[next(iter(self._expected))]
 
     def measured(self) -> Mapping[bytes, float]:
-        """Operations a second by program id: as measured, otherwise as expected."""
+        """Operations a second by program id: the measured speed, or the expected speed if the program was not
+        measured.
+        """
         with self._lock:
             own = {program: most for program, (steps, most) in self._steps.items() if steps >= STEPS}
             return {**self._expected, **own}

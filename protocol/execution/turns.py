@@ -1,15 +1,15 @@
 """Schedules computing by turns: the work with the earliest deadline goes first, one step at a time.
 
-Two computations that share the cores both take twice as long, and one of them may then be late. So each step waits for
-a turn, which goes to the thread with the earliest deadline; equal deadlines go in order of request. A step is never
-interrupted. If turns are `shared`, work that is due before every running step starts at once, in parallel with them.
-Otherwise it waits.
+Two computations that share the cores both take twice as long, and one of them may then be late. So each step
+waits for a turn. The turn goes to the thread with the earliest deadline; if deadlines are equal, to the one
+that asked first. A step is never interrupted. If turns are `shared`, work that is due before every running
+step starts at once and runs in parallel with these steps. Otherwise it waits.
 
-`urgent` work, a solver's defence, goes before everything else. It keeps the turn until its answer is known, or until
-urgent work with an earlier deadline arrives.
+`urgent` work, a solver's defence, goes before everything else. It keeps the turn until its answer is known,
+or until urgent work with an earlier deadline arrives.
 
-Trainings that share a device run in order of deadline: the others wait for the first, except while it waits
-for its disk. Steps on different devices do not wait for each other.
+Trainings that share a device run in order of deadline: the others wait for the first, except while the first
+waits for its disk. Steps on different devices do not wait for each other.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class Stopped(InternalError):
-    """The result is not needed any more: the task is over, or the party is stopping."""
+    """The result is no longer needed, because the task is over or the party is stopping."""
 
 
 @dataclass(slots=True, eq=False)
 class Scheduled:
-    """A training on a device, with the deadline `until`. `dropped` means that it needs no further turn. `since` is when
-    it began to wait for trainings with an earlier deadline, None if it is not waiting; `before` is the seconds that it
-    waited before that.
+    """A training on a device, with the deadline `until`. `dropped` means that it needs no further turn.
+    `since` is when it began to wait for trainings with an earlier deadline, or None if it is not waiting.
+    `before` is how many seconds it had waited before that.
     """
 
     until: float
@@ -56,8 +56,8 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """A request for a turn, for work with the deadline `by`. `asked` is its number in order of request. Without a
-    `device`, it is for the whole machine.
+    """A request for a turn, for work with the deadline `by`. `asked` is its number in the order of requests.
+    A request without a `device` is for the whole machine.
     """
 
     by: float
@@ -68,7 +68,7 @@ class Ask:
 
     @property
     def order(self) -> tuple[bool, float, int]:
-        """Sort key: the smallest goes first."""
+        """Sort key: the request with the smallest key goes first."""
         return not self.urgent, self.by, self.asked
 
     def meets(self, other: Ask) -> bool:
@@ -77,8 +77,8 @@ class Ask:
 
 
 def may_begin(ask: Ask, waiting: Iterable[Ask], running: Iterable[Ask], shared: bool) -> bool:
-    """Whether it is this request's turn: no waiting request comes before it (`Ask.order`), and nothing is
-    running, or, if turns are shared, only work that is due later. Requests for other devices do not count.
+    """Whether it is this request's turn. No waiting request may come before it (`Ask.order`). Nothing may be
+    running or, if turns are shared, only work that is due later. Requests for other devices do not count.
     """
     first = min(filter(ask.meets, waiting), key=lambda other: other.order, default=ask)
     return first is ask and all(shared and ask.by < other.by for other in filter(ask.meets, running))
@@ -93,8 +93,9 @@ class _Held:
 
 
 class Turns:
-    """The turns of one machine. Callable from any thread. A thread that holds a turn may ask again inside it. Waiting
-    raises Stopped once closed."""
+    """The turns of one machine. Callable from any thread. A thread that holds a turn may ask again inside it.
+    After `close`, waiting for a turn raises Stopped.
+    """
 
     def __init__(self, shared: bool = False) -> None:
         self._shared = shared
@@ -109,7 +110,7 @@ class Turns:
 
     @contextmanager
     def due(self, by: float) -> Iterator[None]:
-        """Set the deadline of this thread's requests inside the block; without it, they have none."""
+        """Set the deadline of this thread's requests inside the block. Without this, they have no deadline."""
         before, self._thread.by = self._by, by
         try:
             yield
@@ -118,8 +119,8 @@ class Turns:
 
     @contextmanager
     def scheduled(self, training: Scheduled) -> Iterator[None]:
-        """Make this thread's requests inside the block part of a training, so that they wait for trainings on the same
-        device with an earlier deadline. A request raises Stopped once the training is dropped.
+        """Make this thread's requests inside the block part of a training, so that they wait for trainings on
+        the same device with earlier deadlines. Once the training is dropped, a request raises Stopped.
         """
         with self._changed:
             self._trainings.append(training)
@@ -133,7 +134,7 @@ class Turns:
                 self._changed.notify_all()
 
     def drop(self, training: Scheduled) -> None:
-        """End a training's waiting: it needs no further turn, and raises Stopped if it waits for one."""
+        """Mark a training as needing no further turn. If it waits for one, the waiting raises Stopped."""
         with self._changed:
             training.dropped = True
             self._changed.notify_all()
@@ -167,8 +168,9 @@ class Turns:
 
     @contextmanager
     def ordinary(self, device: str = "") -> Iterator[None]:
-        """Take a turn after all urgent work, and after all work that is due earlier than this thread's, or at the same
-        time but was requested earlier. With a `device`, work on other devices does not count.
+        """Take a turn after all urgent work and all work that comes before this thread's: work that is due
+        earlier, or that is due at the same time and was requested earlier. With a `device`, work on other
+        devices does not count.
         """
         held = self._running.get(get_ident())
         if held is None:
@@ -224,7 +226,9 @@ class Turns:
             self._changed.notify_all()
 
     def _make_way(self, held: _Held) -> None:
-        """Give up the turn to waiting urgent work with an earlier deadline, if there is any, and wait for it again."""
+        """If urgent work with an earlier deadline is waiting, give up the turn to that work and wait for the
+        turn again.
+        """
         with self._changed:
             if held.ask.urgent and any(other.urgent and other.by < held.ask.by for other in self._waiting):
                 del self._running[get_ident()]
@@ -252,8 +256,8 @@ class Turns:
 class InTurns:
     """An executor whose steps and traces each wait for an ordinary turn on its `device`.
 
-    `note` is called with the seconds of each step, except on a GPU, where a step returns before it is computed.
-    `count` is called after each step.
+    `note` is called with the seconds of each step, except on a GPU, where `step` returns before the step is
+    computed. `count` is called after each step.
     """
 
     def __init__(
@@ -287,6 +291,8 @@ class InTurns:
             return after
 
     def trace(self, state: State, number: int, /) -> Frame:
-        """The trace of the same step, with all its values. Raises Stopped and the executor's errors."""
+        """The trace of the step that `step` would run, with all its values. Raises Stopped and the executor's
+        errors.
+        """
         with self._turns.ordinary(self._device):
             return self._executor.trace(state, number)

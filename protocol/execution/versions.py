@@ -1,7 +1,7 @@
-"""The version of torch that the arithmetic was tested with.
+"""The version of torch with which the arithmetic was tested.
 
-Other versions in pyproject.toml's range are allowed: every process checks the properties of torch that it relies on
-(`protocol.numerics.self_check`), and a kernel with one wrong bit in its self-test is not used.
+Other versions in pyproject.toml's range are allowed. Every process checks the properties of torch on which it
+relies (`protocol.numerics.self_check`), and a kernel with one wrong bit in its self-test is not used.
 """
 
 from __future__ import annotations

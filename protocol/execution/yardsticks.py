@@ -1,5 +1,6 @@
-"""Yardsticks: small one-step programs whose speed measures a machine. They use library functions as
-training does."""
+"""Yardsticks: small one-step programs whose speed measures a machine. They use library functions as a
+training does.
+"""
 
 from __future__ import annotations
 
@@ -102,4 +103,4 @@ _BODIES: Final[Mapping[Family, tuple[Shapes, Shapes, Body]]] = {
     Family.FUNCTIONS: ((MATRIX, (WIDTH,), (WIDTH,)), (MATRIX,), _functions),
     Family.PRIMITIVES: ((MATRIX, MATRIX, (FEW, WIDTH)), (MATRIX, (ROWS, FEW)), _primitives),
 }
-"""By family: shapes of inputs, shapes of results, and the computation."""
+"""For each family, the shapes of the inputs, the shapes of the results, and the computation."""

@@ -1,7 +1,7 @@
 """Programs as data: instructions, their bytes, checking, running, tracing (encoding.md sections 3 to 5).
 
-See `capture` for turning torch modules into programs, `library` for functions of primitives, `dispute` for
-games.
+`capture` turns torch modules into programs, `library` has functions made of primitives, and `dispute` plays
+the games.
 """
 
 from protocol.program.builder import Builder, Value

@@ -1,4 +1,5 @@
-"""`Builder` writes programs, by a method for each primitive (encoding.md section 3), and others for views.
+"""`Builder` writes programs. It has a method for each primitive (encoding.md section 3), and further methods
+for views.
 
     b = Builder("affine")
     x = b.input(TensorType(DType.F32, (8, 4)))
@@ -24,7 +25,9 @@ __all__ = ["Builder", "Value", "aligned_length"]
 
 
 def aligned_length(length: int, itemsize: int) -> int:
-    """The smallest row length >= `length`, in elements, whose bytes divide 1,024 or are a multiple of it."""
+    """The smallest row length of at least `length` elements whose size in bytes divides 1,024 or is a
+    multiple of 1,024.
+    """
     whole = CHUNK_BYTES // itemsize
     if length >= whole:
         return -(-length // whole) * whole
@@ -32,7 +35,7 @@ def aligned_length(length: int, itemsize: int) -> int:
 
 
 class Builder(Recorder):
-    """Records a program. Methods raise `RuleError` naming the instruction when operands do not fit."""
+    """Records a program. If operands do not fit, a method raises `RuleError`, which names the instruction."""
 
     # movement
 
@@ -79,7 +82,7 @@ class Builder(Recorder):
         return self.strided(x, shape, strides)
 
     def slice(self, x: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
-        """Indices start, start + step, … below stop (0 <= start < stop <= size, step >= 1) of one axis."""
+        """Indices start, start + step, … below stop of one axis, with 0 <= start < stop <= size and step >= 1."""
         axis %= x.type.rank
         if not 0 <= start < stop <= x.shape[axis] or step < 1:
             wanted = f"a range inside axis {axis} of {x.type}"
@@ -109,13 +112,13 @@ class Builder(Recorder):
         return self._primitive(Op.PAD, (x,), attrs.encode_pad(low, literal(x.dtype, fill)), declared)
 
     def pad_rows(self, x: Value, fill: Literal) -> Value:
-        """Pad the last axis with `fill` to the next row length that a reduction accepts, if necessary."""
+        """If necessary, pad the last axis with `fill` to the next row length that a reduction accepts."""
         length = aligned_length(x.shape[-1], x.dtype.itemsize)
         shape = (*x.shape[:-1], length)
         return x if shape == x.shape else self.pad(x, shape, [0] * x.type.rank, fill)
 
     def gather(self, x: Value, index: Value) -> Value:
-        """Rows of x [R, c…] at i32 index [n…]: [n…, c…]; zero bits for indices outside 0 … R-1."""
+        """The rows of x [R, c…] that i32 index [n…] selects: [n…, c…]. An index outside 0 … R-1 gives zero bits."""
         return self._primitive(Op.GATHER, (x, index))
 
     # single-element operations; operands broadcast
@@ -181,7 +184,7 @@ class Builder(Recorder):
         return self._primitive(Op.EQ, (x, y))
 
     def select(self, condition: Value, x: Value, y: Value) -> Value:
-        """x where the bool `condition` holds, else y; x and y have the same type, which may be any."""
+        """x where the bool `condition` holds, else y. x and y may have any type, but must have the same one."""
         return self._primitive(Op.SELECT, (condition, x, y))
 
     def and_(self, x: Value, y: Value) -> Value:
@@ -215,7 +218,7 @@ class Builder(Recorder):
         return self._primitive(Op.CAST, (x,), b"", TensorType(dtype, x.shape))
 
     def bits(self, x: Value) -> Value:
-        """The bits of an f32 as u32, or the f32 of a u32's bits."""
+        """The bits of an f32 as u32, or the f32 with the bits of a u32."""
         return self._primitive(Op.BITS, (x,))
 
     def bits_i32(self, x: Value) -> Value:
@@ -223,7 +226,7 @@ class Builder(Recorder):
         return self.cast(self.bits(x), DType.I32)
 
     def from_bits_i32(self, x: Value) -> Value:
-        """The f32 of an i32 bit pattern."""
+        """The f32 with the bits of an i32."""
         return self.bits(self.cast(x, DType.U32))
 
     def f32_to_i32(self, x: Value) -> Value:

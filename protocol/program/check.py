@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 MAX_TRACE_LEAVES = 2**20
 MAX_CALL_DEPTH = 8
-"""Limit on the depth of calls below the top frame; a program without calls has depth 0."""
+"""Maximum depth of calls below the top frame. A program without calls has depth 0."""
 MAX_RESULTS = 255
 MAX_SIGNATURE = 65_535
 
 
 def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
-    """Raise `CheckError` if the program is invalid. The message names the program, and if there is one, the
+    """Raise `CheckError` if the program is invalid. The message names the program and, if possible, the
     instruction at fault.
     """
     checker = _Checker(max_depth)
@@ -38,7 +38,7 @@ def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
 class _Checker:
     """One traversal of a program and its callees.
 
-    Each program is checked once, its counts before everything else.
+    Each program is checked only once, beginning with its counts.
     """
 
     def __init__(self, max_depth: int) -> None:
@@ -47,13 +47,13 @@ class _Checker:
         self._below: dict[bytes, int] = {}
 
     def count(self, program: Program) -> None:
-        """Check, once per object, the counts that must be valid before the program's id can be computed."""
+        """Check the counts that must be valid before the program's id can be computed; only once per object."""
         if id(program) not in self._counted:
             _check_counts(program)
             self._counted[id(program)] = program  # kept alive, so that no other object gets the same id()
 
     def visit(self, program: Program, depth: int) -> int:
-        """Check a program that runs `depth` calls below the top frame. Returns the depth of its own calls."""
+        """Check a program that runs `depth` calls below the top frame. Return how deep calls go below it."""
         self._require_depth(program, depth)
         if program.id not in self._below:
             below = [self._callee(program, number, depth) for number in program.calls()]
@@ -115,7 +115,9 @@ def _check_instructions(program: Program) -> None:
 
 
 def _results(program: Program, number: int, outputs: set[int]) -> tuple[TensorType, ...]:
-    """The result types that an instruction must have. Adds the output that it sets to `outputs`."""
+    """The result types that an instruction must have. If the instruction sets an output, add the output to
+    `outputs`.
+    """
     instruction = program.instructions[number]
     operands = instruction.operand_types
     match instruction.op:
@@ -155,7 +157,7 @@ def _count(operands: tuple[TensorType, ...], count: int) -> None:
 
 
 def _at(program: Program, number: int, action: Callable[[], T]) -> T:
-    """Run `action`, and convert its error to one that names the instruction."""
+    """Run `action`. If it raises an error, raise one that also names the instruction."""
     try:
         return action()
     except CheckError:

@@ -1,8 +1,9 @@
 """A program's cost, which determines prices, stakes, clocks and whether a device has enough memory.
 
 The cost follows from the program alone. Its unit, an operation, is one multiply-add of integers: about half a
-nanosecond on a core. Other operations are weighted by their time in eager execution (`WEIGHTS`, measured on
-one core, each within a factor of four). No program may take much longer than its cost says.
+nanosecond on a core. Other operations are weighted by the time that they take in eager execution (`WEIGHTS`,
+measured on one core, each accurate within a factor of four). No program may take much longer than its cost
+says.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from protocol.program.primitives import PRIMITIVES
 from protocol.program.program import Program
 
 DISPATCH = 1 << 14
-"""Operations for the overhead of any instruction: 8 us.
+"""Operations charged for the overhead of each instruction: 8 us.
 
-Calls and outputs count too; otherwise nested empty programs would run for ever at no cost.
+Calls and outputs are charged too; otherwise nested empty programs could run for ever at no cost.
 """
 
 HASHED = 7
@@ -35,11 +36,11 @@ WEIGHTS: Mapping[Op, int] = {
     Op.CAST: 32,
     Op.ROUND_SCALED: 48,
 }
-"""The factor for the count of `Primitive.operations`; 1 by default."""
+"""The weight of each opcode, by which its `Primitive.operations` are multiplied; the others have weight 1."""
 
 ROW = 16
-"""Additional operations for each result of a reduction or `dot`, whose rows may have a single element, and
-for each operand element of a `dot`, which may be used only once.
+"""Additional operations for each result of a reduction or a `dot`, because a row may have a single element,
+and for each operand element of a `dot`, because the element may be used only once.
 """
 
 
@@ -47,21 +48,22 @@ for each operand element of a `dot`, which may be used only once.
 class Cost:
     """The cost of one run of a program, callees included.
 
-    `operations` is at least the cost of hashing one path of frames of a trace: where only the terms are known,
-    they bound that too.
+    `operations` is at least the cost of hashing one path of frames of a trace. So if only a task's terms are
+    known, they bound the hashing too.
 
     `peak_bytes` are the most canonical bytes alive at once in fast execution without fused kernels, including
     inputs. An output lives from its instruction to the end of its frame. With temporaries, primitives and
     kernels need up to five times as much (`protocol.tasks.bundles.limits`).
 
-    `traced_bytes` are the bytes of all values of the frame and of all frames below it, which a full trace
-    hashes.
+    `traced_bytes` are the bytes that a full trace hashes: those of all values of the frame and of all frames
+    below it.
 
-    The other fields are for games, which trace one path of frames (`protocol.tasks.owed.Traces`). Each is of the
-    path on which it is largest. `eager_operations` are those of the frames' own instructions, which a trace runs
-    one by one, `called_operations` those of their calls, and `path_bytes` the bytes of their values. If
-    hashing decides `operations`, calls count as many times more, so that they take the same share of a step's
-    time. `value_bytes` are the bytes of the largest value of any frame.
+    The other fields are for games, which trace one path of frames (`protocol.tasks.owed.Traces`). Each field
+    is that of the path on which it is largest. `eager_operations` are the operations of the frames' own
+    instructions, which a trace runs one by one. `called_operations` are the operations of the frames' calls.
+    If hashing determines `operations`, they are scaled up by the same factor, so that calls take the same
+    share of a step's time. `path_bytes` are the bytes of the frames' values, and `value_bytes` the bytes of
+    the largest value of any frame.
     """
 
     operations: int
@@ -84,10 +86,10 @@ def cost(program: Program) -> Cost:
 
 @kept
 def run_operations(program: Program) -> int:
-    """The operations of one run of a checked program, even if hashing its values takes more.
+    """The operations of one run of a checked program, even if hashing its values costs more.
 
-    Unlike `cost(program).operations`, which counts at least the hashing, they are the sum of the operations of
-    the program's instructions and calls.
+    They are the sum over the program's instructions and calls. `cost(program).operations`, in contrast, is
+    never less than the cost of hashing.
     """
     return _frame(program, {}).operations
 
@@ -163,7 +165,8 @@ PANEL_ROWS = 32
 
 
 def _packed(instruction: Instruction) -> int:
-    """Bytes of the padding that completes the last panel of each operand of a `dot`, for one product of its batch.
+    """For a `dot`, the bytes of padding that complete the last panel of each operand, for one product of its
+    batch.
 
     For other primitives, 0.
     """

@@ -1,7 +1,7 @@
 """The salted root of a state, computed directly from its tensors (audit.md section 4).
 
-Only the chunks that the digest selects are read. They are not copied if the tensor is in CPU memory in
-committed form. From another device they are copied to the host.
+Only the chunks that the digest selects are read. A tensor in CPU memory in committed form is read without
+copies. From another device, the chunks are copied to the host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.numerics.types import DType, canonical_buffer, canonical_rows, req
 def salted_state_root(
     tensors: Sequence[Tensor], dtypes: Sequence[DType], digester: Digester, step: int, threads: int = 1
 ) -> bytes:
-    """`digester.state_root` of the tensors' canonical bytes, with up to `threads` tensors in parallel."""
+    """`digester.state_root` of the tensors' canonical bytes. Up to `threads` tensors are hashed in parallel."""
 
     def root(number: int) -> bytes:
         return salted_tensor_root(tensors[number], dtypes[number], digester, step)

@@ -32,7 +32,9 @@ class ProgramError(AssayError, ValueError):
 
 
 class EncodingError(ProgramError):
-    """Bytes that do not decode, or values that do not encode: of a wrong length, unknown or out of range."""
+    """Bytes that do not decode, or values that do not encode, because they have a wrong length, are unknown
+    or are out of range.
+    """
 
 
 class RuleError(ProgramError):
@@ -44,4 +46,4 @@ class CheckError(ProgramError):
 
 
 class ValueMismatch(ProgramError):
-    """Tensors whose number, types or shapes do not match the program."""
+    """Tensors that do not match the program in number, type or shape."""

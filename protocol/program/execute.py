@@ -26,7 +26,7 @@ from protocol.program.program import Program
 from protocol.program.types import TensorType
 
 Path = tuple[int, ...]
-"""The `call` instructions that lead to a frame, by number, from the top frame down; () is the top frame."""
+"""The numbers of the `call` instructions that lead to a frame, from the top frame down; () is the top frame."""
 
 Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
 """Maps the operands of a call to its results, with the bits of the callee's body.
@@ -40,8 +40,8 @@ class Fusion:
     """Instructions of a frame that fast execution may run as one, with the same bits.
 
     `run` replaces the instructions `numbers`. It runs in place of instruction `at`, when all `operands` are
-    available. Of the values of `numbers`, other instructions read only `results`. `ready` says whether it can
-    run now.
+    available. Other instructions read no values of `numbers` except `results`. `ready` says whether the
+    fusion can run now.
     """
 
     numbers: frozenset[int]
@@ -63,10 +63,10 @@ CPU = torch.device("cpu")
 _log = logging.getLogger("assay.program")
 
 VIEW = 4
-"""Maximum storage of a value, as a multiple of the value's size; a view of larger storage is copied.
+"""Maximum storage of a value, as a multiple of the value's size. A view of larger storage is copied.
 
-For example, the queries stay a view of a product of queries, keys and values. A single element of a large
-tensor is copied, because otherwise it would keep that tensor in memory.
+For example, queries may stay a view of the product that holds queries, keys and values. A single element of a
+large tensor is copied; otherwise it would keep the whole tensor in memory.
 """
 
 
@@ -95,10 +95,10 @@ class Evaluator(Protocol):
 
 
 class Interpreter:
-    """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`.
+    """The honest evaluator. `kernels` maps program ids to kernels. Constants are made on `device`.
 
-    With `fuse`, on a CPU, `run` uses a program's fusions if all of them are ready; it does not call `results`
-    for their instructions.
+    With `fuse`, `run` on a CPU uses the program's fusions if all of them are ready; `results` is not called
+    for the instructions that they replace.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class Interpreter:
         self._fused: dict[bytes, tuple[tuple[Fusion, ...], Plan]] = {}
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """The results of one instruction; a call runs its kernel or its body.
+        """The results of one instruction. A call runs the callee's kernel or body.
 
-        A kernel that refuses its operands, or whose results do not have the callee's types, is not used
-        again for this program: its body runs. Raises `ValueMismatch` if a primitive's result does not have
-        the instruction's type.
+        If a kernel refuses its operands, or its results do not have the callee's types, the callee runs by
+        its body from then on. Raises `ValueMismatch` if a primitive's result does not have the instruction's
+        type.
         """
         instruction = site.instruction
         if instruction.op is Op.INPUT:
@@ -137,7 +137,7 @@ class Interpreter:
     def run(self, program: Program, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The outputs of a checked program.
 
-        They are contiguous. Do not write to them: one may be an input itself.
+        The outputs are contiguous. Do not write to them: an output may be one of the inputs.
 
         Raises `ValueMismatch` if the inputs do not have the program's types, or if the results of an
         instruction do not have its types.
@@ -148,11 +148,12 @@ class Interpreter:
         return tuple(whole[id(x)] for x in outputs)
 
     def run_frame(self, program: Program, inputs: Sequence[Tensor], path: Path) -> tuple[Tensor, ...]:
-        """The outputs of one frame, at `path`. Unlike in `run`, an output need not be contiguous if the frame, or a
-        call of it, only passes it on.
+        """The outputs of the frame at `path`. Unlike the outputs of `run`, an output need not be contiguous
+        if the frame, or a call in it, only passes the value on.
 
-        A cost of 2^14 operations does not cover a copy of it at every call. Other outputs are copied, if
-        necessary, once for all outputs of the same value: the instruction that made it has the cost.
+        The cost of a call, 2^14 operations, does not cover copying such a value each time. Any other output
+        is copied if necessary, once even if several outputs have the same value. The cost of the instruction
+        that made the value covers this copy.
         """
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}
@@ -184,7 +185,7 @@ class Interpreter:
     def _constant(self, site: Site) -> Tensor:
         """A constant.
 
-        On a device other than the CPU it is cached, so that only the first step copies it there.
+        On a device other than the CPU it is cached, so that it is copied there only in the first step.
         """
         evaluate = PRIMITIVES[Op.CONSTANT].evaluate
         if self._device.type == "cpu":
@@ -195,7 +196,7 @@ class Interpreter:
         return self._constants[key]
 
     def _plan(self, program: Program) -> Plan:
-        """The work of `run` in order: instructions or fusions, each with the leaves to free after it."""
+        """The work of `run` in order: instructions and fusions, each with the leaves to free after it."""
         if self._fuse is None or self._device.type != "cpu":
             return list(enumerate(releases(program)))
         if program.id not in self._fused:
@@ -236,7 +237,7 @@ def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:
 
 
 def _compact(value: Tensor) -> Tensor:
-    """The value, copied if it is a view of far larger storage."""
+    """The value, or a copy if the value is a view of far larger storage."""
     if value.untyped_storage().nbytes() <= VIEW * value.numel() * value.element_size():
         return value
     return value.clone(memory_format=torch.contiguous_format)
@@ -245,14 +246,14 @@ def _compact(value: Tensor) -> Tensor:
 def gather_operands(
     instruction: Instruction, values: Mapping[int, Tensor], inputs: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The tensors that an instruction reads: its operands in `values`; for an `input`, the frame's input."""
+    """The tensors that an instruction reads: its operands from `values` or, for an `input`, the frame's input."""
     if instruction.op is Op.INPUT:
         return [inputs[decode_index(instruction.attributes)]]
     return [values[operand.leaf] for operand in instruction.operands]
 
 
 def require_types(types: Sequence[TensorType], tensors: Sequence[Tensor], what: str) -> None:
-    """Raise `ValueMismatch` unless there is one tensor of each type's storage and shape."""
+    """Raise `ValueMismatch` unless the tensors have, one by one, the storage type and the shape of `types`."""
     if len(types) != len(tensors):
         raise ValueMismatch(f"{len(types)} {what}", str(len(tensors)))
     for k, (type_, tensor) in enumerate(zip(types, tensors, strict=True)):

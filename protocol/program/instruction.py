@@ -19,7 +19,7 @@ MAX_INSTRUCTION_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A trace leaf of the same frame and its type."""
+    """An operand of an instruction: a trace leaf of the same frame, and its type."""
 
     leaf: int
     type: TensorType
@@ -27,7 +27,9 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A primitive or a call. `first` is the trace leaf of the first result; further results follow it."""
+    """A primitive or a call. `first` is the trace leaf of the first result; the other results have the leaves
+    after it.
+    """
 
     op: Op
     first: int

@@ -1,4 +1,4 @@
-"""Caches results computed from a program, as long as the program object exists.
+"""Caches the results of functions of a program for as long as the program object exists.
 
 A global cache would keep unused programs alive, and a node gets a new program with every task.
 """

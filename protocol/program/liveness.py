@@ -1,4 +1,4 @@
-"""Finds the last use of each value of a frame. Execution then frees the value; `cost` counts live ones."""
+"""Finds the last use of each value of a frame. Execution frees the value after it; `cost` counts the live values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from protocol.program.program import Program
 
 @kept
 def releases(program: Program) -> tuple[tuple[int, ...], ...]:
-    """For every instruction, the trace leaves to free after it, including its own results if unread."""
+    """For every instruction, the trace leaves to free after it. They include its own results if nothing reads
+    them.
+    """
     return tuple(releases_among(program, range(len(program.instructions))))
 
 
 def releases_among(program: Program, numbers: Sequence[int]) -> list[tuple[int, ...]]:
-    """`releases` if only the instructions `numbers` run, in this order; one entry for each of them."""
+    """`releases` if only the instructions `numbers` run, in this order: one entry for each of them."""
     return releases_of([touched(program.instructions[number]) for number in numbers])
 
 
@@ -28,7 +30,7 @@ def touched(instruction: Instruction) -> tuple[int, ...]:
 def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     """For every piece of work, in order, those of its leaves that no later piece reads or writes.
 
-    Each piece is given by the leaves that it reads and writes.
+    `reads_and_gives` has, for each piece, the leaves that it reads and writes.
     """
     last = {leaf: place for place, leaves in enumerate(reads_and_gives) for leaf in leaves}
     free: list[list[int]] = [[] for _ in reads_and_gives]
@@ -38,7 +40,9 @@ def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...
 
 
 def ancestors(program: Program, leaves: Collection[int], known: Collection[int] = ()) -> list[int]:
-    """Numbers of the instructions that must run, in order, to compute `leaves` from the values `known`."""
+    """The numbers of the instructions that must run to compute `leaves` if the values `known` are available,
+    in order.
+    """
     needed = {program.producer(leaf) for leaf in leaves if leaf not in known}
     for number in range(max(needed, default=-1), -1, -1):
         if number in needed:

@@ -54,9 +54,10 @@ class InstructionOpening:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """`inputs` and `outputs` are the signature; `callees` maps the program ids of all calls to their bodies.
+    """A program. `inputs` and `outputs` are its signature. `callees` maps the program ids of all calls to the
+    called programs.
 
-    `name` is for display only and not committed. Two programs are equal if their ids are.
+    `name` is for display only and is not committed. Two programs are equal if their ids are equal.
     """
 
     inputs: tuple[TensorType, ...]
@@ -83,7 +84,7 @@ class Program:
 
     @cached_property
     def trace_leaves(self) -> int:
-        """Number of results of all instructions, which is the number of leaves of each trace."""
+        """Number of results of all instructions, which is the number of leaves of every trace."""
         return sum(len(instruction.results) for instruction in self.instructions)
 
     @cached_property
@@ -137,16 +138,16 @@ class Program:
         return instruction.results[leaf - instruction.first]
 
     def output(self, k: int) -> tuple[int, Instruction]:
-        """The number of the `output` instruction for output k of the frame, and the instruction."""
+        """The `output` instruction for output k of the frame: its number, and the instruction."""
         if k not in self._outputs:
             raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
         return self._outputs[k], self.instructions[self._outputs[k]]
 
     @cached_property
     def _outputs(self) -> dict[int, int]:
-        """The number of the `output` instruction of each output k.
+        """For each output k, the number of its `output` instruction.
 
-        Cached: searching for each of 65,535 outputs would take an hour.
+        Cached, because searching for each of 65,535 outputs would take an hour.
         """
         numbers = range(
             len(self.instructions) - 1, -1, -1
@@ -168,7 +169,7 @@ class Program:
         return (n for n, instruction in enumerate(self.instructions) if instruction.op is Op.CALL)
 
     def closure(self) -> tuple[Program, ...]:
-        """This program and all that it calls, directly or indirectly: each once, callees before callers."""
+        """This program and all programs that it calls, directly or indirectly: each once, callees before callers."""
         found: dict[bytes, Program] = {}
 
         def visit(program: Program) -> None:
@@ -190,9 +191,9 @@ class Program:
     def decode(
         cls, data: bytes, callees: Mapping[bytes, Program] = NO_CALLEES, name: str = "program"
     ) -> Program:
-        """Inverse of `encode`; `callees` holds the programs that the decoded one calls.
+        """Inverse of `encode`. `callees` holds the programs that the decoded one calls.
 
-        Raises `EncodingError`; does not `check`.
+        Raises `EncodingError`. Does not `check` the program.
         """
         reader = Reader(data)
         inputs = _read_types(reader)
@@ -219,7 +220,7 @@ class Program:
 def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingProxyType({})) -> Program:
     """Decode the programs of a closure, `[q.encode() for q in p.closure()]`, and return the last one, p.
 
-    `names` maps program ids to names for display. Raises `EncodingError`.
+    `names` maps program ids to display names. Raises `EncodingError`.
     """
     if not items:
         raise EncodingError("at least one encoded program", "none")

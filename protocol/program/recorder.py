@@ -45,8 +45,8 @@ Literal = int | float | bool | bytes
 def literal(dtype: DType, value: Literal) -> bytes:
     """Canonical bytes of one element.
 
-    `bytes` are returned unchanged. For f32, the number is rounded and NaN is made canonical; integer types
-    drop a fraction.
+    `bytes` are returned unchanged. For f32, the number is rounded, and NaN is made canonical. For integer
+    types, a fraction is dropped.
 
     Raises `RuleError` for a number outside the type's range.
     """
@@ -70,9 +70,9 @@ def literal(dtype: DType, value: Literal) -> bytes:
 class Recorder:
     """Records inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
 
-    `build` returns the program. If an instruction is rejected, the error names the number that it would
-    have had. An instruction beyond the first `most` is rejected, with `RuleError`; without `most` only
-    `check` bounds their number.
+    `build` returns the program. If an instruction is rejected, the error names the number that it would have
+    had. Instructions beyond the first `most` are rejected with `RuleError`; without `most`, only `check`
+    limits their number.
     """
 
     def __init__(self, name: str = "program", most: int | None = None) -> None:
@@ -91,7 +91,7 @@ class Recorder:
         return self._append(Op.INPUT, (), (type_,), attrs.encode_index(len(self._inputs) - 1))[0]
 
     def constant(self, dtype: DType, shape: Sequence[int], value: Literal) -> Value:
-        """A tensor that is `value` everywhere; recorded once per type and value."""
+        """A tensor whose elements are all `value`. It is recorded only once for each type and value."""
         type_ = TensorType(dtype, tuple(shape))
         data = literal(dtype, value)
         key = (type_, data)
@@ -117,7 +117,7 @@ class Recorder:
         self._append(Op.OUTPUT, (value,), (), attrs.encode_index(len(self._outputs) - 1))
 
     def call(self, program: Program, *operands: Value) -> tuple[Value, ...]:
-        """Call another program on these operands; returns one value for each of its outputs."""
+        """Record a call of another program on these operands. Return one value for each of its outputs."""
         given = tuple(operand.type for operand in operands)
         if given != program.inputs:
             expected = ", ".join(map(str, program.inputs))
@@ -143,7 +143,7 @@ class Recorder:
     def _primitive(
         self, op: Op, operands: Sequence[Value], attributes: bytes = b"", declared: TensorType | None = None
     ) -> Value:
-        """Record a primitive; its rule decides the result type."""
+        """Record a primitive. The primitive's rule decides the result type."""
         try:
             result = PRIMITIVES[op].infer([operand.type for operand in operands], attributes, declared)
         except ProgramError as error:

@@ -1,8 +1,9 @@
-"""`repeat`: n runs of a program, each on the previous results (arithmetic.md section 7, "structure").
+"""`repeat`: n runs of a program, each on the results of the run before (arithmetic.md section 7,
+"structure").
 
-This is not an instruction, but nested calls: one program calls the body 16 times, another calls that
-program 16 times for 256 runs, and so on. So a game finds one of n runs after log16 n calls, rounded up, and
-a frame has at most 16 calls of one repeat.
+This is not an instruction, but nested calls: one program calls the body 16 times, another calls that program
+16 times for 256 runs, and so on. So a game finds one of n runs after log16 n calls, rounded up, and a frame
+has at most 16 calls of one repeat.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from protocol.program.errors import RuleError
 from protocol.program.program import Program
 
 WIDTH = 16
-"""Maximum number of a repeat's calls in one frame: a node of the trace tree shows as many descendants
-(encoding.md section 2).
+"""Maximum number of a repeat's calls in one frame. A node of the trace tree shows the same number of
+descendants (encoding.md section 2).
 """
 
 
 def repeat(
     b: Builder, body: Program, count: int, carried: Sequence[Value], fixed: Sequence[Value] = ()
 ) -> tuple[Value, ...]:
-    """`carried` after `count` >= 1 runs of `body`, which maps (carried …, fixed …) to the next `carried`.
+    """The values `carried` after `count` >= 1 runs of `body`, which maps (carried …, fixed …) to the next
+    `carried`.
 
-    Raises `RuleError` for a body of another form, a count below 1, and calls nested too deep.
+    Raises `RuleError` if the body has another form, if the count is below 1, or if the calls would nest too
+    deep.
     """
     _require_form(body, len(carried), count)
     return _runs(b, body, count, tuple(carried), tuple(fixed))
@@ -37,7 +40,7 @@ def _runs(
 ) -> tuple[Value, ...]:
     """Record at most 16 calls for `count` runs.
 
-    Each call runs the largest power of 16 below `count`; the last one runs the rest.
+    Each call makes as many runs as the largest power of 16 below `count`; the last call makes the rest.
     """
     size = 1
     while size * WIDTH < count:

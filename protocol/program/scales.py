@@ -1,8 +1,8 @@
 """Measures the precision lost to outliers: max / rms of the rows of every contraction of a step.
 
-A row of p-bit integers is scaled by its largest value, so a value of the size of the rms has p - log2(max /
-rms) bits left (arithmetic.md section 4). Outliers of activations often grow in training; this shows them
-before they do harm.
+A row of p-bit integers is scaled by its largest value, so a value as large as the rms has p - log2(max / rms)
+bits left (arithmetic.md section 4). Outliers of activations often grow in training; these measurements show
+them before they do harm.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.program.step import State, StepProgram
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The largest max / rms of a row in one operand of one call.
+    """The largest max / rms among the rows of one operand of one call.
 
     `number` is the call's instruction number, and `bits` the number of bits to which the operand is
     quantised.
@@ -68,7 +68,9 @@ def scales(
     kernels: Mapping[bytes, Kernel],
     hints: Mapping[bytes, Hint],
 ) -> list[Scale]:
-    """The scales of all operands of contractions in one step from `state`, fewest bits left first."""
+    """The scales of all operands of contractions in one step from `state`, sorted from the fewest bits left
+    to the most.
+    """
     watching = _Watching(kernels, hints)
     program.step(state, fixed, watching)
     return sorted(watching.found, key=lambda scale: scale.left)
@@ -77,7 +79,7 @@ def scales(
 def largest_over_rms(x: Tensor, axis: int) -> float:
     """The largest max|x| / rms among the rows along `axis` of an f32 tensor.
 
-    Rows of zeros and rows that are not finite count as 1.
+    For rows of zeros and for rows with a number that is not finite, the ratio counts as 1.
     """
     largest = x.abs().amax(axis)
     rms = torch.linalg.vector_norm(x, dim=axis, dtype=torch.float64) / math.sqrt(x.shape[axis])

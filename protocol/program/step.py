@@ -34,7 +34,8 @@ METRIC = "metric."
 
 
 HISTORY = "history"
-"""Name of the state's last tensor, if it keeps metrics: f32 [metrics, N], with step s in column s mod N.
+"""Name of the state's last tensor, if the state keeps metrics: f32 [metrics, N], with step s in column s mod
+N.
 
 Here steps are counted from 0.
 """
@@ -48,7 +49,9 @@ def metrics(state: State) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class StepProgram:
-    """A step program. `state` names its first inputs; then come `datasets` and `constants` further inputs."""
+    """A step program. `state` names its first inputs; `datasets` and `constants` are the numbers of inputs
+    that follow.
+    """
 
     program: Program
     state: tuple[str, ...]
@@ -61,7 +64,8 @@ class StepProgram:
         return self.program.inputs[: len(self.state)]
 
     def history(self, state: State) -> dict[str, list[float]]:
-        """The metrics of the last steps that a state keeps, as columns: `step` (from 1) and each metric.
+        """The metrics of the last steps, as far as the state keeps them, in columns: `step` (from 1) and each
+        metric.
 
         Empty if the state keeps no metrics.
         """
@@ -150,7 +154,9 @@ class StepProgram:
         return salted_state_root(self.order(state), dtypes, digester, step, threads)
 
     def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
-        """Root of the tree of the dataset's tensors, then the constants; there must be at least one."""
+        """The root of the tree of the dataset's tensors and then the constants, of which there must be at
+        least one in all.
+        """
         require_types(self.fixed_types, fixed, "dataset tensors and constants")
         return constants_tree(_roots(self.fixed_types, fixed)).root
 

@@ -1,7 +1,7 @@
 """Traced execution: the root of every value of a frame, in order (encoding.md sections 2 to 5).
 
-Traces are made only in disputes. A call is one instruction of its frame, run by a kernel if the evaluator has
-one. `Trace.callee` traces the callee itself, by running it again from the call's operands.
+Traces are made only in disputes. In a trace, a call is one instruction of its frame, and a kernel runs it if
+the evaluator has one. `Trace.callee` traces the callee itself by running it again from the call's operands.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from protocol.program.opcodes import Op
 from protocol.program.program import Program
 
 KEEP_BYTES = 2 << 30
-"""Maximum bytes of values that a frame keeps.
+"""Maximum bytes of values that the trace of a frame keeps.
 
-A callee keeps at most half as many, so a frame and all below it stay under 4 GiB.
+The trace of a callee keeps at most half as many, so a frame and all frames below it stay under 4 GiB.
 
 The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 """
@@ -34,8 +34,9 @@ The values of a step of an 11M-parameter GPT on 2,048 tokens need about 2 GiB.
 class Trace:
     """One run of one program. Make it with `trace`.
 
-    `roots[leaf]` is the tensor root of value `leaf`. Up to `keep` bytes of values stay in memory, earlier
-    ones first; inputs do not count. Other values are computed again on demand, from the nearest kept values.
+    `roots[leaf]` is the tensor root of value `leaf`. Up to `keep` bytes of values stay in memory, the
+    earliest first; inputs do not count. Other values are computed again on demand, from the nearest kept
+    values.
     """
 
     def __init__(
@@ -116,7 +117,9 @@ class Trace:
         return self.tensors((leaf, *(operand.leaf for operand in instruction.operands)))[0]
 
     def value(self, leaf: int) -> BytesLike:
-        """Canonical bytes of value `leaf`, without a copy where possible: an input may exceed memory."""
+        """Canonical bytes of value `leaf`, without a copy where possible, because an input may be larger than
+        memory.
+        """
         return canonical_buffer(self.tensor(leaf), self.program.leaf_type(leaf).dtype)
 
     @property
@@ -172,6 +175,7 @@ def trace(
 ) -> Trace:
     """Run a checked program and hash every value. The default evaluator is an `Interpreter` without kernels.
 
-    `keep` is in bytes. Raises `ValueMismatch` if the inputs do not have the program's types.
+    `keep` is the maximum number of bytes of values to keep. Raises `ValueMismatch` if the inputs do not have
+    the program's types.
     """
     return Trace(program, inputs, Interpreter() if evaluator is None else evaluator, path, keep)

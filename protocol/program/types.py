@@ -102,7 +102,7 @@ def _encoded(type_: TensorType) -> bytes:
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """The shape that some shapes broadcast to, as in numpy. Raises `RuleError` if they do not broadcast."""
+    """The shape to which these shapes broadcast, as in numpy. Raises `RuleError` if they do not broadcast."""
     shapes = tuple(shapes)
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
@@ -116,13 +116,13 @@ def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
 
 
 def broadcast_source(element: int, result: Shape, operand: Shape) -> int:
-    """The flat index, in an operand, of the value that element `element` of the broadcast result reads."""
+    """The flat index of the operand's element from which element `element` of the broadcast result is computed."""
     index = unravel(element, result)[len(result) - len(operand) :]
     return ravel([0 if size == 1 else i for i, size in zip(index, operand, strict=True)], operand)
 
 
 def unravel(element: int, shape: Shape) -> Shape:
-    """Flat C-order index to multi-index."""
+    """The multi-index for a flat C-order index."""
     index = []
     for size in reversed(shape):
         element, remainder = divmod(element, size)
@@ -131,7 +131,7 @@ def unravel(element: int, shape: Shape) -> Shape:
 
 
 def ravel(index: Sequence[int], shape: Shape) -> int:
-    """Multi-index to flat C-order index."""
+    """The flat C-order index for a multi-index."""
     flat = 0
     for i, size in zip(index, shape, strict=True):
         flat = flat * size + i

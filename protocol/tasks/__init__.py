@@ -1,1 +1,1 @@
-"""Tasks: their terms, their amounts of money, and their bundles of programs and data."""
+"""Tasks: their terms, their amounts of money, and the bundles that hold their programs and data."""

@@ -1,16 +1,16 @@
 """Admission: whether a party can finish in time all work that may be requested of it, in any order.
 
 An *engagement* is work that may be requested once, at any time, and is due some seconds after the request.
-*Standing* work, such as a registration that takes seats, is requested again and again. Work is done by
-earliest deadline first; only a step or an answer, which are never interrupted, delay work that is due earlier. So an
-interval of d seconds demands at most the work of all engagements that have at most d seconds (the processor
-demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a self-suspending
-engagement, decision 135). If that work fits for every d at a third of the measured rates, everything is
-done in time.
+*Standing* work, such as a registration that takes seats, is requested again and again. The work with the
+earliest deadline is done first. Only a step or an answer, which are never interrupted, can delay work that is
+due earlier. So an interval of d seconds demands at most the work of all engagements that have at most d
+seconds (the processor demand of Baruah, Rosier and Howell, Real-Time Systems 2, 1990; the same sum bounds a
+self-suspending engagement, decision 135). If that work fits for every d at a third of the measured rates,
+everything is done in time.
 
-Waiting shortens an engagement's own time but uses no time of the machine: each transaction waits for its
-receipt, and each request for the machine waits for the next look at the chain and for steps that have
-begun. `owed` lists the engagements that follow from a task's terms. Pure: no clock, no chain.
+Waiting shortens the time of an engagement but uses no time of the machine. Each transaction waits for its
+receipt, and each request for the machine waits for the next look at the chain and for steps that have begun.
+`owed` lists the engagements that follow from a task's terms. Pure: no clock, no chain.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from protocol.tasks.task import BEGUN, FILE_RATE, HASH_RATE, SAFETY
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the other.
-    `eager` are operations that run outside of a program's steps, instruction by instruction: the speed of the steps,
-    which use kernels, says nothing about them.
+    """An amount of work: scalar operations to replay, bytes to hash, and transactions to send one after the
+    other. `eager` are operations that run outside of a program's steps, instruction by instruction. They do
+    not use kernels as the steps do, so the speed of the steps says nothing about them.
     """
 
     operations: int = 0
@@ -49,8 +49,8 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Operations, hashed bytes and written files a second, measured or configured. `programs` holds the operations a
-    second of programs that this machine has run, by program id.
+    """Operations, hashed bytes and written files a second, measured or configured. `programs` holds the
+    operations a second of the programs that this machine has run, by program id.
     """
 
     operations: float
@@ -63,16 +63,19 @@ class Rates:
         return self.programs.get(program, self.operations)
 
     def seconds(self, work: Work, program: bytes = b"") -> float:
-        """Seconds of computing for the work, at a third of the rates, because the machine also does other work."""
+        """Seconds that the work takes to compute at a third of the rates, because the machine also does other
+        work.
+        """
         steps, eager = work.operations / self.of(program), work.eager / self.operations
         return SAFETY * (steps + eager + work.hashed_bytes / self.hashed_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """`work` that is due within `seconds` of its request. `piece` and `answer` are its parts that are not interrupted,
-    a step and an answer in a game; the longer one counts. `waits` is how many times it requests the machine. `since`
-    is the chain's time of the request, or None if the request may still come.
+    """`work` that is due within `seconds` of its request. `piece` and `answer` are the parts of it that are
+    not interrupted: a step, and an answer in a game. The longer of the two counts. `waits` is how many times
+    the work requests the machine. `since` is the chain's time of the request, or None if the request may
+    still come.
     """
 
     name: str
@@ -87,8 +90,8 @@ class Engagement:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Work for tasks that come one after the other and need at most `operations` a second. Each has at least
-    `shortest` seconds, of which `beside` seconds are not for computing.
+    """Work for tasks that come one after the other and need at most `operations` a second. Each task has at
+    least `shortest` seconds, of which `beside` seconds are not available for computing.
     """
 
     name: str
@@ -102,8 +105,8 @@ Owed = Engagement | Standing
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The first sum of work that does not fit: the work in `names` needs `needed` seconds within `there`
-    seconds.
+    """The first sum of work that does not fit. The work in `names` needs `needed` seconds, but has only
+    `there` seconds.
     """
 
     names: tuple[str, ...]
@@ -120,9 +123,9 @@ class Refusal:
 def admission(owed: Sequence[Owed], clocks: Clocks, rates: Rates) -> Refusal | None:
     """None if everything is done in time, otherwise the first sum of work that does not fit.
 
-    That is all standing work if it alone takes more than the machine, otherwise the sum with the earliest
-    deadline. Engagements may be accepted one after the other: if the result is None with a new one added,
-    those accepted before are still done in time.
+    If all standing work alone takes more than the machine, that is the sum; otherwise it is the sum with the
+    earliest deadline. Engagements may be accepted one after the other: if the result is None when a new one
+    is added, those accepted before are still done in time.
     """
     engagements = [one for one in owed if isinstance(one, Engagement)]
     standing = [one for one in owed if isinstance(one, Standing)]
@@ -152,32 +155,35 @@ def longest_step(engagements: Iterable[Engagement], rates: Rates) -> float:
 
 
 def seconds_beside(clocks: Clocks, step: float = 0.0, transactions: int = 1, waits: int = 1) -> float:
-    """Seconds that transactions and waits for the machine take, without computing. `step` is the time of the longest
-    step."""
+    """Seconds that transactions and waits for the machine take, in addition to computing. `step` is the
+    seconds of the longest step.
+    """
     return transactions * clocks.inclusion + waits * (clocks.look + BEGUN * step)
 
 
 def most_operations(one: Standing, count: int, rates: Rates) -> float:
-    """The most operations a second of each of `count` pieces of standing work like `one` that are all
-    admitted.
+    """The most operations a second that each of `count` pieces of standing work like `one` may need if all of
+    them are to be admitted.
     """
     left = max(0.0, one.shortest - one.beside)
     return rates.operations / SAFETY / count * (left / one.shortest)
 
 
 def _window(one: Engagement, clocks: Clocks) -> float:
-    """Seconds until an engagement is due: from now, or from its request if that may still come."""
+    """Seconds until an engagement is due, counted from now, or from its request if the request may still come."""
     return one.seconds if one.since is None else min(one.seconds, one.since + one.seconds - clocks.now)
 
 
 def _time(one: Engagement, clocks: Clocks, step: float) -> float:
-    """Seconds of an engagement's window that transactions, looks at the chain and running steps leave for its work."""
+    """Seconds that an engagement has for its work: its window without transactions, looks at the chain and
+    running steps.
+    """
     return _window(one, clocks) - seconds_beside(clocks, step, one.work.transactions, one.waits)
 
 
 def _share(one: Standing, rates: Rates) -> float:
-    """Share of the machine that standing work takes, at a third of the machine's rates. The time not spent computing
-    reduces each task's time, which matters most if all tasks have the shortest time.
+    """The share of the machine that standing work takes, at a third of the machine's rates. The seconds that
+    are not for computing shorten each task's time. This matters most if all tasks have the shortest time.
     """
     left = one.shortest - one.beside
     return SAFETY * one.operations / rates.operations * (one.shortest / left if left > 0 else inf)

@@ -1,11 +1,11 @@
 """Derives all amounts of a task from its budget, length, times and prices: audit.md section 9.
 
-Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, times are
-seconds. Rates are fractions a year; only a deployment's are in hundredths of a percent. Costs, fees, bonds,
-locks and stakes round up, which favours deterrence and the payee.
+Pure: clients and `sim` call the same functions. Amounts are integers in units of the token, and times are
+seconds. Rates are fractions a year; only a deployment's rate is in hundredths of a percent. Costs, fees,
+bonds, locks and stakes are rounded up, which favours deterrence and the payee.
 
-B is the budget, K the number of segments, q the segments of a seat, V the seats, and c = B / K the most
-that training one segment costs:
+B is the budget, K the number of segments, q the number of segments of a seat, V the number of seats, and c =
+B / K the most that training one segment costs:
 
     gameCost       gas of a game + 2 replays of a segment, each `replay` c; at least the deployment's floor
     auditFee       `replay` c + a seat's gas / q
@@ -15,7 +15,7 @@ that training one segment costs:
     R              2 gameCost, at most S / 8
     retrainReward  3 B, at most S / 8. If the stake is given, R and this must leave a quarter of it to burn
     bond           2 (gameCost + the stake's capital while a game lasts), the least that the deployment allows
-    seatLock       a seat's fees + the fee of a draw, which are lost by silence; at least two draw fees
+    seatLock       a seat's fees + the fee of a draw, which a silent seat loses; at least two draw fees
     lookChance     0, or e
 
 q is the value of 1 … min(64, K) for which V q auditFee + S x rate x T is least. T is the time from the
@@ -28,8 +28,8 @@ reveal:
     seatLock       more than 2 q auditFee / (h (1 - (1 - e)^q)), so that skipping does not pay, and at least
                    4 gameCost
 
-q and e are then chosen together so that the sum above, the looks, and the capital of all locks (including
-the time that they wait for a seat) cost least; V q is at most 32.
+q and e are then chosen together, for the least total cost of the sum above, the looks, and the capital of all
+locks (including the time that they wait for a seat). V q is at most 32.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ __all__ = [
 ]
 
 RATE_UNIT: Final = 10_000
-"""The number of hundredths of a percent in 100 %; they are the unit of a deployment's `capital_rate`."""
+"""100 % in hundredths of a percent, the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
 """Replays of a segment by one side of a game: one to find the step, one to answer for it."""
 GAME_CLOCKS: Final = 2
-"""Number of clocks in a game, which lasts at most the sum of both sides' times."""
+"""Number of clocks in a game: a game lasts at most the sum of both sides' times."""
 REWARD_COSTS: Final = 2
 """Highest reward, as a multiple of the cost of a game."""
 RETRAIN_BUDGETS: Final = 3
-"""Highest reward for training a task again, as a multiple of the budget: the work may cost a budget,
-payment comes late, and another retrainer may be faster. The stake must deter without it, because an
+"""Highest reward for training a task again, as a multiple of the budget. The work may cost a budget, payment
+comes late, and another retrainer may be faster. The stake must deter without this reward, because an
 accomplice may be the retrainer.
 """
 LOOK_CHANCES: Final = tuple(
@@ -124,20 +124,22 @@ OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 
 
 def derive(setting: Setting, rules: Rules, given: Mapping[str, int] | None = None) -> Amounts:
-    """The amounts of a task. Amounts in `given`, by their names in `Amounts`, are kept, and the others
-    follow from them. Given amounts may violate the terms' bounds or fail to deter (`deterrent`,
+    """The amounts of a task. Amounts in `given`, by their names in `Amounts`, are kept, and the others are
+    derived from them. Given amounts may violate the terms' bounds or fail to deter (`deterrent`,
     `deterrent_lock`).
 
-    Raises NoRecommendation if no stake up to the vault's limit deters, if a given stake is too small for
-    the other amounts, if no lock deters, or if games last so long that no bond is between its minimum and a
-    quarter of the stake.
+    Raises NoRecommendation if no stake up to the vault's limit deters, if a given stake is too small for the
+    other amounts, if no lock deters, or if games take too much time for a bond to be between its minimum and
+    a quarter of the stake.
     """
     return _cheapest(setting, rules, tuple(sorted((given or {}).items())))
 
 
 @lru_cache(maxsize=1024)
 def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]) -> Amounts:
-    """`derive` with a cache: a page of studies asks for the same tasks many times, and each takes 0.1 s."""
+    """`derive` with a cache: a page of studies asks for the same tasks many times, and each derivation takes
+    0.1 s.
+    """
     given = dict(fixed)
     found: list[tuple[bool, Fraction, int, int, Amounts]] = []
     refused = ""
@@ -156,9 +158,9 @@ def _cheapest(setting: Setting, rules: Rules, fixed: tuple[tuple[str, int], ...]
 
 
 def deterrent(setting: Setting, rules: Rules, amounts: Amounts) -> int:
-    """The least stake with which no number of false segments pays, given the other amounts. It holds for every price
-    up to the budget, and even if the cheater is its own challenger, retrainer or submitter. Raises NoRecommendation if
-    the seats never find a false segment.
+    """The least stake with which no number of false segments pays, given the other amounts. It deters at
+    every price up to the budget, even if the cheater is its own challenger, retrainer or submitter. Raises
+    NoRecommendation if the seats never find a false segment.
     """
     return _needed(setting, rules, amounts.verifiers, amounts.segments_per_verifier) + (
         amounts.restitution + max(amounts.reward, amounts.retrain_reward)
@@ -175,25 +177,25 @@ def deterrent_lock(rules: Rules, amounts: Amounts) -> int:
 
 
 def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> int:
-    """The least bond: twice the most that a won game can cost the solver, which gets half of a lost bond.
+    """The least bond: twice the most that a game can cost a solver that wins it, because the solver gets half
+    of a lost bond.
 
-    The cost includes the stake's capital for the time of both sides
-    (contracts/src/libraries/TermsCheck.sol).
+    The cost includes the stake's capital for the time of both sides (contracts/src/libraries/TermsCheck.sol).
     """
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
 def least_seat_lock(seat_fee: int, draw_fee: int, game_cost: int = 0, look_chance: int = 0) -> int:
-    """The least lock of a seat: a seat's fee and a draw's, which a silent account loses, and at least two draws,
-    because an informer takes half of a lock and the other half pays for a draw. With looks, also at least four times a
-    game's cost: a looker that catches a seat gets half of the lock, for a game and a bond
-    (contracts/src/libraries/TermsCheck.sol).
+    """The least lock of a seat. It is at least a seat's fee and a draw's fee, which a silent account loses.
+    It is at least two draw fees, because an informer takes half of a lock and the other half pays for a draw.
+    With looks, it is also at least four times the cost of a game: a looker that catches a seat gets half of
+    the lock, for a game and a bond (contracts/src/libraries/TermsCheck.sol).
     """
     return max(seat_fee + draw_fee, 2 * draw_fee, LOOK_LOCK * game_cost if look_chance else 0)
 
 
 def _choices(setting: Setting, rules: Rules, given: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-    """The pairs of q and chance of a look that `derive` compares."""
+    """The pairs of q and the chance of a look that `derive` compares."""
     most = min(MAX_SEAT_SEGMENTS, setting.segments)
     sizes = [given["segments_per_verifier"]] if "segments_per_verifier" in given else range(1, most + 1)
     if "look_chance" in given:
@@ -263,7 +265,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int, l
 
 
 def _fee_gas(setting: Setting, q: int, look_chance: int) -> Fraction:
-    """Cost of the gas that a segment's fee covers, in token units; with looks, all of a looker's gas."""
+    """Cost of the gas that the fee of a segment covers, in token units. With looks, this is all of a looker's gas."""
     seat = setting.gas_cost(setting.gas.seat)
     if not look_chance:
         return seat / Fraction(q)
@@ -285,7 +287,9 @@ def _look_lock(rules: Rules, saved: int, look_chance: int, q: int) -> int:
 
 
 def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
-    """S_min plus the budget: a cheater that is also the submitter gets the price back, so only the stake deters it."""
+    """S_min plus the budget. A cheater that is also the submitter gets the price back, so only the stake
+    deters it.
+    """
     budget, segments = setting.budget, setting.segments
     audit = Audit(segments, min(q, segments), verifiers, int(rules.honest_share * ONE))
     try:
@@ -295,10 +299,10 @@ def _needed(setting: Setting, rules: Rules, verifiers: int, q: int) -> int:
 
 
 def _covers_bond(setting: Setting, game_cost: int) -> int:
-    """The least stake of which a quarter covers the least bond.
+    """The least stake a quarter of which covers the least bond.
 
-    With g = `game_cost`, and a / b the capital cost of a game as a share of the stake,
-    2 (g + ceil(S a / b)) <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
+    With g = `game_cost`, and a / b the capital cost of a game as a share of the stake, 2 (g + ceil(S a / b))
+    <= floor(S / 4) holds if S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
@@ -323,19 +327,20 @@ def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats:
 
 
 def _covers_claim(setting: Setting, fee: int) -> int:
-    """The least stake whose share for a jury covers a claimant's audit fee and draw fee."""
+    """The least stake whose share for a jury covers the audit fee and the draw fee of a claimant."""
     return JURY_SHARE * (fee + setting.draw_fee) if setting.jurors else 0
 
 
 def _covers_given(given: Mapping[str, int]) -> int:
-    """The least stake of which the given amounts are at most the shares that terms allow."""
+    """The least stake with which the given amounts do not exceed the shares of the stake that terms allow."""
     shares = {"reward": 8, "retrain_reward": 8, "bond": 4, "delay_penalty": 1}
     return max(share * given.get(name, 0) for name, share in shares.items())
 
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """The cost that `derive` minimises: all fees and the stake's capital; with looks, also their fees and the capital
-    of locks."""
+    """The cost that `derive` minimises: all fees of seats and the capital cost of the stake; with looks, also
+    the fees of looks and the capital cost of locks.
+    """
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     varying = amounts.verifiers * amounts.seat_fee + capital_cost(rules.capital_rate, amounts.stake, audit)
     if amounts.look_chance:

@@ -1,7 +1,7 @@
 """The versions of the arithmetic that this release computes.
 
-A deployment's arbiter judges one version, and terms and bundles name it. So tasks of another version need another
-deployment. `protocol.execution.device.EXECUTORS` runs the programs of each version.
+A deployment's arbiter judges one version, which terms and bundles name. So tasks of another version need
+another deployment. `protocol.execution.device.EXECUTORS` runs the programs of each version.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 from protocol.errors import AssayError
 
 ARITHMETIC: Final = 1
-"""The version for which `assay deploy` makes contracts by default."""
+"""The version for which `assay deploy` makes contracts unless told otherwise."""
 ARBITERS: Final[dict[int, str]] = {1: "Arbiter"}
 
 
@@ -25,12 +25,14 @@ def is_computed(version: int) -> bool:
 
 
 def versions() -> str:
-    """The versions that this release computes, for messages: "1"."""
+    """The versions that this release computes, as text for messages: "1"."""
     return ", ".join(map(str, sorted(ARBITERS)))
 
 
 def require_computed(version: int, what: str) -> None:
-    """Raise UnknownArithmetic for a version that this release does not compute; `what` names the version's source."""
+    """Raise UnknownArithmetic for a version that this release does not compute. `what` names the source of
+    the version.
+    """
     if not is_computed(version):
         raise UnknownArithmetic(
             f"arithmetic of {what}",

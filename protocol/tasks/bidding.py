@@ -1,9 +1,9 @@
 """Open descending bids with a soft close: dispute.md section 2, "bid".
 
-After each bid, bidding goes on for at least `extension` seconds. The overtime is the total time by which bids
-have postponed the end. The least undercut is 2 % of the best bid and doubles with each whole extension in the
-overtime, up to 64 %. Amounts are token units, times are seconds. Pure. `contracts/src/libraries/Bids.sol`
-computes the same; both are tested with `tests/vectors/bids.json`.
+After each bid, bidding continues for at least `extension` seconds. The overtime is the total time by which
+bids have postponed the end. The least undercut is 2 % of the best bid, and doubles with each whole extension
+in the overtime, up to 64 %. Amounts are token units, times are seconds. Pure.
+`contracts/src/libraries/Bids.sol` computes the same; both are tested with `tests/vectors/bids.json`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import Final
 FIRST_PERCENT: Final = 2
 MOST_DOUBLINGS: Final = 5
 OPENING: Final = Fraction(9, 10)
-"""Share of the budget that a solver's first bid asks for, unless its settings or its floor differ."""
+"""Share of the budget for which a solver's first bid asks, unless the solver's settings or floor differ."""
 
 
 def percent(extensions: int) -> int:
-    """Least undercut in percent, after `extensions` whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
+    """Least undercut in percent after `extensions` whole extensions of overtime: 2, 4, 8, 16, 32, 64, 64, …"""
     return FIRST_PERCENT << min(extensions, MOST_DOUBLINGS)
 
 
 def least_undercut(best: int, extensions: int) -> int:
-    """How much lower than `best` a bid must be, rounded up. At least one unit, so nothing undercuts a bid of 0."""
+    """How much lower than `best` a bid must be, rounded up. It is at least one unit, so nothing undercuts a
+    bid of 0.
+    """
     return max(1, -(-best * percent(extensions) // 100))
 
 
@@ -36,8 +38,8 @@ def opening(budget: int) -> int:
 def ladder(start: int, *, late: bool = False) -> Iterator[int]:
     """`start` and the bids after it, each as high as allowed, down to 0.
 
-    By default, bids come early and do not move the end of bidding. With `late`, each bid comes in the last possible
-    second and adds a whole extension.
+    By default, bids come early and do not postpone the end of bidding. With `late`, each bid comes in the
+    last possible second and adds a whole extension.
     """
     best, bids = start, 0
     while best >= 0:
@@ -49,8 +51,8 @@ def ladder(start: int, *, late: bool = False) -> Iterator[int]:
 def longest_overtime(budget: int, extension: int) -> int:
     """An upper bound in seconds, which the overtime never reaches, no matter how parties bid.
 
-    A bid moves the end by at most one extension. So the bids that first take the overtime to 1, 2, … extensions are
-    different bids, each at least 4, 8, … % below the one before. There are no more of them than bids in the late
-    ladder.
+    A bid postpones the end by at most one extension. So the bids that first take the overtime to 1, 2, …
+    extensions are different bids, each at least 4, 8, … % below the one before. Their number is at most the
+    number of bids in the late ladder.
     """
     return (sum(1 for _ in ladder(budget, late=True)) + 1) * extension

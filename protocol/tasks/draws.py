@@ -1,9 +1,10 @@
 """Draws of seats and looks from the beacon's words: audit.md section 2. The contracts compute the same.
 
-A draw's seed is a hash of the beacon's word and of data that the chain fixed before it. Philox makes random words from
-the seed. The accounts in seats follow from the draw's seed and the board's registrations. The segments of a seat follow
-only from the seed of the task's first draw, so a redrawn seat keeps them. Pure. This module and
-contracts/src/libraries/DrawWords.sol are both tested with `tests/vectors/draws.json`.
+A draw's seed is a hash of the beacon's word and of data that the chain fixed before the word. Philox makes
+random words from the seed. The accounts in seats follow from the draw's seed and the board's registrations.
+The segments of a seat follow only from the seed of the task's first draw, so a redrawn seat keeps its
+segments. Pure. This module and contracts/src/libraries/DrawWords.sol are both tested with
+`tests/vectors/draws.json`.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ WORD: Final = 1 << 32
 
 
 def seed_of(chain_id: int, board: str, task: int, root: bytes, number: int, word: bytes) -> bytes:
-    """Seed of a task's draw `number`, counted from 1. `board` is the audit board's address, `root` the root of the
-    segment tree, and `word` the beacon's word of the draw's round.
+    """Seed of a task's draw `number`, counted from 1. `board` is the audit board's address, `root` the root
+    of the segment tree, and `word` the beacon's word for the draw's round.
     """
     types = ["uint256", "address", "uint256", "bytes32", "uint8", "bytes32"]
     return keccak(encode(types, [chain_id, board, task, root, number, word]))
 
 
 def segments_of(first: bytes, seat: int, segments: int, each: int) -> list[int]:
-    """The `each` distinct segments of a seat, from 1 … `segments`, in the seat's order. `first` is the seed of the
-    task's first draw."""
+    """The `each` distinct segments of a seat, out of 1 … `segments`, in the seat's order. `first` is the seed
+    of the task's first draw.
+    """
     return distinct(words(keccak(encode(["bytes32", "uint256"], [first, seat]))), segments, each)
 
 
 def picks(seed: bytes, candidates: Iterable[int], look_chance: int, room: int) -> list[int]:
-    """The slots that a draw of looks picks, in ascending order: each candidate with chance `look_chance` / 10,000, but
-    at most `room` of them.
+    """The slots that a draw of looks picks, in ascending order. Each candidate is picked with chance
+    `look_chance` / 10,000, but at most `room` of them are.
 
-    The draw's `seed` gives one number per candidate, from the lowest slot on, until there is no room. The numbers after
-    those draw accounts (contracts/src/libraries/Picks.sol).
+    The draw's `seed` gives one number for each candidate, beginning with the lowest slot, until there is no
+    room left. The numbers after those draw accounts (contracts/src/libraries/Picks.sol).
     """
     stream, found = words(seed), list[int]()
     for slot in sorted(candidates):
@@ -52,7 +54,9 @@ def picks(seed: bytes, candidates: Iterable[int], look_chance: int, room: int) -
 
 
 def words(seed: bytes) -> Iterator[int]:
-    """The endless random words of a seed, 32 bits each: Philox, with the seed's last two 32-bit words as key."""
+    """The endless random words of a seed, 32 bits each: Philox, with the last two 32-bit words of the seed as
+    its key.
+    """
     key = int.from_bytes(seed[-4:], "big"), int.from_bytes(seed[-8:-4], "big")
     for number in count():
         yield from block((number, 0, 0, 0), key)
@@ -65,7 +69,7 @@ def below(stream: Iterator[int], bound: int) -> int:
 
 
 def distinct(stream: Iterator[int], segments: int, each: int) -> list[int]:
-    """`each` distinct numbers from 1 … `segments`, or all of them if there are fewer (Floyd's algorithm)."""
+    """`each` distinct numbers out of 1 … `segments`, or all of them if there are fewer (Floyd's algorithm)."""
     chosen: list[int] = []
     for top in range(segments - min(each, segments) + 1, segments + 1):
         number = below(stream, top) + 1

@@ -1,14 +1,14 @@
 """Chances of detection, and the least stakes and locks, without floats: audit.md section 9.
 
 Amounts are token units. Chances of the audit are integers in units of 10^-18 (`ONE`); those of looks are
-fractions. Every rounding favours the submitter: chances of escape and the stake round up, chances of
-detection round down. Clients call the functions through `protocol.tasks.amounts`, and `sim.theory` calls
+fractions. Every rounding favours the submitter: chances of escape and the stake are rounded up, and chances
+of detection are rounded down. Clients call the functions through `protocol.tasks.amounts`; `sim.theory` calls
 them directly. `tests/vectors/economics.json` has results for some terms.
 
 Notation of audit.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct
 segments; h the honest share of the registered stake; p the price, G what a false result is worth to the
-cheater, S the stake. e is the chance that a second look picks a segment of a seat, L the lock of a seat or
-look.
+cheater, S the stake. e is the chance that a second look picks a given segment of a seat, and L the lock of a
+seat or look.
 """
 
 from fractions import Fraction
@@ -36,7 +36,7 @@ class Audit(NamedTuple):
 
 
 def missed_chance(segments: int, false: int, drawn: int) -> int:
-    """a(f) = C(K - m, q) / C(K, q): the chance that none of q distinct segments out of K is one of the m false ones."""
+    """a(f) = C(K - m, q) / C(K, q): the chance that q distinct segments out of K include none of the m false ones."""
     chance = ONE
     for i in range(min(drawn, segments)):
         chance = _up(chance * max(0, segments - false - i), segments - i)
@@ -44,7 +44,7 @@ def missed_chance(segments: int, false: int, drawn: int) -> int:
 
 
 def escape_chance(audit: Audit, false: int) -> int:
-    """P(f) = (1 - h + h a(f))^V: the chance that no drawn verifier is both honest and on a false segment."""
+    """P(f) = (1 - h + h a(f))^V: the chance that no drawn verifier is honest and has a false segment."""
     missed = missed_chance(audit.segments, false, audit.segments_per_verifier)
     one_verifier = ONE - audit.honest + _up(audit.honest * missed, ONE)
     chance = ONE
@@ -56,13 +56,13 @@ def escape_chance(audit: Audit, false: int) -> int:
 def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0) -> int:
     """S_min: the smallest stake with which no number of false segments pays.
 
-    S_min = max(0, max over m of (m p / K + G) / (1 - P(m / K)) - p) + margin + recoverable. `recoverable`
-    is the reward and restitution that a cheater gets back if it is also its own challenger and submitter.
+    S_min = max(0, max over m of (m p / K + G) / (1 - P(m / K)) - p) + margin + recoverable. `recoverable` is
+    the reward and the restitution, which a cheater gets back if it is also its own challenger and submitter.
     `margin` is added to the stake.
 
-    Only m = 1 and m = K are computed, because the maximum is at one of them. As functions of m, a is
-    convex; P is an increasing convex function of a, so it is convex too, and 1 - P is concave. A line over
-    a positive concave function is quasiconvex, and so largest at an end.
+    Only m = 1 and m = K are computed, because the maximum is at one of them. As a function of m, a is convex.
+    P is an increasing convex function of a, so P is convex too, and 1 - P is concave. A line divided by a
+    positive concave function is quasiconvex, and is therefore largest at an end.
 
     Raises `StakeError` if some m is never caught, or if a number is out of bounds.
     """
@@ -80,17 +80,20 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
 
 
 def picked_chance(look_chance: int, segments: int) -> Fraction:
-    """1 - (1 - e)^q: the chance that any of a seat's q `segments` is picked. e is `look_chance` / RATE_OF_ALL."""
+    """1 - (1 - e)^q: the chance that at least one of a seat's q `segments` is picked. e is `look_chance` /
+    RATE_OF_ALL.
+    """
     return 1 - Fraction(RATE_OF_ALL - look_chance, RATE_OF_ALL) ** segments
 
 
 def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fraction) -> int:
     """The least even lock L with which skipping does not pay: (1 - (1 - e)^q) h L / 2 > `saved`.
 
-    `saved` is the amount that a seat of q = `segments` segments saves if it replays none of them. Only half of a lost
-    lock counts, because a caught account may be its own looker, or bribe it. A seat that skips a share f of the steps
-    of each segment saves f of the cost, and an accusation hits a skipped step with chance f. Since 1 - (1 - e f)^q is
-    concave in f, f = 1 needs the largest lock. A look needs no larger lock than a seat, since (1 - (1 - e)^q) / q <= e.
+    `saved` is the amount that a seat of q = `segments` segments saves if it replays none of them. Only half
+    of a lost lock counts, because a caught account may be its own looker, or bribe the looker. A seat that
+    skips a share f of the steps of each segment saves f of the cost, and an accusation hits a skipped step
+    with chance f. Since 1 - (1 - e f)^q is concave in f, f = 1 needs the largest lock. A look needs no larger
+    lock than a seat, since (1 - (1 - e)^q) / q <= e.
 
     Raises StakeError if no segment is ever picked, or if no looker is honest.
     """
@@ -104,18 +107,18 @@ def least_look_lock(saved: int, look_chance: int, segments: int, honest: Fractio
 
 
 def expected_looks(look_chance: int, slots: int) -> Fraction:
-    """Upper bound of the mean number of looks of a task with `slots` = V q attested segments of seats:
-    V q (e + e^2 + e^3 + e^4), but no more than V q. It is slightly too high, because the limit of V q applies to each
-    task and not to the mean.
+    """Upper bound of the mean number of looks of a task with `slots` = V q attested segments of seats: V q (e
+    + e^2 + e^3 + e^4), but at most V q. The bound is slightly too high, because the limit of V q applies to
+    each task and not to the mean.
     """
     chance = Fraction(look_chance, RATE_OF_ALL)
     return min(Fraction(slots), slots * sum((chance**level for level in range(1, LEVELS + 1)), Fraction()))
 
 
 def expected_look_draws(look_chance: int, slots: int) -> Fraction:
-    """Mean number of draws of looks of a task with `slots` = V q attested segments of seats. There is one draw for
-    level 1, and one for each further level if the level before has a look. A slot has a look of level n with chance
-    e^n. Slightly too high, like `expected_looks`.
+    """Mean number of draws of looks of a task with `slots` = V q attested segments of seats. One draw is for
+    level 1, and one is for each further level if the level before has a look. A slot has a look of level n
+    with chance e^n. The result is slightly too high, like that of `expected_looks`.
     """
     if not look_chance:
         return Fraction()

@@ -1,7 +1,7 @@
-"""A solver's floor price for a task: the sum of its costs, by parts. No bid is lower. Pure.
+"""A solver's floor price for a task: the sum of its costs, by parts. The solver bids no lower. Pure.
 
-Amounts are token units, each part rounded up. The operator provides the speed and prices of the machine, the task's
-terms the stake, the penalty and the times, and the deployment the draw delay.
+Amounts are token units, and each part is rounded up. The machine's speed and prices come from the operator;
+the stake, the penalty and the times from the task's terms; and the draw delay from the deployment.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from protocol.tasks.task import TOKEN, Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
-"""The solver's gas for one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit
-170,000, settle 144,000; and 2 % for a larger tree. Draws are paid for by others. Further transactions, such as bids
-that were outbid, are not counted.
+"""The solver's gas for one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000,
+submit 170,000, settle 144,000; and 2 % for a larger tree. Others pay for draws. Further transactions, such as
+bids that were outbid, are not counted.
 """
 GAME_GAS: Final = 390_000
 """The solver's gas for defending a right result in one game: the step tree and three traces at 80,000 each,
-and a split at 70,000. Deposits pay for answers to demands. Answers that an earlier game has requested are not
-sent again.
+and a split at 70,000. Deposits pay for the answers to demands. Answers that an earlier game already requested
+are not sent again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A bidder's rates of cost. `machine` and `power` are token units per second of training, and `gas` is token units
-    per gas. The others are fractions: `capital` is the yearly cost of a locked token, `late` the chance of missing the
-    deadline, and `margin` the profit over all costs.
+    """A bidder's rates of cost. `machine` and `power` are token units per second of training, and `gas` is
+    token units per gas. The others are fractions: `capital` is the yearly cost of a locked token, `late` the
+    chance of missing the deadline, and `margin` the profit as a share of all costs.
     """
 
     machine: float
@@ -55,7 +55,9 @@ class Costs:
         gas: Fraction,
         margin: float,
     ) -> Costs:
-        """The costs from an operator's figures: tokens per hour of the machine and per kWh, token units per gas."""
+        """The costs from an operator's figures. `cost_per_hour` and `kwh_price` are tokens per hour of the
+        machine and per kWh, and `gas` is token units per gas.
+        """
         return cls(
             machine=float(cost_per_hour * TOKEN / 3600),
             power=watts / 1000 * float(kwh_price * TOKEN / 3600),
@@ -79,7 +81,7 @@ class Floor:
 
     @property
     def price(self) -> int:
-        """The sum of all parts."""
+        """The sum of all parts, in token units."""
         return sum(asdict(self).values())
 
     def __str__(self) -> str:
@@ -89,12 +91,13 @@ class Floor:
 
 
 def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
-    """The floor of a task whose training takes `needed` seconds, if a draw waits `draw_delay` seconds for its round.
+    """The floor of a task whose training takes `needed` seconds, if a draw waits `draw_delay` seconds for its
+    round.
 
-    The penalty is locked from the bid to the submission. The stake is locked from the submission to the end of the
-    challenge period, which begins with the draw. A solver that is late (chance r) loses its costs, the penalty and the
-    price. So a price p breaks even at p (1 - r) = costs + r penalty, and the risk's part of it is
-    r (costs + penalty) / (1 - r).
+    The penalty is locked from the bid to the submission. The stake is locked from the submission to the end
+    of the challenge period, which begins with the draw. A solver that is late (chance r) loses its costs, the
+    penalty and the price. So it breaks even at the price p with p (1 - r) = costs + r penalty, and the part
+    of p that covers the risk is r (costs + penalty) / (1 - r).
     """
     return least_price(
         needed,
@@ -109,8 +112,8 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
 def least_price(
     needed: float, costs: Costs, *, stake: int, delay_penalty: int, bidding: float, audit: float
 ) -> Floor:
-    """`floor` for a task that has no terms yet. `bidding` and `audit` are seconds; the audit is from the submission to
-    the end of the challenge period.
+    """`floor` for a task that has no terms yet. `bidding` and `audit` are seconds; the audit lasts from the
+    submission to the end of the challenge period.
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
     before = delay_penalty * (bidding + needed)
@@ -123,8 +126,9 @@ def least_price(
 
 
 def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
-    """The most that a false challenge costs this solver, in token units: gas, the replays of a segment, and the
-    capital of its stake during the game. The solver's half of the challenger's bond must cover this.
+    """The most that a false challenge costs this solver, in token units: gas, the replays of a segment, and
+    the capital of its stake during the game. The half of the challenger's bond that the solver gets must
+    cover this.
     """
     replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)
     capital = terms.stake * 2 * terms.game_time * costs.capital / YEAR

@@ -1,7 +1,8 @@
-"""The disk and the time that a task's checkpoints take from its solver (`protocol.commitments.checkpoints`). Pure.
+"""The disk space and the time that a task's checkpoints take from its solver
+(`protocol.commitments.checkpoints`). Pure.
 
-A checkpoint is one file for each tensor of the state, and a manifest. Each file reaches the disk before the next
-checkpoint counts as kept. So a state of many small tensors takes far more than its bytes.
+A checkpoint is one file for each tensor of the state, and a manifest. Each file must reach the disk before
+the next checkpoint counts as kept. So a state of many small tensors takes far more than its bytes.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from typing import Final
 from protocol.tasks.task import Terms
 
 FILE: Final = 1 << 14
-"""Bytes of disk that a file takes in addition to its bytes. Its last block is 4 KiB on most file systems, but ext4 has
-only one inode for each 16 KiB of disk, so smaller files use up the inodes before the space.
+"""Bytes of disk that a file takes besides its own bytes. Its last block is 4 KiB on most file systems. But
+ext4 has only one inode for each 16 KiB of disk, so smaller files use up the inodes before the space.
 """
 ENTRY: Final = 512
 """Bytes of a tensor's entry in the manifest: two hashes, a name of at most 200 characters, a type and a shape."""
 
 
 def checkpoint_bytes(terms: Terms) -> int:
-    """The most bytes of disk that one checkpoint takes."""
+    """The most bytes of disk that one checkpoint can take."""
     return terms.state_bytes + terms.state_tensors * (FILE + ENTRY) + FILE
 
 
 def files(terms: Terms) -> int:
-    """The most files of all K + 1 checkpoints."""
+    """The most files that all K + 1 checkpoints together can have."""
     return files_of(terms.segments, terms.state_tensors)
 
 

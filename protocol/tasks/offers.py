@@ -1,9 +1,10 @@
 """Decides whether to bid on a task, and at which price.
 
-Pure: the input is the terms, the solver's own figures and the best bid; the output is a price or a reason not to bid.
+Pure: the input is the terms, the solver's own figures and the best bid; the output is a price or a reason not
+to bid.
 
-Bids are public and descending (dispute.md section 2, "bid"). So a solver first asks for a share of the budget, then
-undercuts a lower bid by the least amount, and stops at its floor.
+Bids are public and descending (dispute.md section 2, "bid"). So a solver first asks for a share of the
+budget, then undercuts each lower bid by the least amount, and stops at its floor.
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from protocol.tasks.floor import Costs, Floor, floor, game_cost
 from protocol.tasks.task import TENSOR_RATE, Terms
 
 SLACK = 1.25
-"""Multiple of the training time that must fit before the deadline, because games go first, other work slows the
-machine, and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst case of games
-is not included: it would bring in half of sixteen bonds, which is worth more (decision 135).
+"""Multiple of the training time that must fit before the deadline, because games go first, other work slows
+the machine, and a restart repeats a segment. A late solver loses the whole price and the penalty. The worst
+case of games is not included, because it would bring in half of sixteen bonds, which is worth more (decision
+135).
 """
 
 NO_WAIT = Clocks(0.0)
 
 
 class Training(NamedTuple):
-    """A training that takes `seconds` and must be done within `left` seconds from now."""
+    """A training that takes `seconds` and must be finished within `left` seconds from now."""
 
     seconds: float
     left: float
 
 
 class Best(NamedTuple):
-    """Another solver's best bid, and the number of whole extensions in the overtime."""
+    """The best bid of another solver, and the number of whole extensions in the overtime."""
 
     price: int
     extensions: int
@@ -47,14 +49,18 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A bidder's figures; amounts are token units. `free` is the amount that it may lock, without the stakes for tasks
-    that it has won or bid on. `rates` are its measured or assumed speeds. `opening` is the fraction of the budget that
-    a first bid asks for. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
-    can serve. `clocks` are the times that a move takes without computing; `draw_delay` is the seconds from a submission
-    to its draw's round. `taken` are the other tasks that it must train or defend, by name. `trainings` are those on the
-    same device, by name; they leave `memory` bytes of it free, and this task's training takes `needs` bytes. This
-    task's bundle takes `maps` memory maps, and the others' bundles leave `maps_left` for it. `traces` are those of the
-    programs whose bundles were read, by program id.
+    """A bidder's figures. Amounts are token units.
+
+    `free` is the amount that the bidder may lock, without the stakes for tasks that it has won or bid on.
+    `rates` are its measured or assumed speeds. `opening` is the fraction of the budget for which its first
+    bid asks. `disk` is the limit for a task's checkpoints in bytes, and `uplink` the bytes a second that it
+    can serve. `clocks` are the times that a move takes besides computing, and `draw_delay` is the seconds
+    from a submission to its draw's round. `taken` are the other tasks that it must train or defend, by name.
+
+    `trainings` are the trainings on the same device, by name. They leave `memory` bytes of the device free,
+    and this task's training takes `needs` bytes. This task's bundle takes `maps` memory maps, and the bundles
+    of other tasks leave `maps_left` for it. `traces` are the traces of the programs whose bundles were read,
+    by program id.
     """
 
     free: int
@@ -76,7 +82,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The price of a profitable bid, and the solver's floor, which is not above it."""
+    """The price of a profitable bid, and the solver's floor, which is at most the price."""
 
     price: int
     floor: Floor
@@ -100,9 +106,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for not bidding, and its rule. If a term is too small, `least` is the smallest value that the rule
-    accepts: seconds of training, of the attestation period or of a game, or token units of half a bond or of the
-    price. Otherwise it is 0.
+    """The reason for not bidding, and the rule behind it. If a term is too small, `least` is the smallest
+    value that the rule accepts: seconds of training, of the attestation period or of a game, or token units
+    of half a bond or of the price. Otherwise `least` is 0.
     """
 
     reason: str
@@ -111,8 +117,8 @@ class Refusal:
 
 
 def seconds_needed(terms: Terms, figures: Figures) -> float:
-    """Seconds that the training takes: of its steps, or, if that is longer, of the files of its checkpoints, which are
-    written beside the steps.
+    """Seconds that the training takes: the time of its steps or of writing the files of its checkpoints,
+    whichever is longer. The files are written while the steps run.
     """
     return max(_computing(terms, figures), _writing(terms, figures))
 
@@ -126,16 +132,16 @@ def _writing(terms: Terms, figures: Figures) -> float:
 
 
 def copies_at_once(terms: Terms) -> int:
-    """Number of states that may be requested from the solver in one attestation period: one for each segment of each
-    seat (looks do not add to this), or one for each juror. Jurors cannot fetch from each other, because only the solver
-    has the state when they ask.
+    """Number of states that may be requested from the solver in one attestation period. There is one for each
+    segment of each seat (looks do not add to this), or one for each juror. Jurors cannot fetch from each
+    other, because only the solver has the state when they ask.
     """
     return max(terms.seat_segments, terms.jurors)
 
 
 def _late(trainings: Mapping[str, Training]) -> Iterator[tuple[str, Training]]:
-    """The trainings that would be late, if all share a device by earliest deadline first. Each is named together with
-    those that go before it (decision 173).
+    """The trainings that would be late if all of them share a device and the one with the earliest deadline
+    goes first. Each is named together with those that go before it (decision 173).
     """
     names: list[str] = []
     seconds = 0.0

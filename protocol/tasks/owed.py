@@ -1,5 +1,5 @@
-"""The work that a task's terms may require of a party, as engagements for `admission`: games, seats, and answers to
-looks. Pure.
+"""The work that a task's terms may require of a party, as engagements for `admission`: games, seats, and
+answers to looks. Pure.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from protocol.program.cost import Cost
 
 REPLAYS: Final = 2
-"""Replays of a segment by one side of a game: one for its step tree, one for the traces of its steps."""
+"""Replays of a segment by one side of a game: one for its step tree, and one for the traces of its steps."""
 VALUES: Final = DEMANDS + 2 * SPLITS
-"""The most values that a solver must hash or read in one game. There is one for each demand, because a
-challenger may alternate between nodes of two values and only the last value's tree is kept. There are at
-most two more in each round of a split. Computing a split's words takes less than hashing the values that
-they are computed from.
+"""The most values that a solver must hash or read in one game. Each demand needs one, because a challenger
+may alternate between nodes of two values, and only the last value's tree is kept. Each round of a split needs
+at most two more. Computing the words of a split takes less time than hashing the values from which they are
+computed.
 """
 HASHED: Final = 7
-"""As `protocol.program.cost.HASHED`, which needs torch: the least operations of a step for each byte of a path of
-frames."""
+"""The least operations of a step for each byte of a path of frames. The same number as
+`protocol.program.cost.HASHED`, which needs torch.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What one game takes beside replays: the traces of one path of frames, and answers about their values. A replay
-    does none of this, so the speed of steps does not tell how long it takes.
+    """What one game needs besides replays: the traces of one path of frames, and answers about the values of
+    these frames. A replay does none of this, so the speed of steps does not tell how long it takes.
 
-    `eager` and `called` are operations, as `Cost.eager_operations` and `Cost.called_operations`; calls run as in
-    steps. `hashed_bytes` is `Cost.path_bytes`, `value_bytes` the size of the largest value.
+    `eager` and `called` are operations, as `Cost.eager_operations` and `Cost.called_operations`; calls run as
+    in steps. `hashed_bytes` is `Cost.path_bytes`, and `value_bytes` is the size of the largest value.
     """
 
     eager: int = 0
@@ -48,15 +49,15 @@ class Traces:
 
     @classmethod
     def at_most(cls, terms: Terms) -> Traces:
-        """As much as terms allow for, if their program is not known: a path of one frame that runs as long as the
-        step and has as many bytes as its operations pay for, all in one value.
+        """The most that terms allow if their program is not known: a path of one frame that runs as long as
+        the step and has as many bytes as the step's operations pay for, all in one value.
         """
         bytes_ = terms.step_operations // HASHED
         return cls(terms.step_operations, 0, bytes_, bytes_)
 
     @property
     def answer(self) -> Work:
-        """The longest answer: to trace the path again, and to read two values."""
+        """The longest answer: to trace the path again and read two values."""
         return Work(self.called, self.hashed_bytes + 2 * self.value_bytes, eager=self.eager)
 
     def in_games(self, count: int) -> Work:
@@ -67,9 +68,10 @@ class Traces:
 
 def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
     """A solver's defence in all games of a task that can be played at once. Each game needs one replay, and
-    the `traces` of the task's program, by default what the terms allow for. A second replay, of the steps
-    up to the traced one, fits because admission counts on a third of the rates. All answers that one game
-    may request are sent one after the other, and each may wait for a running step or answer.
+    the `traces` of the task's program; by default these are the most that the terms allow. A second replay,
+    of the steps up to the traced one, also fits, because admission uses only a third of the rates. All
+    answers that one game may request are sent one after the other, and each may wait for a running step or
+    answer.
     """
     known = Traces.at_most(terms) if traces is None else traces
     replays, answers = _replays(terms, GAMES_AT_ONCE, MOST_MOVES), known.in_games(GAMES_AT_ONCE)
@@ -91,8 +93,8 @@ def games(name: str, terms: Terms, traces: Traces | None = None) -> Engagement:
 
 
 def game(name: str, terms: Terms) -> Engagement:
-    """A challenger's side of one game. It traces one path of frames, which takes no more than the operations of
-    a step, at the speed of any program.
+    """A challenger's side of one game. The challenger traces one path of frames, which takes at most as many
+    operations as a step, at the speed assumed for any program (`Rates.operations`).
     """
     work = replace(_replays(terms, REPLAYS, MOST_MOVES), eager=terms.step_operations)
     return Engagement(
@@ -117,15 +119,16 @@ def seat(name: str, terms: Terms, segments: int, until: int) -> Engagement:
 
 
 def answers(name: str, terms: Terms) -> Engagement:
-    """A seat's answers if looks accuse each of its segments at the same time."""
+    """A seat's answers if looks accuse all of its segments at the same time."""
     segments = terms.segments_per_verifier
     work = _replays(terms, segments, 1)
     return Engagement(name, work, terms.move_time, _step(terms), segments, program=terms.program_id)
 
 
 def moves_left(phase: Phase, depth: int, demands: int) -> int:
-    """Maximum number of answers that a solver may still owe in a game that is in this phase, `depth` frames
-    down, after `demands` demands."""
+    """Maximum number of answers that a solver may still owe in a game in this phase, `depth` frames down,
+    after `demands` demands.
+    """
     if phase in (Phase.SPLIT, Phase.BLOCK):
         return SPLITS
     below = TRACES - depth + SPLITS
@@ -133,7 +136,7 @@ def moves_left(phase: Phase, depth: int, demands: int) -> int:
 
 
 def _step(terms: Terms) -> Work:
-    """The work of one step and of hashing its state: the longest part that is not interrupted."""
+    """The work of one step and of hashing its state, which is the longest part that is not interrupted."""
     return Work(terms.step_operations, terms.state_bytes)
 
 

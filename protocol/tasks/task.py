@@ -23,24 +23,24 @@ MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
 LOOK_LOCK: Final = 4
-"""With looks, the least lock of a seat, as a multiple of the cost of a game. Half of a caught seat's lock pays the
-looker for a bond and for the game that obtains the solver's step tree.
+"""With looks, the least lock of a seat, as a multiple of the cost of a game. Half of the lock of a caught
+seat pays the looker for a bond and for the game that obtains the solver's step tree.
 """
 MAX_JURORS: Final = 32
 JURY_SHARE: Final = 16
-"""A jury may take the stake divided by this number, to refund the claimant's audit fee and draw fee."""
+"""A jury may take 1 / JURY_SHARE of the stake, to refund the claimant's audit fee and draw fee."""
 RATE_OF_ALL: Final = 10_000
-"""The number of hundredths of a percent in 100 %; they are the unit of `look_chance`."""
+"""100 % in hundredths of a percent, the unit of `look_chance`."""
 ESCROW_DRAWS: Final = 8
-"""Maximum number of a task's draws that its escrow pays for, not counting draws of looks."""
+"""Maximum number of a task's draws for which its escrow pays, not counting draws of looks."""
 LOOK_DRAWS: Final = LEVELS
-"""Draws of looks that the escrow also pays for: the first of each level."""
+"""Number of draws of looks for which the escrow also pays: the first draw of each level."""
 LINE: Final = 1 << 22
-"""Bytes a second (4 MiB) that every party's network must carry; no task may require more (TermsCheck.sol)."""
+"""Bytes a second (4 MiB) that every party's network must carry. No task may require more (TermsCheck.sol)."""
 TENSOR_RATE: Final = 1_000
-"""Tensors a second that a solver is counted to serve, however small they are. That is an eighth of what one core reads
-from files in the system's cache: several parties fetch at once, and each gives a checkpoint an eighth of its time
-(`verifier.findings.FETCH_SHARE`).
+"""Tensors a second that a solver is assumed to serve, however small they are. This is an eighth of what one
+core reads from files in the system's cache, because several parties fetch at once and each gives a checkpoint
+an eighth of its time (`verifier.findings.FETCH_SHARE`).
 """
 MAX_BUNDLE_LENGTH: Final = 1_024
 MAX_LOCK: Final = (1 << 94) - 1
@@ -48,8 +48,8 @@ MAX_LOCK: Final = (1 << 94) - 1
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must be able to hash: a fifth of one core with SHA instructions."""
 FILE_RATE: Final = 200
-"""Files a second that a party's disk is assumed to take until `solver bench` has measured it: an assumption, on the
-slow side for solid-state drives. Each file is written with two fsyncs.
+"""Files a second that a party's disk is assumed to take until `solver bench` has measured it. This is rather
+slow for a solid-state drive. Each file is written with two fsyncs.
 """
 
 
@@ -80,7 +80,7 @@ PERIODS: Final = (
 
 
 def shown(field: str, value: object) -> str:
-    """A field's value for messages: amounts in tokens, periods in seconds and in words."""
+    """A field's value for messages: an amount in tokens, or a period in seconds and in words."""
     if not isinstance(value, int) or isinstance(value, bool):
         return repr(value)
     if field in AMOUNTS:
@@ -102,8 +102,8 @@ class TermsError(AssayError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a task, fixed when it is posted. The fields are those of the contract, in the same
-    order.
+    """The terms of a task, which are fixed when it is posted. The fields are those of the contract, in the
+    same order.
 
     Amounts are token units, periods are seconds, roots are 32 bytes. Raises TermsError if a field is out of
     bounds.
@@ -207,7 +207,7 @@ class Terms:
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Terms:
-        """Inverse of `abi`, for a struct that a contract returned."""
+        """Inverse of `abi`, for a struct that a contract has returned."""
         return cls(*values)
 
     @property
@@ -227,7 +227,7 @@ class Terms:
 
     @property
     def least_fee(self) -> int:
-        """The least fee of a seat or look: a look's fee, or without looks a seat's."""
+        """The least fee that a seat or look gets: the fee of a look, or without looks that of a seat."""
         return self.audit_fee if self.look_chance else self.seat_fee
 
     @property
@@ -239,13 +239,13 @@ class Terms:
 
     @property
     def seat_segments(self) -> int:
-        """V q: the segments of all seats, which is also the most looks of a task."""
+        """V q: the segments of all seats. A task has at most as many looks."""
         return self.verifiers * self.segments_per_verifier
 
     @property
     def owed(self) -> int:
-        """The most that must be paid out of a convicted stake: the greater of the two rewards, a game's cost and the
-        fees for every seat and every possible look, and the restitution.
+        """The most that must be paid out of a convicted stake: the greater of the two rewards; the cost of a
+        game and the fees for every seat and every possible look; and the restitution.
         """
         reward = max(self.reward, self.retrain_reward)
         looks = self.seat_segments * (self.game_cost + self.audit_fee) if self.look_chance else 0
@@ -258,15 +258,15 @@ class Terms:
 
     @property
     def least_speed(self) -> int:
-        """Operations a second that a seat's account must manage, rounded up. It must do all replays within the
-        attestation period; with looks, it must be able to repeat them within a move time, because looks may accuse
-        each segment at the same time.
+        """Operations a second that a seat's account must manage, rounded up. The account must do all replays
+        within the attestation period. With looks, it must be able to repeat them within a move time, because
+        looks may accuse all segments at the same time.
         """
         return -(-self.seat_operations // (self.move_time if self.look_chance else self.attest_period))
 
     def escrow(self, draw_fee: int) -> int:
-        """The amount that posting locks: the budget, the fees of V seats, and the fees of all draws that the escrow may
-        pay; with looks, also the fees of V q looks and of the first draw of each level.
+        """The amount that posting locks: the budget, the fees of V seats, and the fees of all draws for which
+        the escrow may pay. With looks, also the fees of V q looks and of the first draw of each level.
         """
         fees, draws = self.verifiers * self.seat_fee, ESCROW_DRAWS
         if self.look_chance:
@@ -275,12 +275,12 @@ class Terms:
 
 
 def least_stake(owed: int) -> int:
-    """The least stake S with owed <= S - ceil(S / 4): a quarter of a convicted stake always burns."""
+    """The least stake S with owed <= S - ceil(S / 4), because a quarter of a convicted stake always burns."""
     return -(-4 * owed // 3)
 
 
 GAMES_AT_ONCE: Final = 16
-"""Maximum number of a task's games that are played at once; others wait
+"""Maximum number of a task's games that are played at once; further games wait
 (contracts/src/dispute/GameState.sol).
 """
 DEMANDS: Final = 96
@@ -289,17 +289,15 @@ STEP_TREES: Final = 1
 TRACES: Final = 9
 """Maximum number of traces in one game: a step's frame and eight nested callees."""
 SPLITS: Final = 5
-"""Maximum number of rounds of a split, enough for 128^5 blocks."""
+"""Maximum number of rounds of splitting, enough for 128^5 blocks."""
 MOST_MOVES: Final = DEMANDS + STEP_TREES + TRACES + SPLITS
 """Maximum number of answers that a solver owes in one game. A challenger makes about as many moves."""
 INCLUSION_BLOCKS: Final = 2
-"""Blocks until a move is mined, since it may just miss the next block."""
+"""Number of blocks until a move is mined, since the move may just miss the next block."""
 SAFETY: Final = 3
-"""On a busy machine, a replay and the trace of a step take at most this multiple of a replay's usual time."""
+"""Multiple of a replay's usual time that a replay and the trace of a step take at most on a busy machine."""
 BEGUN: Final = 2
-"""Maximum number of other work's steps during one wait: the running one, and one that begins before this
-turn.
-"""
+"""Maximum number of steps of other work during one wait: the running step, and one that begins before this turn."""
 ASSUMED_SPEED: Final = 10**9
 """Scalar operations a second that each side of a game is assumed to manage when terms are derived."""
 

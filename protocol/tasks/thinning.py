@@ -1,7 +1,8 @@
-"""The recommended thinning of a task: the least w for which digesting takes at most a twentieth of a seat's replay.
+"""The recommended thinning of a task: the least w for which digesting takes at most a twentieth of a seat's
+replay.
 
-Pure. audit.md section 4 defines thinning. The rule compares operations with hashed bytes. It does not depend on a
-machine's speed, since a faster machine does both faster.
+Pure. audit.md section 4 defines thinning. The rule compares operations with hashed bytes. It does not depend
+on a machine's speed, since a faster machine is faster at both.
 """
 
 from __future__ import annotations
@@ -11,22 +12,23 @@ from typing import Final
 from protocol.commitments.digests import MAX_THINNING
 
 MOST: Final = 0.05
-"""Limit on the time that digesting takes, as a share of a replay's."""
+"""Limit on the time that digesting takes, as a share of the time of a replay."""
 OPERATIONS_A_BYTE: Final = 200
-"""Operations that a replay does in the time of hashing one byte under a salt. One core of an AMD EPYC with AVX-512
-VNNI does 1.2 x 10^11 operations a second in a step of the 10.8M GPT and hashes 1.06 x 10^9 bytes a second: a ratio of
-117, and 98 for the ResNet-18. With AMX, the step takes 0.6 of that time. If this number is too large, w is larger than
-necessary, but digesting takes no more time.
+"""Operations that a replay does in the time that it takes to hash one byte under a salt. One core of an AMD
+EPYC with AVX-512 VNNI does 1.2 x 10^11 operations a second in a step of the 10.8M GPT and hashes 1.06 x 10^9
+bytes a second: a ratio of 117, and 98 for the ResNet-18. With AMX, the step takes 0.6 of that time. If this
+number is too large, w is larger than necessary, but digesting takes no more time.
 """
 NODE: Final = 2 / 34
 """Cost of a node relative to that of a chunk under a salt, in SHA-256 blocks."""
 
 
 def recommended_thinning(segment_steps: int, step_operations: int, state_bytes: int) -> int:
-    """The least power of two w, up to 64 and `segment_steps`, for which digesting takes at most a twentieth of a
-    replay. If there is none, the largest allowed w.
+    """The least power of two w, up to 64 and `segment_steps`, for which digesting takes at most a twentieth
+    of a replay. If no w does, the largest allowed one.
 
-    `step_operations` is the terms' field (`protocol.program.cost`), `state_bytes` the canonical bytes of a state.
+    `step_operations` is the field of the terms (`protocol.program.cost`), and `state_bytes` the canonical
+    bytes of a state.
     """
     thinning = 1
     while 2 * thinning <= min(MAX_THINNING, segment_steps):

@@ -21,7 +21,7 @@ YEAR: Final = 365 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Assumptions and goals. Shares and multiples are exact."""
+    """Assumptions and goals. Shares and multiples are exact fractions."""
 
     honest_share: Fraction
     """h: honest share of the verifiers' stake."""
@@ -44,11 +44,11 @@ class Gas:
     """Gas of the parties' duties."""
 
     game: int
-    """Gas of a seat that wins a game and claims its cost: more than the solver pays (`defence`)."""
+    """Gas of a seat that wins a game and claims the game's cost. It is more than the solver's gas (`defence`)."""
     defence: int
     """Gas of the solver in that game."""
     seat: int
-    """Gas of a seat that finds its segments as committed."""
+    """Gas of a seat whose segments are as the solver committed to them."""
     task: int
     """Gas of submitter and solver, from the post to the settlement."""
     reveal: int
@@ -57,7 +57,7 @@ class Gas:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Figures of a task and its deployment. The amounts follow from them and the rules."""
+    """Figures of a task and its deployment. The amounts follow from these figures and the rules."""
 
     budget: int
     segments: int
@@ -75,16 +75,16 @@ class Setting:
     gas_price: Fraction
     """Units of the token for one gas."""
     look_chance: int | None = 0
-    """The terms' chance of a look. None means the value with which looks and locks cost least."""
+    """The terms' chance of a look. None means the chance at which looks and locks cost least."""
     draw_delay: int = 0
-    """Seconds from requesting a draw to its word. Used only with looks, whose draws prolong an audit."""
+    """Seconds from the request of a draw to its word. Used only with looks, whose draws prolong an audit."""
     attest_period: int = 0
-    """Seconds that a seat or look has to attest; it is assumed to use half of them."""
+    """Seconds that a seat or look has to attest. It is assumed to use half of them."""
     jurors: int = 0
     """Number of jurors. If it is not 0, a claim may take a share of the stake."""
     utilisation: Fraction = Fraction(3, 10)
-    """Share of the time that tokens reserved for a lock are actually locked. It is used only with looks; without them,
-    a lock is about as large as a seat's pay.
+    """Share of the time for which tokens reserved for a lock are actually locked. Used only with looks;
+    without looks, a lock is about as large as a seat's pay.
     """
 
     def gas_cost(self, gas: int) -> int:
@@ -94,7 +94,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """A task's amounts, numbers and chance of looks, under their names in `protocol.tasks.task.Terms`."""
+    """A task's amounts, numbers and chance of looks, with the same names as in `protocol.tasks.task.Terms`."""
 
     stake: int
     restitution: int
@@ -108,7 +108,7 @@ class Amounts:
     bond: int
     retrain_reward: int
     look_chance: int = 0
-    """e, in hundredths of a percent; 0: no second looks."""
+    """e, in hundredths of a percent; 0 means no second looks."""
 
     @property
     def seat_fee(self) -> int:
@@ -139,9 +139,9 @@ class TrustPrice:
     stake: int
     """Capital cost of the stake from the submission to the settlement; looks delay the settlement."""
     locks: int
-    """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the fees in the
-    escrow for the whole time. With looks, also of the looks' locks, assumed to last as long as the seats', and of all
-    these locks' tokens while they wait for a seat.
+    """Capital cost of the delay penalty during training, of the seats' locks during the audit, and of the
+    fees in the escrow for the whole time. With looks, also of the looks' locks, which are assumed to last as
+    long as the seats' locks, and of the tokens of all these locks while they wait for a seat.
     """
 
     @property
@@ -202,10 +202,10 @@ def look_fees(setting: Setting, amounts: Amounts) -> Fraction:
 def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
     """Mean seconds from the submission to the settlement without a dispute; `slots` is V q.
 
-    Level n of looks is drawn n (a + d) after the first draw. d is the delay of a draw, and a is the time to attest,
-    half of the attestation period P. The challenge window begins when the newest attestations are due: P after the
-    draw of the last level that had looks, but not before the draw that picked none (TaskMarket.drawn). Level n has
-    looks with chance 1 - (1 - e^n)^(V q).
+    Level n of looks is drawn n (a + d) after the first draw. d is the delay of a draw, and a is the time to
+    attest, half of the attestation period P. The challenge window begins when the newest attestations are
+    due, which is P after the draw of the last level that had looks, but not before the draw that picked none
+    (TaskMarket.drawn). Level n has looks with chance 1 - (1 - e^n)^(V q).
     """
     if not look_chance:
         return Fraction(setting.audit)
@@ -219,7 +219,9 @@ def audit_seconds(setting: Setting, look_chance: int, slots: int) -> Fraction:
 
 
 def lock_capital(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
-    """The exact capital cost of the locks of seats and looks; with looks, including their wait for a seat."""
+    """The exact capital cost of the locks of seats and looks. With looks, it includes the time that the locks
+    wait for a seat.
+    """
     audit = audit_seconds(setting, amounts.look_chance, amounts.slots)
     each = capital_cost(rules.capital_rate, amounts.seat_lock, audit)
     if not amounts.look_chance:
@@ -239,8 +241,9 @@ def task_capital(
     seat_lock: int,
     escrow: int,
 ) -> Capital:
-    """The capital cost of a task's locks at `rate` a year; times as in `Setting`. `escrow` is the counted part of the
-    escrow. The price of trust counts only the fees, because the price of the task pays for the training.
+    """The capital cost of a task's locks at `rate` a year. Times are as in `Setting`. `escrow` is the part of
+    the escrow that counts. The price of trust counts only the fees, because the price of the task pays for
+    the training.
     """
     return Capital(
         stake=capital_cost(rate, stake, audit),

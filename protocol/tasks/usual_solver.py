@@ -1,7 +1,8 @@
 """The usual solver: the default settings of `solver run`, which a submitter assumes before posting. Pure.
 
-The price of a training's operations follows from them. An hour at 2 x 10^9 operations a second costs one token, and
-0.05 for power. So 10^12 operations cost 0.146 tokens, or 0.177 with the risk of delay and the margin.
+The price of a training's operations follows from these settings. An hour at 2 x 10^9 operations a second
+costs one token, and 0.05 tokens for power. So 10^12 operations cost 0.146 tokens, or 0.177 with the risk of
+delay and the margin.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from protocol.tasks.offers import Figures
 from protocol.tasks.task import TOKEN
 
 SPEED: Final = 2e9
-"""Scalar operations a second."""
+"""Scalar operations a second of the usual solver."""
 STAKE: Final = Decimal(1000)
 """Tokens that the usual solver can lock."""
 UPLINK_MBIT: Final = 100.0
@@ -31,7 +32,7 @@ CAPITAL_RATE: Final = 0.1
 LATE_CHANCE: Final = 0.01
 MARGIN: Final = 0.2
 PACE: Final = 0.5
-"""Seconds between two looks at the chain while there is something to do."""
+"""Seconds between two looks at the chain while the solver has something to do."""
 MEGABIT: Final = 125_000
 """Bytes in a megabit."""
 
@@ -50,8 +51,9 @@ def costs(gas: Fraction) -> Costs:
 
 
 def figures(gas: Fraction, inclusion: float, draw_delay: float) -> Figures:
-    """The figures with which the usual solver decides on a bid if it has no other tasks. `gas` is the price of one gas
-    in token units, `inclusion` a transaction's seconds until its receipt, and `draw_delay` the deployment's draw delay.
+    """The figures with which the usual solver decides on a bid if it has no other tasks. `gas` is the price
+    of one gas in token units, `inclusion` the seconds from sending a transaction to its receipt, and
+    `draw_delay` the deployment's draw delay.
     """
     return Figures(
         free=int(STAKE * TOKEN),

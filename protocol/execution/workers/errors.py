@@ -6,7 +6,7 @@ from protocol.errors import AssayError, Retryable
 
 
 class WorkersError(AssayError):
-    """The workers cannot start or continue. None of them runs any more."""
+    """The workers cannot start or continue. All of them have been stopped."""
 
 
 class TooLittleMemory(WorkersError):
@@ -14,7 +14,7 @@ class TooLittleMemory(WorkersError):
 
 
 class WorkerLost(WorkersError, Retryable):
-    """A worker ended, was killed, gave no answer, or reported an error that does not mean wrong bits."""
+    """A worker ended, was killed or did not answer, or it reported an error that does not mean wrong bits."""
 
 
 class WorkerFailed(WorkersError):

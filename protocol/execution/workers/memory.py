@@ -1,8 +1,9 @@
-"""Estimates how many workers fit into this machine's free memory, from the program alone, before any worker starts.
+"""Estimates, from the program alone, how many workers fit into this machine's free memory, before any worker
+starts.
 
-This is not a guarantee: a kernel may need more memory temporarily (`WORKSPACE` in `protocol.tasks.bundles.limits`),
-a fused kernel needs less, other processes may take memory later, and a container's limit is not read. The check only
-refuses numbers of workers that could never fit.
+This is not a guarantee. A kernel may need more memory temporarily (`WORKSPACE` in
+`protocol.tasks.bundles.limits`), a fused kernel needs less, other processes may take memory later, and a
+container's limit is not read. The check only refuses numbers of workers that could never fit.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from protocol.program.cost import cost
 from protocol.program.step import StepProgram
 
 LIBRARIES = 300 << 20
-"""Bytes of a process that has only imported torch: 232 MiB measured (2026-11-21), and some more for threads."""
+"""Bytes of a process that has only imported torch: 232 MiB measured (2026-11-21), plus some for threads."""
 MEMINFO = Path("/proc/meminfo")
 
 
 def needed(program: StepProgram) -> int:
-    """Bytes that one worker takes: the peak of values alive in a step, and the libraries."""
+    """Bytes that one worker takes: the peak of the values alive in a step, plus the libraries."""
     return cost(program.program).peak_bytes + LIBRARIES
 
 
@@ -34,7 +35,7 @@ def available() -> int | None:
 
 
 def fitting(program: StepProgram, processes: int) -> int:
-    """How many of `processes` workers fit into the free memory; all of them if the free memory is not known."""
+    """How many of `processes` workers fit into the free memory. All of them if the free memory is not known."""
     free = available()
     return processes if free is None else min(processes, free // needed(program))
 

@@ -32,10 +32,11 @@ Turn = Callable[[], AbstractContextManager[object]]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that all workers together have to end by themselves, and, after a failure, seconds to wait for
-each further report or end of a worker."""
+"""Seconds that all workers together have to end by themselves. After a failure, also the seconds to wait for
+each further report or end of a worker.
+"""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
-"""Errors of a worker that mean that this machine's results cannot be trusted."""
+"""Names of the workers' errors that mean that this machine's results cannot be trusted."""
 
 
 class Workers:
@@ -71,10 +72,10 @@ class Workers:
         return [process.pid for process in self._processes]
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, turn: Turn = nullcontext) -> State:
-        """The state after `steps` steps, beginning with number `first`. All workers agree on its root.
+        """The state after `steps` steps, beginning with step `first`. All workers agree on the state's root.
 
-        Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers
-        disagree or one finds wrong bits.
+        Each step begins and ends inside a `turn`. Raises WorkerLost, or WorkerFailed if the workers disagree
+        or one finds wrong bits.
         """
         root = None
         try:
@@ -179,8 +180,9 @@ class Workers:
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
         """The error to report for a failure, once all workers have had time to report.
 
-        An error that means wrong bits takes precedence, then a worker that ended without a message, then any
-        other error, because the worker that reported it may only have waited for another.
+        An error that means wrong bits takes precedence, followed by a worker that ended without a message.
+        Any other error comes last, because the worker that reported it may only have been waiting for another
+        worker.
         """
         last = {rank: message}
         while len(last) < len(self._processes):

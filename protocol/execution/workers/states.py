@@ -1,5 +1,5 @@
-"""Passes a state between processes in a file: the canonical bytes of its tensors, in the program's order. The state's
-root identifies it.
+"""Passes a state between processes in a file, as the canonical bytes of its tensors, in the program's order.
+The state's root identifies the state.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from protocol.program.step import State, StepProgram
 
 
 def write_state(program: StepProgram, state: State, path: Path) -> None:
-    """Write a state, replacing the file. It is not synced to the disk, because it is not needed after the processes
-    end.
+    """Write a state, replacing the file. The file is not synced to the disk, because it is not needed after
+    the processes end.
     """
     new = path.with_suffix(".new")
     with new.open("wb") as file:
@@ -26,7 +26,7 @@ def write_state(program: StepProgram, state: State, path: Path) -> None:
 
 
 def read_state(program: StepProgram, path: Path, root: bytes) -> dict[str, Tensor]:
-    """The state in a file. Raises `ValueMismatch` unless its root is `root`."""
+    """The state in a file. Raises `ValueMismatch` unless the state's root is `root`."""
     data = path.read_bytes()
     pieces, at = [], 0
     for type_ in program.state_types:

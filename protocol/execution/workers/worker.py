@@ -1,7 +1,7 @@
 """`python -m protocol.execution.workers.worker`: one worker process.
 
-Its parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker ends as soon as its
-input ends.
+The worker's parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker
+ends as soon as its input ends.
 
     parent: {"bundle": …, "hash": …, "rank": 0, "size": 2, "rendezvous": …, "state": …}      once, then for every step
             {"root": …, "last": false}      the root of the state in the state file; null: continue from the last state
@@ -23,7 +23,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 PATIENCE = timedelta(minutes=30)
-"""Time to wait for the slowest process of a group; a process that has ended is noticed at once."""
+"""Time to wait for the slowest process of a group. A process that has ended is noticed at once."""
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:
 
 
 def _own_output() -> TextIO:
-    """Reserve the standard output for messages; redirect libraries' output to the standard error."""
+    """Reserve the standard output for messages, and redirect the output of libraries to the standard error."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return out

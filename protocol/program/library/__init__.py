@@ -1,10 +1,11 @@
-"""The library of functions for steps: each has a body of primitives and calls, and a kernel with its bits.
+"""The library of functions for steps. Each has a body of primitives and calls, and a kernel that gives the
+same bits.
 
-If no compiled code may be used, some kernels evaluate the body on tensors (`evaluate`); the others have torch
-code.
+If no compiled code may be used, some kernels evaluate the body on tensors (`evaluate`); the others are
+written in torch.
 
-In a program, a library function is an ordinary call: its body defines the results. Code that loads a program
-uses `hints` and `kernels` to find the kernels by program id (see `function`).
+In a program, a library function is an ordinary call, and its body defines the results. Code that loads a
+program uses `hints` and `kernels` to find the kernels by program id (see `function`).
 """
 
 from protocol.program.library import (

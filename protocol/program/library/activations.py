@@ -93,8 +93,9 @@ def _f32(o: Any, value: float) -> Any:
 GELU = {False: partial(_gelu_by_erf, lists), True: partial(_gelu_by_tanh, lists)}
 GELU_SLOPE = {False: partial(_slope_by_erf, lists), True: partial(_slope_by_tanh, lists)}
 SILU, SILU_SLOPE = partial(_silu_formula, lists), partial(_silu_slope, lists)
-"""The formulas of SiLU and its derivative, each as a single list. Recordings are cached by function, so the
-partial functions are created only once."""
+"""The formulas of SiLU and its derivative, each as a single list. Recordings are cached by function, so each
+partial function is created only once.
+"""
 COMPILED = {False: Map.GELU_ERF, True: Map.GELU_TANH}
 COMPILED_SLOPE = {False: Map.GELU_ERF_GRAD, True: Map.GELU_TANH_GRAD}
 """The compiled gradients of GELU (native/fused_body.h), by `tanh`."""
@@ -116,7 +117,7 @@ def gelu(b: Builder, x: Value, *, tanh: bool) -> Value:
 
 @define("gelu_grad", kernel=lambda g, x, *, tanh: _times_slope(g, x, GELU_SLOPE[tanh], COMPILED_SLOPE[tanh]))
 def gelu_grad(b: Builder, g: Value, x: Value, *, tanh: bool) -> Value:
-    """The gradient of x, g gelu'(x), for f32 g and x of the same shape."""
+    """The gradient of x: g gelu'(x), for f32 g and x of the same shape."""
     return b.mul(g, (_slope_by_tanh if tanh else _slope_by_erf)(CALLS, b, x))
 
 
@@ -129,5 +130,5 @@ def silu(b: Builder, x: Value) -> Value:
 
 @define("silu_grad", kernel=lambda g, x: _times_slope(g, x, SILU_SLOPE, Map.SILU_GRAD))
 def silu_grad(b: Builder, g: Value, x: Value) -> Value:
-    """The gradient of x, g s (1 + x (1 - s)) with s = sigmoid(x), for f32 g and x of the same shape."""
+    """The gradient of x: g s (1 + x (1 - s)) with s = sigmoid(x), for f32 g and x of the same shape."""
     return b.mul(g, _silu_slope(CALLS, b, x))

@@ -1,9 +1,10 @@
 """One update of `torch.optim.AdamW` by basic arithmetic, square roots and, for `amsgrad`, maxima.
 
-There is no `pow` (arithmetic.md section 9, point 2). torch divides by 1 - beta^t; here the state carries this
-number as `mass' = beta mass + (1 - beta)`, the recursion of the moments applied to ones. So it starts at zero
-and is rounded like the moments, and no nearly equal numbers are subtracted (if beta2^t were kept as a
-product, 1 - 0.999 would have 14 correct bits). Parameter groups are handled in `capture.optimisers.methods`.
+There is no `pow` (arithmetic.md section 9, point 2). torch divides by 1 - beta^t. Here the state carries this
+number as `mass' = beta mass + (1 - beta)`, which is the recursion of the moments applied to ones. So the mass
+starts at zero and is rounded like the moments, and nearly equal numbers are never subtracted. If beta2^t were
+kept as a product, 1 - 0.999 would have only 14 correct bits. Parameter groups are handled in
+`capture.optimisers.methods`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from protocol.program.library.function import define, define_by_body
 BLOCK = 1 << 15
 """Elements of a block: 128 KiB of f32, so that its eight tensors stay in the L2 cache.
 
-This is also the largest size that torch does not split over threads. Splitting the short operations of a
-block does not save time on two free cores (measured), and takes several times as long if another process uses
-one of them.
+This is also the largest size that torch does not split over threads. Splitting a block's short operations
+saves no time on two free cores (measured), and makes them several times slower if another process uses one of
+the cores.
 """
 
 
@@ -42,11 +43,11 @@ def adamw_scales(
     eps: float,
     weight_decay: float,
 ) -> tuple[Value, ...]:
-    """The scales of one step, which all parameters of a group share; every operand and result is f32 [].
+    """The scales of one step, which all parameters of a group share. Every operand and result is f32 [].
 
     The operands are the masses of both moments, which are 1 - beta^(t-1), and the rate. The results are the
-    next masses, the size of the step, which is rate sqrt(mass2) / mass1, the matching eps sqrt(mass2), and
-    1 - rate weight_decay.
+    next masses; the size of the step, rate sqrt(mass2) / mass1; the eps for this size, eps sqrt(mass2); and 1
+    - rate weight_decay.
     """
 
     def f32(value: float) -> Value:
@@ -122,7 +123,7 @@ def _block(
 
 
 def _sqrt(x: Tensor, out: Tensor) -> None:
-    """Write the square root to `out`; by numpy on the CPU, for the reason in `numerics.elementwise.sqrt`."""
+    """Write the square root to `out`. On the CPU numpy computes it, for the reason in `numerics.elementwise.sqrt`."""
     if x.device.type != "cpu":
         torch.sqrt(x, out=out)
         return
@@ -147,8 +148,9 @@ def adamw(
     """The next parameter and moments, from the present ones, the gradient and the scales of `adamw_scales`.
 
     m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)).
-    With a further operand, the largest second moment so far (`amsgrad`), its maximum with v' replaces v' in
-    the root and is a fourth result. Callers add a coupled decay to g. Hyperparameters are rounded to f32.
+    For `amsgrad` a further operand gives the largest second moment so far. The maximum of this and v' then
+    replaces v' under the root, and is a fourth result. Callers add a coupled decay to g. Hyperparameters are
+    rounded to f32.
     """
 
     def f32(value: float) -> Value:

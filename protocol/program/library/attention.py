@@ -1,14 +1,14 @@
 """Finds attention among the instructions of a submitted program, and runs it as one operation.
 
-Programs are not changed. The search considers every call of `softmax` in a frame. Its operand must come from
-a product through scalings and masks, and its result, with or without dropout, must go into a product; the
-backward pass is found as well. If no other instruction reads the values in between, fast execution may run
-fused attention instead, with the same bits (`numerics.kernels.attention`). Traces, disputes and machines
-without that kernel run the instructions.
+Programs are not changed. The search considers every call of `softmax` in a frame. The operand of the softmax
+must come from a product, through scalings and masks only. Its result, with or without dropout, must go into a
+product. The backward pass is found as well. If no other instruction reads the values in between, fast
+execution may run fused attention instead, with the same bits (`numerics.kernels.attention`). Traces, disputes
+and machines without that kernel run the instructions.
 
 Functions are recognised by their kernels, which were found by program id. Attention that differs in any
-detail is not fused: for example, if other instructions read intermediate results, the mask is drawn in
-another way, or a product has a bias.
+detail is not fused: for example, if other instructions read intermediate results, if the mask is drawn in
+another way, or if a product has a bias.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from protocol.program.program import Program
 class Drop:
     """Dropout in a program.
 
-    The fields are the leaves of the key and the step, the stream and the bound of the mask, the factor for
-    kept values, the leaf of the tensor of factors, and the numbers of the instructions that compute this
+    The fields are the leaves of the key and the step; the stream and the bound of the mask; the factor for
+    kept values; the leaf of the tensor of factors; and the numbers of the instructions that compute this
     tensor.
     """
 
@@ -73,7 +73,7 @@ def _rounded(x: float) -> float:
 
 
 def _forms(links: Sequence[Link]) -> Forms:
-    """The kinds and values of all changes, without links that only change the shape."""
+    """The kind and value of each change. Links that only change the shape are left out."""
     return tuple((link.kind, link.value) for link in links if link.kind is not None)
 
 
@@ -103,7 +103,8 @@ class _Attention:
         return [*made, self._backward(out[0], rest)] if rest else made
 
     def _above(self, leaf: int, reader: int) -> tuple[Product, list[Link]]:
-        """The product that a value comes from, and the changes in between, first to last.
+        """The product that a value comes from, and the changes between the product and the value, first to
+        last.
 
         Raises `NoMatch` if another instruction reads a value in between.
         """
@@ -118,7 +119,7 @@ class _Attention:
             leaf = links[-1].source
 
     def _same(self, leaf: int, numbers: set[int]) -> set[int]:
-        """The leaf and all leaves that are reshapes of it; adds the reshaping instructions to `numbers`."""
+        """The leaf and all reshapes of it. The numbers of the reshaping instructions are added to `numbers`."""
         found = {leaf}
         for number in sorted(self.frame.readers(leaf)):
             instruction = self.frame.program.instructions[number]
@@ -129,7 +130,7 @@ class _Attention:
         return found
 
     def _dropout(self) -> tuple[Drop | None, set[int]]:
-        """Dropout of the probabilities, or None, and the leaves of the probabilities after it."""
+        """The dropout of the probabilities, or None, and the leaves that hold the probabilities after it."""
         multiplied = [
             n for n in self.frame.readers(*self.kept) if self.frame.program.instructions[n].op is Op.MUL
         ]
@@ -147,7 +148,8 @@ class _Attention:
         return drop, self._same(instruction.first, self.own)
 
     def _factors(self, leaf: int) -> Drop:
-        """The dropout whose factors are `leaf`: a mask that is not read elsewhere, times a positive constant.
+        """The dropout whose tensor of factors is `leaf`: a mask that nothing else reads, times a positive
+        constant.
 
         Raises `NoMatch` for other factors.
         """
@@ -258,8 +260,8 @@ class _Attention:
         return self._fusion(own, at, leaves, results, run)
 
     def _of_p(self, leaf: int, reader: int) -> tuple[Product, set[int]]:
-        """The product that gives the gradient of dropout's result, and the instructions between it and the
-        given reader.
+        """The product that gives the gradient of dropout's result, and the instructions that lead from it to
+        the instruction `reader`.
         """
         own: set[int] = set()
         dropped = self.drop is None
@@ -292,7 +294,10 @@ class _Attention:
 
     @staticmethod
     def _over_queries(products: Sequence[Product], side: set[int]) -> tuple[Product, bool]:
-        """The product that contracts a table over queries, and whether the table is its right factor."""
+        """The one product in `products`, and whether the table, a leaf of `side`, is its right factor.
+
+        Raises `NoMatch` unless there is exactly one product, and it contracts the table over queries.
+        """
         if len(products) != 1:
             raise NoMatch
         product = products[0]

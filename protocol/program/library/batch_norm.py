@@ -22,9 +22,10 @@ def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, ...] | None:
 
 @define_by_body("batch_statistics", compiled=_batch_statistics)
 def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
-    """Mean, 1 / sqrt(variance + eps), and the variance for running statistics, each [C], of x [N, C, S].
+    """The mean, 1 / sqrt(variance + eps), and the variance for running statistics, each [C], of x [N, C, S].
 
-    With d = x - mean, the first variance is sum(d d) / (N S), the second sum(d d) / (N S - 1), NaN for 0 / 0.
+    With d = x - mean, the first variance is sum(d d) / (N S), and the second is sum(d d) / (N S - 1), where 0
+    / 0 is NaN.
     """
     rows = _channels(b, x)
     channels, count = rows.shape
@@ -47,7 +48,7 @@ def _batch_normalise(
 def batch_normalise(
     b: Builder, x: Value, mean: Value, rstd: Value, gain: Value | None = None, bias: Value | None = None
 ) -> Value:
-    """((x - mean) rstd) gain + bias for f32 x [N, C, S] and f32 [C] for the others."""
+    """((x - mean) rstd) gain + bias for f32 x [N, C, S]; the other operands are f32 [C]."""
     y = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
     y = y if gain is None else b.mul(y, _column(b, gain))
     return y if bias is None else b.add(y, _column(b, bias))
@@ -60,7 +61,9 @@ def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[
 
 @define_by_body("batch_norm_sums", compiled=_batch_norm_sums)
 def batch_norm_sums(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> tuple[Value, Value]:
-    """The gradients [C] of bias and gain, sums of g and of g (x - mean) rstd, for f32 g, x [N, C, S]."""
+    """The gradients [C] of bias and gain, which are the sums of g and of g (x - mean) rstd, for f32 g and x
+    [N, C, S].
+    """
     normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
     sums = (sum_last(b, _channels(b, each)) for each in (g, b.mul(g, normal)))
     first, second = (b.reshape(each, mean.shape) for each in sums)
@@ -93,8 +96,8 @@ def batch_norm_grad(
 ) -> Value:
     """The gradient of x [N, C, S] if the statistics are those of the batch.
 
-    With n = (x - mean) rstd and M = N S: ((g - total / M) - n (along / M)) (rstd gain); `total` and `along`
-    are the results of `batch_norm_sums`.
+    With n = (x - mean) rstd and M = N S it is ((g - total / M) - n (along / M)) (rstd gain). `total` and
+    `along` are the results of `batch_norm_sums`.
     """
     count = _constant(b, x.shape[0] * x.shape[2])
     mean_total, mean_along = b.div(total, count), b.div(along, count)

@@ -32,7 +32,9 @@ def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tup
 
 
 def canonical_in_place(x: Tensor) -> Tensor:
-    """`canonical` of an unshared f32 tensor: on the CPU in place, and by one pass if there is no NaN."""
+    """`canonical` of an f32 tensor that nothing else uses. On the CPU it works in place, and needs only one
+    pass if there is no NaN.
+    """
     if x.device.type != "cpu":
         return canonical(x)
     return x.nan_to_num_(math.nan, math.inf, -math.inf) if bool(torch.isnan(torch.amin(x))) else x

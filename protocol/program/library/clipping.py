@@ -1,7 +1,7 @@
-"""Gradient clipping as in `torch.nn.utils`: by the norm of all gradients together, or each element by itself.
+"""Gradient clipping as in `torch.nn.utils`: by the norm of all gradients together, or element by element.
 
-Squares are summed as in arithmetic.md section 5, in rows of 4,096; the sums of rows are summed in the same
-way. So no sum in a dispute has more blocks than fit into one move.
+Squares are summed as in arithmetic.md section 5, in rows of 4,096, and the sums of the rows are summed in the
+same way. So no sum in a dispute has more blocks than fit into one move.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def square_sum(b: Builder, x: Value) -> Value:
 def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
     """The norm of all gradients and the factor min(1, limit / (norm + 1e-6)), both f32 [].
 
-    `sums`, f32 [T], are the `square_sum` of every gradient.
+    `sums`, f32 [T], holds the `square_sum` of every gradient.
 
-    A NaN or an infinity in a gradient, or a square beyond f32, makes both NaN.
+    If a gradient has a NaN or an infinity, or a square exceeds f32, both results are NaN.
     """
     norm = b.sqrt(_sum_body(b, sums))
     bound, damping, one = (b.constant(DType.F32, (), x) for x in (limit, DAMPING, 1.0))

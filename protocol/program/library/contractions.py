@@ -11,8 +11,8 @@
 | `matmul_nt` | x [… M, K], y [… N, K] | x y^T [… M, N], such as attention's scores q k^T |
 | `matmul_tn` | x [… K, M], y [… K, N] | x^T y [… M, N], such as the gradient P^T dO of the values |
 
-Leading axes are equal. `px` and `py` are the bits of the left and the right operand, 13 or 20. In both
-operands, each row along the contracted axis has its own exponent.
+The leading axes of both operands are equal. `px` and `py` are the bits of the left and the right operand, 13
+or 20. In each operand, every row along the contracted axis has its own exponent.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def matmul_tn(b: Builder, x: Value, y: Value, *, px: int, py: int) -> Value:
 
 
 def _contract(b: Builder, x: Value, y: Value, px: int, py: int) -> Value:
-    """The product of f32 [… M, K] and [… N, K], [… M, N], rounded once from the exact integer."""
+    """The product [… M, N] of f32 [… M, K] and [… N, K], rounded once from the exact integer."""
     x, y = b.pad_rows(x, 0.0), b.pad_rows(y, 0.0)
     ex, ey = b.exponent(x), b.exponent(y)
     product = b.dot(b.quantise(x, ex, px), b.quantise(y, ey, py))
@@ -96,4 +96,4 @@ CONTRACTED = {
     "matmul_nt": (-1, -1),
     "matmul_tn": (-2, -2),
 }
-"""The contracted axis of both operands, by function."""
+"""For each function, the axes of its left and right operand that it contracts."""

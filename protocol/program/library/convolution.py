@@ -15,8 +15,8 @@ same reason, a NaN in a sample makes the sample's whole result NaN. A row of w i
 and one input channel for the input gradient.
 
 A transposed convolution is `conv_grad_input` forward and `conv` backward. Its weight gradient is
-`conv_grad_weight` with the gradient as x, of which the windows are taken; with `gradient_in_windows`, x has
-`px` bits.
+`conv_grad_weight` with the gradient as x, so the windows are those of the gradient. With
+`gradient_in_windows`, the `px` bits are those of x.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _windows_product(
 ) -> Tensor:
     """The product of weights [G, R, K] and the windows of a padded [N, C, H, W]: [N, G R, *count].
 
-    `e` [N, 1] are the exponents of the samples.
+    `e` [N, 1] holds the exponents of the samples.
     """
     n, c = whole.shape[:2]
     groups = weights.shape[0]
@@ -239,7 +239,7 @@ def conv_grad_weight(
 
 
 def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int) -> None:
-    """Raise unless w has the expected shape: padding would hide wrong lengths (18 and 27 both become 32)."""
+    """Raise unless w has the expected shape. Padding would hide wrong lengths, as 18 and 27 are both padded to 32."""
     if w.shape != shape or channels % groups or w.shape[0] % groups:
         expected = f"a kernel of shape {shape} for {channels} channels in {groups} groups"
         raise RuleError(expected, str(w.type), operation="convolution")

@@ -1,4 +1,4 @@
-"""Dropout masks. The program draws them with a counter-based generator, so nobody can choose them."""
+"""Dropout masks. The program draws them with a counter-based generator, so that nobody can choose them."""
 
 from __future__ import annotations
 

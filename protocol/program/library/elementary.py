@@ -43,13 +43,13 @@ def erf(b: Builder, x: Value) -> Value:
 
 @define("sin", kernel=elementary_torch.sin_f32)
 def sin(b: Builder, x: Value) -> Value:
-    """Sine of an f32 tensor of any shape with |x| <= 2^15, NaN beyond: arithmetic.md section 6."""
+    """Sine of an f32 tensor of any shape for |x| <= 2^15, otherwise NaN: arithmetic.md section 6."""
     return elementary.sin(b, x)
 
 
 @define("cos", kernel=elementary_torch.cos_f32)
 def cos(b: Builder, x: Value) -> Value:
-    """Cosine of an f32 tensor of any shape with |x| <= 2^15, NaN beyond: arithmetic.md section 6."""
+    """Cosine of an f32 tensor of any shape for |x| <= 2^15, otherwise NaN: arithmetic.md section 6."""
     return elementary.cos(b, x)
 
 

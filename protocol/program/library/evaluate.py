@@ -1,4 +1,4 @@
-"""Evaluates bodies of library functions on tensors if no compiled kernel may be used, with the same bits.
+"""Evaluates bodies of library functions on tensors, with the same bits, when no compiled kernel may be used.
 
 A body is a function of a builder. `TensorOperations` has the methods of `Builder` that these bodies call, but
 computes with torch instead of recording. This is faster than running the program: an exact sum is one call of

@@ -1,17 +1,17 @@
 """The calls that fused kernels support: shapes and types of operands, and ranges of attributes.
 
-A body consists of primitives that broadcast and accept several types, so it is defined for operands that its
-kernel does not support: a gain of one element, a gradient smaller than its tensor. Such a program is valid,
-and anyone may post it. It runs by its body, because `function.recognise` returns a kernel only for the forms
-below.
+A body consists of primitives that broadcast and accept several types. So it is also defined for operands that
+its kernel does not support, such as a gain of one element or a gradient smaller than its tensor. Such a
+program is valid, and anyone may post it. It runs by its body, because `function.recognise` returns a kernel
+only for the forms below.
 
 A form has one word for each operand. A letter is a dimension, with the same size wherever it occurs in the
-form; a digit and a letter are one dimension of that multiple of the letter's size; a digit alone is a
-dimension of that size; `*` is any number of leading axes, the same wherever it occurs; `-` is rank 0. `b:`,
-`i:` and `u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be absent. Dimensions that
-occur only once are checked by the rules of the body.
+form. A digit and a letter are one dimension, that multiple of the letter's size. A digit alone is a dimension
+of that size. `*` is any number of leading axes, the same wherever it occurs. `-` is rank 0. `b:`, `i:` and
+`u:` mark u8, i32 and u32; other operands are f32. An operand with `?` may be absent. Dimensions that occur
+only once are checked by the rules of the body.
 
-The kernels of poolings call torch for each element of a window. So they are used only where these calls take no
+The kernel of a pooling calls torch for each element of a window. So it is used only if these calls take not
 much longer than the body's cost says (`_is_pooled_in_few_calls`).
 """
 
@@ -110,13 +110,13 @@ REALS = frozenset({"beta1", "beta2", "decay", "eps", "limit", "momentum", "rate"
 
 POOLINGS = frozenset({"max_pool", "max_pool_grad", "mean_pool", "mean_pool_grad"})
 FEW_TAPS, LARGE_CALL = 16, 256
-"""A pooling's kernel takes windows of at most `FEW_TAPS` elements. It takes larger ones if its calls of torch
-have at least `LARGE_CALL` elements each.
+"""The kernel of a pooling takes windows of at most `FEW_TAPS` elements, and larger ones if each of its calls
+of torch has at least `LARGE_CALL` elements.
 
-A kernel makes five to ten calls of about 4 us for each element of a window. The body costs (`program.cost`)
-100 us for its instructions, which is enough for 16 elements, and about 20 ns for each element of each window:
-5 us if there are 256 windows. So kernels take at most eight times as long as the cost says (measured; the smallest
-bodies take four times as long).
+A kernel makes five to ten calls of about 4 us for each element of a window. The cost of the body
+(`program.cost`) covers 100 us for its instructions, which is enough for 16 elements, and about 20 ns for each
+element of each window, which is 5 us for 256 windows. So kernels take at most eight times as long as the cost
+says (measured; the smallest bodies take four times as long).
 """
 
 # A factor and a letter, or a number.
@@ -135,10 +135,10 @@ def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, ob
 
 
 def _is_pooled_in_few_calls(x: TensorType, attributes: Mapping[str, Any]) -> bool:
-    """Whether a pooling of x [N, C, H, W] has windows of few elements, or results of many.
+    """Whether a pooling of x [N, C, H, W] has windows of few elements, or results of many elements.
 
-    For each element of a window, the kernel computes something for each element of the result. False if
-    attributes are missing.
+    The kernel makes calls for each element of a window, and each call covers all elements of the result.
+    False if attributes are missing.
     """
     try:
         taps = attributes["kernel_y"] * attributes["kernel_x"]
@@ -187,7 +187,7 @@ def _binds(word: str, type_: TensorType, bound: dict[str, tuple[int, ...]]) -> b
 
 
 def _is_of_size(factor: str, letter: str, number: str, size: int, bound: dict[str, tuple[int, ...]]) -> bool:
-    """Whether an axis may have this size: a number, or a multiple of a letter's."""
+    """Whether an axis may have this size, which a form states as a number or as a multiple of a letter's size."""
     if number:
         return size == int(number)
     one, rest = divmod(size, int(factor or 1))

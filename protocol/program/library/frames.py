@@ -94,14 +94,14 @@ class Frame:
                 self._readers[leaf].append(number)
 
     def kernel(self, number: int) -> LibraryKernel | None:
-        """The kernel of the library function that an instruction calls, or None."""
+        """The kernel of the library function that an instruction calls. None if it calls none."""
         if self.program.instructions[number].op is not Op.CALL:
             return None
         kernel = self._kernels.get(self.program.callee(number).id)
         return kernel if isinstance(kernel, LibraryKernel) else None
 
     def name(self, number: int) -> str | None:
-        """The name of the library function that an instruction calls, or None."""
+        """The name of the library function that an instruction calls. None if it calls none."""
         kernel = self.kernel(number)
         return None if kernel is None else kernel.function.name
 
@@ -110,7 +110,7 @@ class Frame:
         return {number for leaf in leaves for number in self._readers[leaf]}
 
     def constant(self, leaf: int) -> float | None:
-        """The value of a leaf that is a rank-0 f32 constant, or None."""
+        """The value of a leaf that is a rank-0 f32 constant. None for any other leaf."""
         instruction = self.program.instructions[self.program.producer(leaf)]
         if instruction.op is not Op.CONSTANT or instruction.result.dtype is not DType.F32:
             return None
@@ -118,9 +118,10 @@ class Frame:
         return None if instruction.result.shape else value
 
     def product(self, number: int) -> Product:
-        """The product that an instruction calls.
+        """The matrix product that an instruction calls.
 
-        Raises `NoMatch` if it calls no product, the product has a bias, or the operands' leading axes differ.
+        Raises `NoMatch` if the instruction calls none, if the product has a bias, or if the operands' leading
+        axes differ.
         """
         kernel, instruction = self.kernel(number), self.program.instructions[number]
         if kernel is None or kernel.function.name not in CONTRACTED or len(instruction.operands) != 2:
@@ -139,7 +140,7 @@ class Frame:
         return self.program.leaf_type(factor.leaf).shape[-2 if factor.turned else -1]
 
     def width(self, factor: Factor) -> int:
-        """The length of the axis of a factor that stays in the product."""
+        """The length of a factor's axis that is not contracted."""
         return self.program.leaf_type(factor.leaf).shape[-1 if factor.turned else -2]
 
     def link(self, number: int) -> Link:

@@ -41,7 +41,7 @@ class LibraryFunction:
     ) -> Program:
         """The body's program for these operand types.
 
-        Raises `ProgramError` for types that it does not accept, or if the program has more than `most`
+        Raises `ProgramError` if the body does not accept these types, or if the program has more than `most`
         instructions.
         """
         # 0.0 and -0.0, or 1 and True, are equal keys in Python, but give different programs.
@@ -93,14 +93,15 @@ class Hint:
 
 
 _MADE: dict[bytes, Hint] = {}
-"""Hints for the programs that this process has built for operands and attributes that kernels support, by
-program id."""
+"""Hints by program id, for the programs that this process has built for operands and attributes that kernels
+support.
+"""
 
 
 def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], LibraryFunction]:
     """Decorator: make a body a library function. A body takes a builder, operands and keyword attributes.
 
-    The kernel takes tensors and the same attributes, and its results have the bits of the body.
+    The kernel takes tensors and the same attributes. Its results must have the bits of the body.
     """
 
     def add(body: Body) -> LibraryFunction:
@@ -130,12 +131,14 @@ def define_by_body(
 
 
 def hints(program: Program) -> dict[bytes, Hint]:
-    """The hints for a bundle: one for each program in `program.closure()` that has one in this process."""
+    """The hints for a bundle: one for each program in `program.closure()` for which this process has one."""
     return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
 
 
 def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel]:
-    """Kernels by program id, for `Interpreter`: one per program that `program` reaches with a valid hint."""
+    """Kernels by program id, for `Interpreter`: one for each program that `program` calls, directly or
+    indirectly, and that has a valid hint.
+    """
     found = (
         (callee.id, recognise(callee, hints[callee.id])) for callee in program.closure() if callee.id in hints
     )
@@ -145,7 +148,7 @@ def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel
 def recognise(program: Program, hint: Hint) -> Kernel | None:
     """The kernel for `program` if the hint's function and attributes give exactly this program, else None.
 
-    Also None if the kernel does not support the form of the call (`forms`); the program then runs by its
+    Also None if the kernel does not support the form of the call (`forms`). The program then runs by its
     body.
     """
     function = CATALOGUE.get(hint.name)

@@ -9,10 +9,10 @@ from protocol.program.builder import Builder, Value
 def quotient(b: Builder, x: Value, divisor: int) -> Value:
     """floor(x / divisor) for i32 x and a positive divisor.
 
-    Computed as a product with m = floor(2^(31+s) / divisor) + 1. With 2^(s-1) < divisor <= 2^s and 0 <= x <
-    2^31, m exceeds 2^(31+s) / divisor < 2^32 by at most 1, so x m / 2^(31+s) exceeds x / divisor by less than
-    2^-s <= 1 / divisor: too little to reach the next integer. A negative x is computed from its complement,
-    -1 - x. For divisors from 2^31 on, only the sign matters.
+    x is multiplied by m = floor(2^(31+s) / divisor) + 1 and shifted. With 2^(s-1) < divisor <= 2^s and 0 <= x
+    < 2^31, m exceeds 2^(31+s) / divisor < 2^32 by at most 1, so x m / 2^(31+s) exceeds x / divisor by less
+    than 2^-s <= 1 / divisor: too little to reach the next integer. A negative x is computed from its
+    complement, -1 - x. For divisors from 2^31 on, only the sign matters.
     """
     if divisor == 1:
         return x

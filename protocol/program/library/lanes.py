@@ -79,9 +79,10 @@ def _emit(
 def emit(
     b: Builder, base: Value, local: Value, feedback: Value, *, block: int, decay: float, most_exponent: int
 ) -> tuple[Value, ...]:
-    """A message without its count, and the next feedback f32 [N], from three f32 [N].
+    """A message without its count, and the next feedback f32 [N], from `base`, `local` and `feedback`, all
+    f32 [N].
 
-    `base` are the parameters at the beginning of the round, `local` those after this lane's steps. N is a
+    `base` holds the parameters at the beginning of the round, `local` those after this lane's steps. N is a
     multiple of 64 `block`. The value to send is decay feedback + (base - local). Sent numbers are clamped to
     magnitudes below 2^most_exponent.
     """
@@ -155,11 +156,11 @@ def absorb(
 ) -> tuple[Value, Value]:
     """The next base and feedback, f32 [N], from the present ones and the messages of 1 … 16 lanes.
 
-    `lane` is this lane's number, from 0 on, i32 []. `messages` are its own last message without the count,
-    then the messages of all lanes in order. base' = base - rate (sum / members), where members is the sum of
-    the counts, but at least 1: the exact sum of each place is rounded, then every further operation. If this
-    lane's message does not count, it returns to the feedback: feedback + (1 - own count) own message.
-    Exponents above `most_exponent` are clamped to it.
+    `lane`, i32 [], is this lane's number, counted from 0. `messages` holds this lane's last message without
+    its count, then the messages of all lanes in order. base' = base - rate (sum / members), where members is
+    the sum of the counts, but at least 1. The sum is exact for each number and is then rounded, as is the
+    result of every further operation. If this lane's message does not count, it returns to the feedback:
+    feedback + (1 - own count) own message. Exponents above `most_exponent` are clamped to it.
     """
     of_own = per_message(block) - 1
     own, inbox = messages[:of_own], _inbox(messages[of_own:], block)
@@ -188,7 +189,7 @@ def _numbers(b: Builder, whole: Value, e: Value) -> Value:
 
 
 def _placed(b: Builder, index: Value | None, numbers: Value, block: int) -> Value:
-    """f32 [N] with the [N / block] numbers at their places, zero elsewhere."""
+    """f32 [N] with the [N / block] numbers at their places, and zero elsewhere."""
     if index is None:
         return numbers
     blocks = numbers.type.elements
@@ -198,7 +199,7 @@ def _placed(b: Builder, index: Value | None, numbers: Value, block: int) -> Valu
 
 
 def _sent(b: Builder, message: Sequence[Value], block: int, most_exponent: int) -> Value:
-    """The terms that a message without its count adds to all numbers: f32 [N]."""
+    """The numbers that a message without its count contributes to the sum: f32 [N]."""
     byte, e = message[-2:]
     rows = (e.type.elements, SHARED)
     e = b.select(b.lt(b.i32(most_exponent), e), b.i32(most_exponent), e)

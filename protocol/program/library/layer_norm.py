@@ -1,7 +1,7 @@
 """Layer norm of rows and its gradients; sums by arithmetic.md section 5, the rest by section 2.
 
-Rows are normalised by their own mean and variance (of N terms, not N - 1). The gradients are torch's formulas with the
-sums of section 5; those of gain and bias are sums over all rows.
+Each row is normalised by its own mean and variance (of N terms, not N - 1). The gradients follow torch's
+formulas, with the sums of section 5. Those of gain and bias are sums over all rows.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _layer_norm_grad(
 def layer_norm_grad(
     b: Builder, g: Value, x: Value, mean: Value, rstd: Value, gain: Value | None = None
 ) -> Value:
-    """The gradient of x, for f32 g, x [M, N], mean, rstd [M, 1], gain [N].
+    """The gradient of x, for f32 g and x [M, N], mean and rstd [M, 1], and gain [N].
 
-    With n = (x - mean) rstd and h = g gain: rstd ((h - mean(h)) - n mean(h n)), means along rows.
+    With n = (x - mean) rstd and h = g gain it is rstd ((h - mean(h)) - n mean(h n)), with means along rows.
     """
     normal = b.mul(b.sub(x, mean), rstd)
     scaled = g if gain is None else b.mul(g, gain)
@@ -75,6 +75,8 @@ def _layer_norm_grad_gain(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> T
 
 @define("layer_norm_grad_gain", kernel=_layer_norm_grad_gain)
 def layer_norm_grad_gain(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> Value:
-    """The gradient of the gain [N]: sums over rows of g (x - mean) rstd; g, x [M, N], mean, rstd [M, 1]."""
+    """The gradient of the gain [N]: the sums of g (x - mean) rstd over all rows, for g and x [M, N], mean and
+    rstd [M, 1].
+    """
     terms = b.mul(g, b.mul(b.sub(x, mean), rstd))
     return b.reshape(sum_last(b, b.transpose(terms, 0, 1)), x.shape[1:])

@@ -2,8 +2,8 @@
 squared error.
 
 As in torch, a row with the label `ignore` does not count. The mean is over the rows that count, weighted by
-class; it is NaN if there are none. The functions are total: any other label outside 0 … C-1 adds zero to the
-loss and to the gradient, and its row counts, with weight 0 if classes have weights.
+class; it is NaN if no row counts. The functions are defined for all labels. Any other label outside 0 … C-1
+adds zero to the loss and to the gradient; its row counts, with weight 0 if classes have weights.
 
 | `reduction` | loss | g of the gradient |
 |---|---|---|
@@ -42,7 +42,7 @@ def nll_loss(
 ) -> tuple[Value, Value]:
     """The loss, f32 [B] or [], and the total weight of the rows that count, f32 [].
 
-    The operands are f32 [B, C], i32 [B], and f32 [C] or none.
+    The operands are the log-probabilities, f32 [B, C], the labels, i32 [B], and the weight, f32 [C] or none.
     """
     batch, classes = log_probabilities.shape
     size, zero = b.i32(classes), b.constant(DType.F32, (), 0.0)
@@ -115,7 +115,7 @@ def nll_loss_grad(
 
 @define_by_body("mse_loss")
 def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
-    """(x - y)^2 for two f32 [N], or its mean or sum, f32 []."""
+    """(x - y)^2 for x and y, both f32 [N]; or its mean or sum, f32 []."""
     difference = b.sub(x, y)
     square = b.mul(difference, difference)
     if reduction == NONE:

@@ -1,4 +1,4 @@
-"""Pooling over two axes and its gradients; sums by arithmetic.md section 5, one exponent per window.
+"""Pooling over two axes and its gradients; sums by arithmetic.md section 5, with one exponent per window.
 
 The maximum of a window is its first NaN, otherwise the first of its largest elements. This agrees with torch,
 except that torch takes the last NaN. Indices are flat positions in the height x width plane of the input.
@@ -54,9 +54,10 @@ def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Te
 
 @define("max_pool", kernel=_max_pool)
 def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
-    """Maxima of windows of f32 [N, C, H, W], and their i32 positions, [N, C, rows, columns].
+    """The maxima of the windows of f32 [N, C, H, W], and their positions, i32, each [N, C, rows, columns].
 
-    If no element of a window is above -inf, the position is that of its first element outside the padding.
+    If no element of a window is above -inf, the position is that of the window's first element that is not
+    padding.
     """
     s = Sliding(**sliding)
     shape = (*x.shape[:2], rows, columns)
@@ -98,7 +99,9 @@ def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **slidi
 
 @define("max_pool_grad", kernel=_max_pool_grad)
 def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int, **sliding: int) -> Value:
-    """The gradient of x [N, C, height, width]: each element sums g over the windows that chose it."""
+    """The gradient of x [N, C, height, width]: for each element, the sum of g over the windows whose maximum
+    it is.
+    """
     s = Sliding(**sliding)
     shape = (*g.shape[:2], height, width)
     came = _seen(b, spread(b, index, s, height, width, NOWHERE), s.unit(), (height, width))
@@ -118,9 +121,11 @@ def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int
 
 @define("mean_pool", kernel=_mean_pool)
 def mean_pool(b: Builder, x: Value, *, divisor: int, include_padding: bool, **sliding: int) -> Value:
-    """The mean of each window of f32 [N, C, H, W]: its rounded sum divided by its number of terms, rounded.
+    """The mean of each window of f32 [N, C, H, W]: its rounded sum divided by its number of terms, and
+    rounded again.
 
-    The number of terms is `divisor`, or without `include_padding` the number of elements inside the input.
+    The number of terms is `divisor` or, without `include_padding`, the number of the window's elements inside
+    the input.
     """
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
@@ -150,7 +155,9 @@ def mean_pool_grad(
     include_padding: bool,
     **sliding: int,
 ) -> Value:
-    """The gradient of x [N, C, height, width]: each element sums g / (number of terms) over its windows."""
+    """The gradient of x [N, C, height, width]: for each element, the sum of g / (number of terms) over its
+    windows.
+    """
     s = Sliding(**sliding)
     each = b.div(g, _terms(b, s, divisor, include_padding, height, width))
     seen = _seen(b, spread(b, each, s, height, width, 0.0), s.unit(), (height, width))
@@ -158,7 +165,7 @@ def mean_pool_grad(
 
 
 def _terms(b: Builder, s: Sliding, divisor: int, include_padding: bool, height: int, width: int) -> Value:
-    """The divisor of window sums, f32 [] or [OH, OW]."""
+    """The number of terms of each window, f32 [] or [OH, OW]."""
     if include_padding:
         return b.constant(DType.F32, (), float(divisor))
     ones = padded(b, b.constant(DType.F32, (1, 1, height, width), 1.0), s, s.count(height, width), 0.0)
@@ -200,7 +207,9 @@ def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Ten
 
 
 def _sum_of(terms: Sequence[Callable[[], Tensor]]) -> Tensor:
-    """Element-wise `sum_f32` of f32 tensors of one shape. Each tensor is computed twice rather than kept."""
+    """The element-wise `sum_f32` of f32 tensors of one shape. Each tensor is computed twice, so that it need
+    not be kept.
+    """
     if len(terms) > FLOAT64_TERMS:
         return sum_f32(torch.stack([term() for term in terms]), axis=0).squeeze(0)
     largest = terms[0]().abs()

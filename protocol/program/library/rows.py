@@ -1,6 +1,5 @@
-"""Instructions that the bodies of several library functions share.
-
-These are sums and means along rows of any length, the first elements of rows, and counting.
+"""Instructions that the bodies of several library functions share: sums and means along rows of any length,
+the first elements of rows, and counting.
 
 Rows are padded for reductions as encoding.md section 3 ("Rows") requires.
 """
@@ -17,14 +16,14 @@ def cut_rows(b: Builder, x: Value, length: int) -> Value:
 
 
 def sum_last(b: Builder, x: Value) -> Value:
-    """The sums of f32 rows [..., K] of any length K: [..., 1], arithmetic.md section 5."""
+    """The sums of f32 rows [..., K] of any length K: [..., 1], as in arithmetic.md section 5."""
     rows = b.pad_rows(x, 0.0)
     e = b.exponent(rows)
     return b.round_scaled(b.sum(b.to_fixed(rows, e)), e, p=30)
 
 
 def mean_last(b: Builder, x: Value) -> Value:
-    """The means of f32 rows [..., K]: the rounded sum divided by K, rounded, [..., 1]."""
+    """The means of f32 rows [..., K]: [..., 1]. The rounded sum is divided by K and rounded again."""
     return b.div(sum_last(b, x), b.constant(DType.F32, (), float(x.shape[-1])))
 
 

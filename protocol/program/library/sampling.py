@@ -1,4 +1,4 @@
-"""Draws the rows of the dataset for a step, by a counter-based generator, so that nobody chooses them."""
+"""Draws the rows of the dataset for a step with a counter-based generator, so that nobody can choose them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS: Final = 32
 """Swap-or-not rounds: the probability that a row never moves is 2^-32."""
 FIRST_FACTOR: Final = 0x7FEB352D
 SECOND_FACTOR: Final = 0x2C1B3C6D
-"""Multipliers of a round's two products; both are odd, so that the products are invertible."""
+"""The multiplier of a round's second product. Both multipliers are odd, so that the products are invertible."""
 SHIFT: Final = 15
 
 
@@ -56,10 +56,10 @@ def _draw_from_epoch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream
 def draw_from_epoch(b: Builder, key: Value, step: Value, *, batch: int, rows: int, stream: int) -> Value:
     """Row numbers in 0 … rows-1, i32 [batch], without repetition within an epoch.
 
-    `key` is u32 [2], `step` is u32 [] below 2^31, `rows` is below 2^31. An epoch has rows div batch steps;
-    the rows mod batch rows left over differ between epochs. The order is a permutation by swap-or-not (Hoang,
-    Morris and Rogaway, CRYPTO 2012), which works for any number of rows without rejection: in each round, row
-    x and its partner, (pivot - x) mod rows, are swapped or not.
+    `key` is u32 [2], `step` is u32 [] below 2^31, and `rows` is below 2^31. An epoch has rows div batch
+    steps. The rows mod batch rows that are left over differ between epochs. The order is a permutation by
+    swap-or-not (Hoang, Morris and Rogaway, CRYPTO 2012), which works for any number of rows without
+    rejection: in each round, row x and its partner, (pivot - x) mod rows, are swapped or not.
     """
     batches = rows // batch
     number = b.cast(step, DType.I32)

@@ -1,4 +1,5 @@
-"""Runs one body for every row of some tensors, each time on the previous results, as recurrent layers need.
+"""Runs one body for every row of some tensors, each time on the results of the run before, as recurrent
+layers need.
 
 As with `repeat`, one program calls the body 16 times, another calls that program 16 times for 256 rows, and
 so on. So each program stays small for any number of rows, and a game locates one of n rows in log16 n calls.
@@ -69,10 +70,10 @@ class _Scan:
         self._programs: dict[int, Program] = {}
 
     def runs(self, b: Builder, operands: Sequence[Value]) -> list[Value]:
-        """Record at most 16 calls; returns the carried values, then the results.
+        """Record at most 16 calls; return the carried values, then the results.
 
-        A call processes as many rows as the largest power of 16 below their number; only the call for the
-        last rows may process fewer.
+        Each call processes as many rows as the largest power of 16 below the number of rows. Only the call
+        for the last rows may process fewer.
         """
         first, last = self._carried, self._carried + self._rows
         carried, rows, fixed = operands[:first], operands[first:last], operands[last:]

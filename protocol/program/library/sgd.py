@@ -12,7 +12,9 @@ from protocol.program.library.function import define_by_body
 
 
 def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
-    """The compiled functions if they support these tensors (equal shapes, one rate, on the CPU) or None."""
+    """The compiled functions, or None if they do not support these tensors: all of one shape, with one rate,
+    on the CPU.
+    """
     fused = fused_for(tensors[0])
     alike = rate.numel() == 1 and all(t.shape == tensors[0].shape for t in tensors)
     return fused if alike and isinstance(fused, Fused) else None
@@ -57,8 +59,8 @@ def sgd_momentum(
 ) -> tuple[Value, Value]:
     """The next parameter and momentum buffer, from the present ones, the gradient and the rate, f32 [].
 
-    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p - rate
-    (d + momentum buffer'). The first step equals torch's if the buffer is zero. All hyperparameters are
+    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p' = p -
+    rate (d + momentum buffer'). The first step equals torch's if the buffer is zero. All hyperparameters are
     rounded to f32.
     """
     m = b.constant(DType.F32, (), momentum)

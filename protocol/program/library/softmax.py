@@ -21,7 +21,8 @@ def _softmax(x: Tensor, *, safe: bool) -> Tensor | None:
 
 @define_by_body("softmax", compiled=_softmax, rows=1)
 def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
-    """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]; NaN if the maximum is infinite.
+    """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]. If the maximum is infinite, the row is
+    NaN.
 
     With `safe`, a row whose elements are all -inf gives zeros, as in torch's `_safe_softmax`.
     """
@@ -52,7 +53,7 @@ def _log_softmax(x: Tensor) -> Tensor | None:
 
 @define_by_body("log_softmax", compiled=_log_softmax, rows=1)
 def log_softmax(b: Builder, x: Value) -> Value:
-    """x - max - log(sum(exp(x - max))) for every row of f32 [… N]; NaN if the maximum is infinite."""
+    """x - max - log(sum(exp(x - max))) for every row of f32 [… N]. If the maximum is infinite, the row is NaN."""
     shifted = b.sub(x, b.max(b.pad_rows(x, -math.inf)))
     result = b.sub(shifted, log.call(b, sum_last(b, exp.call(b, shifted))))
     return cut_rows(b, result, x.shape[-1])

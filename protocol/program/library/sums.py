@@ -28,8 +28,8 @@ def sum_rows(b: Builder, x: Value) -> Value:
 
 
 def column_sums(x: Tensor) -> Tensor:
-    """The kernel of `sum_columns`. Without compiled code, it computes on the CPU first the exponents of all
-    columns, then the sums, both block by block.
+    """The kernel of `sum_columns`. Without compiled code, on the CPU, it computes the exponents of all
+    columns and then the sums, both block by block.
     """
     rows = max(1, BLOCK // x.shape[1])
     if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= FLOAT64_TERMS:
@@ -42,7 +42,7 @@ def column_sums(x: Tensor) -> Tensor:
 
 @define("sum_columns", kernel=column_sums)
 def sum_columns(b: Builder, x: Value) -> Value:
-    """f32 [K, N] to [N]: the sum of every column, as a bias gradient needs it."""
+    """f32 [K, N] to [N]: the sum of every column, for example for the gradient of a bias."""
     return b.reshape(sum_last(b, b.transpose(x, 0, 1)), x.shape[1:])
 
 
@@ -59,7 +59,7 @@ def _cumulative_sum(x: Tensor) -> Tensor:
 
 @define("cumulative_sum", kernel=_cumulative_sum)
 def cumulative_sum(b: Builder, x: Value) -> Value:
-    """f32 [..., K] to the same shape: element j is the sum of elements 0 … j; one exponent per row."""
+    """f32 [..., K] to the same shape: element j is the sum of elements 0 … j. Each row has one exponent."""
     rows = b.pad_rows(x, 0.0)
     e = b.exponent(rows)
     return cut_rows(b, b.round_scaled(b.prefix_sum(b.to_fixed(rows, e)), e, p=30), x.shape[-1])

@@ -16,8 +16,8 @@ MOST = 16
 """Maximum number of tensors in one call; the form in `forms` has a word for each of them."""
 
 BLOCK = 1 << 16
-"""Number of elements of each tensor that a CPU sums at a time: a block of 16 tensors takes 4 MiB, so it
-stays in the cache.
+"""Number of elements of each tensor that the CPU sums at a time. For 16 tensors such a block takes 4 MiB, so
+it stays in the cache.
 """
 
 
@@ -35,8 +35,8 @@ def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
 
 @define("sum_units", kernel=_sum_units)
 def sum_units(b: Builder, *tensors: Value, divisor: int) -> Value:
-    """The exact element-wise sum of 1 … 16 f32 tensors of one shape, rounded, then divided and rounded
-    again.
+    """The exact element-wise sum of 1 … 16 f32 tensors of one shape, rounded, then divided by `divisor` and
+    rounded again.
     """
     columns = [b.reshape(x, (x.type.elements, 1)) for x in tensors]
     total = sum_last(b, b.concat(columns, 1))

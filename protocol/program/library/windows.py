@@ -1,8 +1,8 @@
 """Windows that slide over the last two axes, for convolutions and poolings, forward and backward.
 
-All windows are one strided view of a padded tensor. For an input gradient, the output's gradient is spread by
-the stride, with a fill in between, and read through windows of stride 1. Bodies and kernels both work like
-this, so functions come in two forms: one for a builder and one for tensors.
+All windows are one strided view of a padded tensor. For an input gradient, the output's gradient is spread
+apart by the stride, with a fill in between, and is read through windows of stride 1. Bodies and kernels both
+work like this, so functions come in two forms: one for a builder and one for tensors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Sliding:
         )
 
     def padded(self, height: int, width: int, count: tuple[int, int]) -> tuple[int, int]:
-        """Size that holds the padded tensor and `count` windows, which may extend beyond it."""
+        """The height and width that hold the padded tensor and `count` windows, which may extend beyond the
+        padding.
+        """
         reach_y, reach_x = self.reach()
         return (
             max(height + 2 * self.padding_y, (count[0] - 1) * self.stride_y + reach_y + 1),
@@ -60,7 +62,7 @@ class Sliding:
 
 
 def padded(b: Builder, x: Value, s: Sliding, count: tuple[int, int], fill: float) -> Value:
-    """x [N, C, H, W] with `fill` around it, so that `count` windows fit."""
+    """x [N, C, H, W] with enough `fill` around it for `count` windows."""
     height, width = s.padded(x.shape[2], x.shape[3], count)
     shape = (*x.shape[:2], height, width)
     return x if shape == x.shape else b.pad(x, shape, (0, 0, s.padding_y, s.padding_x), fill)
@@ -91,10 +93,10 @@ def window_strides(x: tuple[int, ...], s: Sliding) -> dict[str, int]:
 
 
 def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: float) -> Value:
-    """Spread g [N, C, OH, OW], one element per window, to [N, C, H + reach, W + reach].
+    """Spread g [N, C, OH, OW], which has one element per window, to [N, C, H + reach, W + reach].
 
-    Elements without a window are `fill`. The windows that cover element (y, x) of the input are then at
-    y + ky dilation, x + kx dilation, where ky and kx count from the end of the kernel.
+    Positions without a window are `fill`. The windows that cover element (y, x) of the input are then at y +
+    ky dilation, x + kx dilation, where ky and kx count from the end of the kernel.
     """
     n, c, rows, columns = g.shape
     reach_y, reach_x = s.reach()
@@ -113,7 +115,9 @@ def spread(b: Builder, g: Value, s: Sliding, height: int, width: int, fill: floa
 
 
 def _cut(b: Builder, g: Value, axis: int, low: int, size: int) -> tuple[Value, int]:
-    """Cut an axis that starts at position `low` to positions 0 … size-1; returns g and the new start."""
+    """Cut an axis that begins at position `low` to positions 0 … size-1. Return the cut g and its new first
+    position.
+    """
     start, stop = max(0, -low), min(g.shape[axis], size - low)
     whole = (start, stop) == (0, g.shape[axis])
     return (g if whole else b.slice(g, axis, start, stop)), max(0, low)

@@ -1,4 +1,5 @@
-"""Runs one step in several processes, with the bits of one (arithmetic.md, "data-parallel training").
+"""Runs one step in several processes, with the same bits as in one process (arithmetic.md, "data-parallel
+training").
 
 The units of a step program are calls of one callee that do not depend on each other (`units`); `capture`
 makes them with `micro_batches`. Each process runs a share of the units and receives the others' results, bit

@@ -1,7 +1,7 @@
 """Exchanges results of units between processes: raw bits, by broadcasts of torch.distributed.
 
 The backend is gloo for CPUs and nccl for GPUs; it never adds floats. Every process starts the broadcasts in
-the same order, and computes while they run.
+the same order, and computes while they are under way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALIGNED = 8
 
 
 class Group:
-    """A `torch.distributed` process group, by default of all processes; it exchanges tensors on `device`."""
+    """A `torch.distributed` process group, by default with all processes. It exchanges tensors on `device`."""
 
     def __init__(self, group: dist.ProcessGroup | None = None, device: torch.device = CPU) -> None:
         self._group = group
@@ -35,7 +35,7 @@ class Group:
     def exchange(
         self, source: int, types: Sequence[TensorType], results: Sequence[Tensor] | None
     ) -> Transfer:
-        """Begin to exchange results of these types: process `source` sends `results`, others pass None."""
+        """Begin to exchange results of these types. Process `source` sends `results`; the others pass None."""
         if results is None:
             buffer = torch.empty(sum(map(_aligned_size, types)), dtype=torch.uint8, device=self._device)
         else:
@@ -56,7 +56,7 @@ class Group:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Convert torch's error for a process that does not answer to `PartnerLost`."""
+        """If torch raises an error because a process does not answer, raise `PartnerLost` instead."""
         try:
             yield
         except RuntimeError as error:

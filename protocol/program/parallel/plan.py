@@ -1,4 +1,4 @@
-"""One process's part of a program: the order of its work, the exchanges and when to free values."""
+"""One process's part of a program: the order of its work, the exchanges, and when values can be freed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from protocol.program.program import Program
 class Plan:
     """The work of one process.
 
-    `order` holds numbers of instructions. Before instruction `order[p]` runs (or at the end, if p is the
-    length of `order`), the exchanges `exchanges[p]` begin: instruction numbers of units, each with the
-    process that sends the results. After instruction `order[p]`, the trace leaves `freed[p]` are not read
-    again.
+    `order` holds the numbers of instructions. The exchanges `exchanges[p]` begin before instruction
+    `order[p]` runs or, if p is the length of `order`, at the end. An exchange is the number of a unit's
+    instruction and the process that sends its results. After instruction `order[p]`, the trace leaves
+    `freed[p]` are not read again.
     """
 
     order: tuple[int, ...]
@@ -32,11 +32,11 @@ class Plan:
 def plan(program: Program, rank: int, size: int) -> Plan:
     """The plan of process `rank` of `size`.
 
-    Of the units, numbered from 0, it runs those whose number mod size is `rank`, and the instructions that
-    they need. It also runs all instructions that the outputs need besides units.
+    Units are numbered from 0. The process runs the units whose number mod `size` is `rank`, the instructions
+    that these units need, and all instructions besides units that the outputs need.
 
-    A round is one unit per process, computed at the same time. Results of a round are exchanged while the
-    next round is computed, until an instruction needs them.
+    A round is one unit per process, all computed at the same time. The results of a round are exchanged while
+    the next round is computed, until an instruction needs them.
     """
     shared = units(program) if size > 1 else ()
     places = {number: place for place, number in enumerate(shared)}

@@ -37,7 +37,7 @@ class SharedStep:
         self._plan = plan(program.program, group.rank, group.size)
 
     def step(self, state: State) -> dict[str, Tensor]:
-        """The next state, bit for bit as from one process. Raises `PartnerLost` and `ValueMismatch`."""
+        """The next state, with the same bits as from one process. Raises `PartnerLost` and `ValueMismatch`."""
         program = self._program.program
         inputs = (*self._program.order(state), *self._fixed)
         require_types(program.inputs, inputs, f"inputs of {program.name}")

@@ -1,4 +1,4 @@
-"""Finds the units of a program: independent calls that do most of its work, and that any process can run."""
+"""Finds the units of a program: independent calls that do most of its work and that any process can run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from protocol.program.liveness import ancestors
 from protocol.program.program import Program
 
 SHARE = 0.5
-"""Minimum share of a program's operations in its units; below it, sending results costs too much."""
+"""Minimum share of a program's operations that its units must have; below it, sending the results costs too much."""
 
 
 @kept
 def units(program: Program) -> tuple[int, ...]:
-    """The instruction numbers of all calls of one callee. Of the callees that are called several times, it is
-    the one whose calls together cost most.
+    """The instruction numbers of all calls of one callee: of the callees that are called several times, the
+    one whose calls together cost most.
 
     Empty if no callee is called several times, if these calls depend on each other, or if their share of the
     work is below `SHARE`. The result depends only on the program, so all processes find the same units.

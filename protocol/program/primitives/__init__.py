@@ -2,8 +2,8 @@
 
 An entry has a typing rule, an evaluation in torch and a meaning in plain integers.
 
-`PRIMITIVES` has every opcode but `input`, `output` and `call`, which move whole values and are handled by the
-code that runs programs. `chunks_needed` lists the chunks that a proof about one element must open.
+`PRIMITIVES` has every opcode except `input`, `output` and `call`, which move whole values and are handled by
+the code that runs programs. `chunks_needed` lists the chunks that a proof about one element must open.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PRIMITIVES: Mapping[Op, Primitive] = MappingProxyType(
 def chunks_needed(instruction: Instruction, element: int, block: int, load: Load) -> list[tuple[int, int]]:
     """The chunks, as (operand, chunk index), that one element of the result needs, in operand order.
 
-    For a reduction, these are the chunks of one block. `load` is called only if a value decides what is read:
-    the index of `gather`, the condition of `select`.
+    For a reduction, these are the chunks of one block. `load` is called only if a value decides what is read,
+    such as the index of `gather` or the condition of `select`.
     """
     return [
         (read.operand, instruction.operands[read.operand].type.chunk_of(read.first))

@@ -27,8 +27,8 @@ Load = Callable[[int, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Elements `first … first + count - 1` (flat) of operand number `operand`. What one block reads of an operand
-    lies in one chunk.
+    """Elements `first … first + count - 1`, by flat index, of operand number `operand`. All elements that one
+    block reads of an operand are in one chunk.
     """
 
     operand: int
@@ -68,9 +68,9 @@ class Reduction(Primitive):
 
     - `blocks(instruction)` is the number of blocks of a row, 1 if the row fits a chunk. A block that cannot
       affect an element reads nothing.
-    - `block_result(instruction, flat index, block, load)` returns the word of one block. It is the definition.
-    - `part_result(instruction, flat index, lo, hi, values)` returns the same as folding the words of blocks
-      [lo, hi). It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
+    - `block_result(instruction, flat index, block, load)` returns the word of one block. This is the definition.
+    - `part_result(instruction, flat index, lo, hi, values)` returns what the words of blocks [lo, hi) fold to.
+      It computes with whole arrays, in pieces. `values` are the operands' canonical bytes.
     - `fold(word, word)` combines two words, in block order; `finish(word)` returns the element's bits.
     """
 
@@ -106,7 +106,7 @@ def require_declared(declared: TensorType | None) -> TensorType:
 
 
 def load_value(instruction: Instruction, operand: int, element: int, load: Load) -> int:
-    """One element of an operand in the form of `numerics.reference`: signed if its type is, f32 as bits."""
+    """One element of an operand in the form of `numerics.reference`: signed if its type is signed, f32 as bits."""
     return wrap(load(operand, element), instruction.operands[operand].type.dtype)
 
 

@@ -45,7 +45,7 @@ Values = Callable[[Instruction, Sequence[int]], int]
 
 
 def single(op: Op, infer: Infer, evaluate: Evaluate, values: Values) -> Primitive:
-    """A primitive whose elements each read one element of each operand."""
+    """A primitive each of whose elements reads one element of each operand."""
 
     def element(instruction: Instruction, index: int, load: Load) -> int:
         sources = _sources(instruction, index)
@@ -65,7 +65,9 @@ def _sources(instruction: Instruction, index: int) -> list[int]:
 
 
 def _same(count: int, allowed: Sequence[DType], result: DType | None = None) -> Infer:
-    """The rule for `count` operands of one type among `allowed`; the result has that type, or `result`."""
+    """The rule for `count` operands that have the same type, one of `allowed`. The result has that type or,
+    if given, `result`.
+    """
 
     def infer(operands: Types, attributes: bytes, _declared: TensorType | None) -> TensorType:
         attrs.decode_nothing(attributes)
@@ -166,7 +168,7 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Evaluate:
 
 
 def _typed(function: Callable[[Tensor, Tensor, DType], Tensor]) -> Evaluate:
-    """An `evaluate` that passes the operands' type to a binary function, which must tell u32 from i32."""
+    """An `evaluate` for a binary function that also needs the operands' type, to tell u32 from i32."""
     return lambda instruction, xs: function(xs[0], xs[1], instruction.operands[0].type.dtype)
 
 

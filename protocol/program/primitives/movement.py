@@ -1,7 +1,7 @@
-"""Primitives that move elements unchanged, `strided`, `concat`, `pad` and `gather`; and `constant`.
+"""The primitives that move elements unchanged, which are `strided`, `concat`, `pad` and `gather`; and
+`constant`.
 
-encoding.md section 3, opcodes 0x0002 and 0x0101 to 0x0104; arithmetic.md section 7, "movement" and
-"literal".
+encoding.md section 3, opcodes 0x0002 and 0x0101 to 0x0104; arithmetic.md section 7, "movement" and "literal".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from protocol.program.types import TensorType, ravel, unravel
 
 
 def fill(literal: bytes, type_: TensorType) -> Tensor:
-    """A tensor of `type_` that is `literal` everywhere (one element stored, expanded)."""
+    """A tensor of `type_` whose elements are all `literal`. Only one element is stored, and it is expanded."""
     return from_bytes(literal, type_.dtype, ()).expand(type_.shape)
 
 
@@ -73,15 +73,17 @@ def _infer_strided(operands: Types, attributes: bytes, declared: TensorType | No
 
 
 COPIED = 2
-"""A `strided` copies its operand only if that has at most so many elements for each element of the result.
+"""The most elements that an operand may have, for each element of the result, if `strided` is to copy it.
 
-Copying an element takes up to 7 ns, picking one up to 23 ns. So the time of a `strided` is bounded by its
-result, as its cost is, however often it reads a large operand.
+Copying an element takes up to 7 ns, picking one up to 23 ns. So the time of a `strided` is bounded by the
+size of its result, as its cost is, even if it reads a large operand many times.
 """
 
 
 def _strided(instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    """A view of the operand, or of a contiguous copy; of a much larger operand, only the elements are copied."""
+    """A view of the operand or of a contiguous copy of it. Of a much larger operand, only the result's
+    elements are copied.
+    """
     operand, shape = operands[0], instruction.result.shape
     offset, given = attrs.decode_strided(instruction.attributes, len(shape))
     # An axis of size 1 may have any stride of 64 bits, also one that torch cannot represent or negate. It has no
@@ -179,7 +181,7 @@ def _infer_pad(operands: Types, attributes: bytes, declared: TensorType | None) 
 
 
 def require_canonical(literal: bytes, dtype: DType) -> None:
-    """Raise `RuleError` unless a literal is canonical: no NaN but 0x7fc00000, no bool but 0 and 1."""
+    """Raise `RuleError` unless a literal is canonical: the only NaN is 0x7fc00000, and a bool is 0 or 1."""
     value = int.from_bytes(literal, "little")
     if dtype is DType.BOOL:
         require(value <= 1, "a literal of 0 or 1", literal.hex())
@@ -239,7 +241,7 @@ def _gather(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _gather_place(instruction: Instruction, element: int) -> tuple[int, int]:
-    """Flat index into the index operand, and flat index inside one row of the table."""
+    """The flat index into the index operand, and the flat index inside one row of the table."""
     row = instruction.result.elements // instruction.operands[1].type.elements
     return divmod(element, row)
 

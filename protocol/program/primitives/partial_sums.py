@@ -1,4 +1,4 @@
-"""Reductions whose elements sum a part of a row: `scatter_sum` by index, `prefix_sum` up to a position.
+"""Reductions whose elements each sum a part of a row: `scatter_sum` by index, `prefix_sum` up to a position.
 
 encoding.md section 3, opcodes 0x0705 and 0x0801; arithmetic.md section 5. Blocks and folds are those of
 `sum`.
@@ -96,7 +96,7 @@ def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
 
 
 def _prefix_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
-    """Read the blocks' elements up to the position of the result's element; nothing from later blocks."""
+    """Read the elements of the blocks up to the position of the result's element, and nothing of later blocks."""
     start, count = lo * block_length(instruction), (hi - lo) * block_length(instruction)
     position = element % instruction.result.shape[-1]
     taken = min(count, position + 1 - start)

@@ -25,7 +25,7 @@ from protocol.program.primitives.base import (
 from protocol.program.types import TensorType
 
 OPERATIONS_PER_WORD = 20
-"""Estimate for one word: four words take ten rounds, each of two products and some exclusive-ors."""
+"""Estimate for one word. Four words take ten rounds, each with two products and some exclusive-ors."""
 
 
 def _infer(operands: Types, attributes: bytes, declared: TensorType | None) -> TensorType:

@@ -42,7 +42,7 @@ LOW_HALF = 0xFFFFFFFF
 WORD = (1 << 64) - 1
 
 PIECE: Final = 1 << 10
-"""Blocks that are computed at once: 1 MiB of each operand, so that a row takes little memory beside itself."""
+"""Number of blocks computed at once: 1 MiB of each operand, so that a row needs little memory besides its own."""
 
 Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
 """The reads of blocks [lo, hi) of an element: `reads(instruction, flat index, lo, hi)`."""
@@ -50,12 +50,12 @@ Reads = Callable[[Instruction, int, int, int], Iterator[Read]]
 Array = NDArray[Any]
 
 STORED: Final[Mapping[DType, str]] = {DType.F32: "<u4", DType.I32: "<i4", DType.I64: "<i8"}
-"""How numpy reads the canonical bytes of the types that are reduced; f32 as bits."""
+"""The numpy types in which the canonical bytes of the reduced types are read; f32 is read as bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The input of a block result: the values of its reads, and the block's start in the row."""
+    """The input of a block result: the values that the block reads, and the block's start in the row."""
 
     instruction: Instruction
     element: int
@@ -65,7 +65,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some consecutive blocks, as `Block`. The values are read as `STORED` says."""
+    """The input for some consecutive blocks, as in `Block`. The values are arrays, read as `STORED` says."""
 
     instruction: Instruction
     element: int
@@ -76,13 +76,13 @@ class Piece:
 Word = Callable[[Block], int]
 """Computes the 64-bit result of one block."""
 PieceWord = Callable[[Piece], int]
-"""Computes what the words of a piece's blocks fold to."""
+"""Computes the word to which the words of a piece's blocks fold."""
 
 
 def require_rows(operand: TensorType) -> None:
     """Raise `RuleError` unless the rows, along the last axis, can be divided into blocks.
 
-    The length of a row in bytes must divide 1,024 or be a multiple of it.
+    The length of a row in bytes must divide 1,024 or be a multiple of 1,024.
     """
     require(operand.rank >= 1, "an operand of rank 1 or more", operand)
     length = operand.shape[-1] * operand.dtype.itemsize
@@ -93,18 +93,18 @@ def require_rows(operand: TensorType) -> None:
 
 
 def block_count(instruction: Instruction) -> int:
-    """Number of blocks in a row of the last operand, along which the instruction reduces."""
+    """Number of blocks in a row of the last operand; the instruction reduces along this row."""
     row = instruction.operands[-1].type
     return max(1, row.shape[-1] * row.dtype.itemsize // CHUNK_BYTES)
 
 
 def block_length(instruction: Instruction) -> int:
-    """Number of elements of a row in one block."""
+    """Number of a row's elements in one block."""
     return instruction.operands[-1].type.shape[-1] // block_count(instruction)
 
 
 def block_reads(instruction: Instruction, element: int, lo: int, hi: int) -> Iterator[Read]:
-    """Yield, for each operand, the read of blocks [lo, hi) of the row from which the element is computed."""
+    """For each operand, yield the read of blocks [lo, hi) of the row from which the element is computed."""
     length = instruction.operands[0].type.shape[-1]
     count = block_length(instruction)
     for k, row in enumerate(_rows(instruction, element)):
@@ -144,8 +144,8 @@ def reduction(
     reads: Reads = block_reads,
     operations: Callable[[Instruction], int] = term_operations,
 ) -> Reduction:
-    """Make a registry entry from the functions for the words of a block and of a piece, and the fold of two
-    words.
+    """Make a registry entry from the functions that compute the word of a block and of a piece, and from the
+    fold of two words.
     """
 
     def reads_of_block(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
@@ -240,14 +240,16 @@ def _signed(word: int) -> int:
 
 
 def _argmax_word(block: Block) -> int:
-    """Bits of the winning element, then its index in the whole row."""
+    """The bits of the winning element, followed by its index in the whole row."""
     row = block.values[0]
     index = reference.argmax(row)
     return floats.canonical(row[index]) << 32 | block.start + index
 
 
 def _fold_argmax(left: int, right: int) -> int:
-    """The first NaN, otherwise the larger value, otherwise the lower index; `left` precedes `right`."""
+    """Return the word of the first NaN, otherwise of the larger value, otherwise of the lower index. `left`
+    precedes `right`.
+    """
     a, b = left >> 32, right >> 32
     later_wins = not floats.is_nan(a) and (floats.is_nan(b) or floats.lt(a, b))
     return right if later_wins else left
@@ -276,8 +278,9 @@ def _argmax_piece(piece: Piece) -> int:
 def _argmax(bits: Array) -> int:
     """`reference.argmax` of canonical f32 bits.
 
-    It compares integers, so subnormals count in any mode of the processor. As i32, the only NaN is the largest,
-    and floats from +0 on are in their order; as u32, negative ones are in reverse.
+    It compares integers, so it also tells subnormals apart if the processor flushes them to zero. Read as
+    i32, the only NaN is the largest number, and floats from +0 on are in order; read as u32, negative floats
+    are in reverse order.
     """
     signed = bits.view("<i4")
     index = int(np.argmax(signed))

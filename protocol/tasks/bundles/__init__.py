@@ -1,12 +1,14 @@
-"""Bundles: a task's program, initial state, dataset and constants as content-addressed data; nothing in it is code.
+"""Bundles: a task's program, initial state, dataset and constants as content-addressed data. A bundle
+contains no code.
 
-A bundle is a folder with `manifest.json`, which lists everything, and `blobs/`, a blob store. Its hash is the SHA-256
-of the manifest, which the terms contain. `write_bundle` writes a bundle. `fetch_bundle` gets one from a stranger and
-verifies all of it. `require_terms` compares it with the posted terms. `cached_bundle` does both and keeps the bundle.
-Data for evaluation is not part of a bundle; the submitter keeps it.
+A bundle is a folder with `manifest.json`, which lists everything, and `blobs/`, a blob store. Its hash, which
+the terms contain, is the SHA-256 of the manifest. `write_bundle` writes a bundle. `fetch_bundle` gets a
+bundle from a stranger and verifies all of it. `require_terms` compares a bundle with the posted terms.
+`cached_bundle` does both and keeps the bundle. Data for evaluation is not part of a bundle; the submitter
+keeps it.
 
-A bundle in memory needs torch, which a node that waits for a task has not loaded. So `Bundle` and the functions that
-make one are imported on first use.
+A bundle in memory needs torch, which a node that waits for a task has not loaded. So `Bundle` and the
+functions that make one are imported on first use.
 """
 
 from importlib import import_module
@@ -62,7 +64,7 @@ _WITH_TORCH = {"Bundle": "bundle", "fetch_bundle": "fetch", "load_bundle": "fetc
 
 
 def __getattr__(name: str) -> object:
-    """Import a name on first use. Python calls this for names that the module does not have yet."""
+    """Import a name on first use. Python calls this for names that the module does not yet have."""
     if name not in _WITH_TORCH:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

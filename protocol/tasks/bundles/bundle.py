@@ -1,4 +1,4 @@
-"""A bundle in memory: the step program and the tensors it starts from, as canonical bytes."""
+"""A bundle in memory: the step program and the tensors that it starts from, as canonical bytes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:  # only submitters need capturing
 
 
 class Held(NamedTuple):
-    """What a bundle that was loaded from files takes while it is in memory: its memory maps, and the bytes of the
-    tensors that are read instead of mapped.
+    """What a bundle that was loaded from files takes while it is in memory: memory maps, and bytes of tensors
+    that were read instead of mapped.
     """
 
     maps: int = 0
@@ -37,8 +37,9 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A bundle. `state`, `dataset` and `constants` hold the step program's inputs, in the program's order. `hints` help
-    to find kernels. `held` is of use only if the bundle was loaded from files."""
+    """A bundle. `state`, `dataset` and `constants` hold the step program's inputs, in the program's order.
+    `hints` help to find kernels. `held` matters only if the bundle was loaded from files.
+    """
 
     name: str
     step: StepProgram
@@ -82,9 +83,9 @@ class Bundle:
         return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
-        """The dataset's tensors, then the constants, as CPU tensors; they share the bundle's bytes.
+        """The dataset's tensors, then the constants, as CPU tensors that share the bundle's bytes.
 
-        Do not write to them. They may exceed memory (`BlobStore.map`).
+        Do not write to them. They may be larger than memory (`BlobStore.map`).
         """
         return tuple(_shared(tensor) for tensor in (*self.dataset, *self.constants))
 
@@ -97,8 +98,8 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
 
 
 def _shared(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor over a tensor's canonical bytes, in which every bool is 0 or 1. They are copied only on a
-    big-endian machine.
+    """A torch tensor over the canonical bytes of a tensor; every bool in them is 0 or 1. The bytes are copied
+    only on a big-endian machine.
     """
     dtype = DType(tensor.dtype)
     if sys.byteorder != "little":

@@ -1,5 +1,6 @@
-"""A party's cache of bundles in its own folder. A bundle is fetched once, verified on each use, and fetched again if it
-is damaged."""
+"""A party's cache of bundles in its own folder. A bundle is fetched once, is verified on each use, and is
+fetched again if it is damaged.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ def cached_bundle(
     """The bundle of these terms: from its folder below `bundles`, otherwise from the address in the terms,
     otherwise from an address in `others`.
 
-    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge, NoRoomYet or
-    NoMapsYet if any of them raised it, otherwise the error of the first address. Raises BundleMismatch if the terms
-    differ from the bundle.
+    `limits.seconds` applies to each address. If all addresses fail, raises BundleError: TensorsTooLarge,
+    NoRoomYet or NoMapsYet if any address raised one of these, otherwise the error of the first address.
+    Raises BundleMismatch if the terms differ from the bundle.
     """
     folder = bundles / terms.bundle_hash.hex()
     bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
@@ -40,9 +41,9 @@ def cached_bundle(
 
 
 def link_bundle(places: Iterable[Path], bundles: Path, bundle_hash: bytes) -> None:
-    """Hard-link a complete bundle of another party on this machine: from the folder with its hash below one
-    of `places` to a folder of the same name below `bundles`. Each party may delete its own links. If
-    linking fails, the bundle is fetched later.
+    """Hard-link a complete bundle of another party on this machine, from the folder with its hash below one
+    of `places`, to a folder of the same name below `bundles`. Each party may delete its own links. If linking
+    fails, the bundle is fetched later.
     """
     here = bundles / bundle_hash.hex()
     for place in places:
@@ -64,8 +65,8 @@ def _link(there: Path, here: Path) -> None:
 
 
 def prune(bundles: Path, wanted: Container[str]) -> None:
-    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`: other bundles, and
-    leftovers of killed processes. The folder must belong to one party.
+    """Delete everything in the folder `bundles` whose name is not a hash in `wanted`, which is other bundles
+    and leftovers of killed processes. The folder must belong to one party only.
     """
     for folder in list(bundles.iterdir()) if bundles.is_dir() else ():
         if folder.name not in wanted:

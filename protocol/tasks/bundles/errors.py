@@ -1,4 +1,4 @@
-"""Errors of bundles. A stranger's bundle, however wrong, raises only these.
+"""Errors of bundles. A stranger's bundle raises only these errors, no matter what is wrong with it.
 
 `protocol.errors` draws the tree of all errors.
 """
@@ -17,25 +17,25 @@ class BundleRefused(BundleError):
 
 
 class BundleUnavailable(BundleError):
-    """The server does not answer, answers with an error or is too slow, or a file cannot be read."""
+    """The server does not answer, answers with an error, or is too slow; or a file cannot be read."""
 
     exit_code = ExitCode.RETRY
 
 
 class WrongFile(BundleUnavailable):
-    """The server sends bytes that do not have the hash, or too many. It, or a proxy in front of it, may send the right
-    file later.
+    """The server sends bytes that do not have the hash, or too many bytes. The server, or a proxy in front of
+    it, may send the right file later.
     """
 
 
 class NoRoomYet(BundleUnavailable):
-    """The disk has no room for the bundle's tensors beside those of other bundles that are being fetched, or were
-    fetched and may be deleted soon.
+    """The disk has no room for the bundle's tensors in addition to the tensors of other bundles, which are
+    being fetched, or were fetched and may soon be deleted.
     """
 
 
 class NoMapsYet(BundleUnavailable):
-    """Other bundles in memory take the memory maps that the bundle's large tensors need."""
+    """Other bundles in memory use the memory maps that the bundle's large tensors need."""
 
 
 class BundleTooLarge(BundleError):
@@ -43,8 +43,9 @@ class BundleTooLarge(BundleError):
 
 
 class TensorsTooLarge(BundleTooLarge):
-    """The bundle's tensors are larger than allowed. That follows from the bundle's hash, so another server does not
-    help."""
+    """The bundle's tensors are larger than allowed. Their sizes follow from the bundle's hash, so another
+    server does not help.
+    """
 
 
 class BundleMalformed(BundleError):
@@ -52,7 +53,7 @@ class BundleMalformed(BundleError):
 
 
 class BundleMismatch(BundleError):
-    """An id, root, type or figure differs from the promised one, or a tensor's bytes are not canonical.
+    """An id, root, type or number differs from the promised one, or a tensor's bytes are not canonical.
 
     Also raised if this release does not compute the bundle's version of the arithmetic.
     """

@@ -1,7 +1,8 @@
-"""Fetches a bundle from a stranger. Checks sizes, then hashes, then programs, roots and types, before anything runs.
+"""Fetches a bundle from a stranger. Before anything runs, it checks sizes, then hashes, then programs, roots
+and types.
 
-Blobs go into a local store by their hash, so that a restart fetches only missing ones. There is no archive to unpack,
-and the bundle chooses no paths: a file's path follows from its hash.
+Blobs go into a local store by their hash, so that after a restart only missing blobs are fetched. No archive
+is unpacked, and the bundle chooses no paths: the path of a file follows from its hash.
 """
 
 from __future__ import annotations
@@ -51,18 +52,19 @@ Content = TypeVar("Content", bytes, memoryview)
 
 _Key = tuple[tuple[tuple[str, str], ...], tuple[tuple[bytes, str], ...], tuple[tuple[str, ...], int, int]]
 _STEPS: WeakValueDictionary[_Key, StepProgram] = WeakValueDictionary()
-"""Step programs in use, by their programs' ids and blobs, the names in the hints, and the names and numbers
-of the inputs. Tasks that train the same model share one, including its plans.
+"""Step programs in use, by the ids and blobs of their programs, the names in the hints, and the names and
+numbers of the inputs. Tasks that train the same model share one step program, including its plans.
 """
 
 
 def fetch_bundle(
     place: str | Address, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None
 ) -> Bundle:
-    """The bundle at `place` whose manifest has SHA-256 `bundle_hash`, with everything that its hash covers verified.
+    """The bundle at `place` whose manifest has the SHA-256 `bundle_hash`. Everything that the hash covers is
+    verified.
 
-    The manifest is also kept in the store, under the bundle's hash. Raises BundleError (see `errors`). `require_terms`
-    checks whether the bundle matches its terms.
+    The manifest is also kept in the store, under the bundle's hash. Raises BundleError (see `errors`).
+    `require_terms` checks whether the bundle matches its terms.
     """
     limits = limits or Limits()
     with closing(open_source(place, limits)) as source:
@@ -70,8 +72,8 @@ def fetch_bundle(
 
 
 def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | None = None) -> Bundle:
-    """The bundle in a local folder, verified like any other; only its hash is not compared with a given
-    one.
+    """The bundle in a local folder, verified like any other bundle, except that its hash is not compared with
+    a given one.
     """
     source = FileSource(str(folder))
     limits = limits or Limits()
@@ -163,7 +165,7 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
 
 
 def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
-    """The first of the tensors with equal bytes and type, for each of them."""
+    """For each set of tensors with equal bytes and type, the first of them."""
     first: dict[tuple[str, str, int], TensorEntry] = {}
     for entry in manifest.tensors:
         first.setdefault((entry.blob, entry.dtype, entry.nbytes), entry)
@@ -171,8 +173,9 @@ def _distinct(manifest: Manifest) -> dict[tuple[str, str, int], TensorEntry]:
 
 
 def _small(manifest: Manifest) -> int:
-    """The bytes from which on tensors are mapped: `LARGE` for a bundle of many, so that it takes at most `MAPS_EACH`
-    maps and leaves the others to other bundles. Raises BundleTooLarge if that is not enough.
+    """Size in bytes from which tensors are mapped. For a bundle of many tensors it is `LARGE`, so that the
+    bundle takes at most `MAPS_EACH` maps and leaves the others to other bundles. Raises BundleTooLarge if
+    even then it needs more maps.
     """
     sizes = [nbytes for _, _, nbytes in _distinct(manifest)]
     if sum(nbytes >= SMALL for nbytes in sizes) <= MAPS_EACH:
@@ -188,10 +191,11 @@ def _held(manifest: Manifest, small: int) -> Held:
 
 
 def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -> list[Tensor]:
-    """All tensors, in the manifest's order. Tensors with equal bytes share them; these are read and hashed once, or
-    mapped from `small` bytes on.
+    """All tensors, in the manifest's order. Tensors with equal bytes share them. The bytes are read and
+    hashed once; from `small` bytes on, they are mapped instead of read.
 
-    Initial states often have such tensors: Adam's moments are zeros. Reading and hashing use several threads.
+    Initial states often have tensors with equal bytes, because Adam's moments are zeros. Reading and hashing
+    use several threads.
     """
     first = _distinct(manifest)
     one_by_one = _OneByOne(source)
@@ -208,7 +212,7 @@ def _tensors(source: Source, store: BlobStore, manifest: Manifest, small: int) -
 
 
 def _missing_bytes(store: BlobStore, manifest: Manifest) -> int:
-    """The most bytes of tensors that are still to be fetched into the store."""
+    """The most bytes of tensors that must still be fetched into the store."""
     sizes: dict[str, int] = {}
     for entry in manifest.tensors:
         sizes[entry.blob] = max(entry.nbytes, sizes.get(entry.blob, 0))
@@ -255,7 +259,7 @@ class _OneByOne:
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int, take: Callable[[str], Content]) -> Content:
-    """Apply `take`, a reader of the store, to a blob's id, after fetching the blob if it is missing or damaged."""
+    """Fetch a blob if it is missing or damaged. Return what `take`, a reader of the store, returns for its id."""
     if store.has(blob):
         with suppress(CorruptBlob):  # fetch it again and replace the damaged copy
             return take(blob)

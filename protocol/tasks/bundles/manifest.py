@@ -1,13 +1,13 @@
-"""The manifest of a bundle, version 1: strict JSON in which every name and number has limits. The package's docstring
-describes bundles.
+"""The manifest of a bundle, version 1: strict JSON in which every name and number has limits. The docstring
+of the package describes bundles.
 
     {"format": "assay-bundle", "version": 1, "name": "digits", "arithmetic": 1,
      "programs": [{"id": …, "blob": …, "bytes": …, "hint": {"name": "linear", "attributes": {}} | null}, …],
      "state":     [{"name": …, "dtype": "f32", "shape": [64, 512], "root": …, "blob": …}, …],
      "dataset":   […], "constants": […]}
 
-Programs are in an order in which callees come before their callers; the last one is the step. Hashes are 64
-hexadecimal digits.
+Programs are listed with callees before their callers; the last one is the step. Hashes are 64 hexadecimal
+digits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class _Model(BaseModel):
 
 
 class HintEntry(_Model):
-    """The library function that a program claims to be: only a hint, as kernels are found by program id."""
+    """The library function that a program claims to be. This is only a hint, because kernels are found by
+    program id.
+    """
 
     name: _Name
     attributes: Annotated[dict[_Name, _Attribute], Field(max_length=32)]
@@ -66,7 +68,7 @@ class ProgramEntry(_Model):
 
 
 class TensorEntry(_Model):
-    """The manifest's entry for one tensor, whose canonical bytes are the blob."""
+    """The manifest's entry for one tensor. The tensor's canonical bytes are the blob."""
 
     name: _TensorName
     dtype: Literal["f32", "u8", "i32", "u32", "i64", "bool"]
@@ -76,7 +78,7 @@ class TensorEntry(_Model):
 
     @property
     def nbytes(self) -> int:
-        """Length of the canonical bytes. Raises BundleMalformed beyond encoding.md's limit."""
+        """Length of the canonical bytes. Raises BundleMalformed if it exceeds encoding.md's limit."""
         try:
             return tensor_bytes(CODES[self.dtype], self.shape)
         except CheckpointError as error:
@@ -104,7 +106,7 @@ class Manifest(_Model):
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> None:
-    """Raise BundleMalformed if a JSON object has a field twice: readers differ in which one they take."""
+    """Raise BundleMalformed if a JSON object has a field twice, because readers differ in which value they take."""
     repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if repeated:
         raise BundleMalformed(
@@ -116,8 +118,8 @@ def _each_once(pairs: list[tuple[str, object]]) -> None:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """Parse a manifest. Raises BundleMalformed at the first violation of the format. As terms do, a manifest has at
-    least one dataset tensor or constant.
+    """Parse a manifest. Raises BundleMalformed at the first violation of the format. A manifest, like terms,
+    must have at least one dataset tensor or constant.
     """
     try:
         manifest = Manifest.model_validate_json(data)

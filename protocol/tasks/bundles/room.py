@@ -1,6 +1,6 @@
 """Room on the disk for bundles that are being fetched at the same time.
 
-Each fetch alone may take what is free. So together they could fill the disk, on which a node also keeps its
+Each fetch alone may take all free space. Together they could fill the disk, on which a node also keeps its
 journal and what it must defend.
 """
 
@@ -13,7 +13,9 @@ from threading import RLock
 from protocol.tasks.bundles.errors import NoRoomYet
 
 Reserve = Callable[[int], None]
-"""Reserves bytes of the disk, before any of them is fetched, in place of those reserved before. Raises NoRoomYet."""
+"""Reserves bytes of the disk before any of them is fetched. The new reservation replaces the fetch's earlier
+one. Raises NoRoomYet.
+"""
 
 
 class Fetches:
@@ -25,14 +27,17 @@ class Fetches:
 
     @property
     def bytes(self) -> int:
-        """The bytes reserved by all running fetches. They count until the fetch ends, also if they are written."""
+        """The bytes reserved by all running fetches. They count until the fetch ends, even when they have
+        been written.
+        """
         with self._lock:
             return sum(self._reserved.values())
 
     @contextmanager
     def fetch(self, room: Callable[[], int]) -> Iterator[Reserve]:
-        """A fetch, whose reservation ends with it. `room` returns the bytes that all fetches together may take. A fetch
-        beside which no other runs may reserve anything: the caller's limits alone decide.
+        """A fetch, whose reservation ends with it. `room` returns the bytes that all fetches together may
+        take. If no other fetch is running, a fetch may reserve any number of bytes; then only the caller's
+        limits apply.
         """
         own = object()
 

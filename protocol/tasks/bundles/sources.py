@@ -1,10 +1,10 @@
-"""Sources of a bundle's files: an HTTP server, or an fsspec URL that the operator allows. Files are requested by name
-only.
+"""Sources of a bundle's files: an HTTP server, or an fsspec URL that the operator allows. Files are requested
+only by name.
 
-Plain HTTP is sufficient: every file is checked against hashes on the chain, and a bundle is as public as its terms,
-so nobody on the network path can change anything or learn anything that is not public. `protocol.node.reach` decides
-which addresses are allowed. Redirects, content encodings (a small answer could unpack to a large one) and answers
-longer than announced are refused.
+Plain HTTP is sufficient. Every file is checked against hashes on the chain, and a bundle is as public as its
+terms. So nobody on the network path can change anything, or learn anything that is not public.
+`protocol.node.reach` decides which addresses are allowed. Redirects, answers longer than announced, and
+content encodings are refused, since a small encoded answer could unpack to a large one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from protocol.tasks.bundles.errors import BundleRefused, BundleUnavailable, Wron
 from protocol.tasks.bundles.limits import Limits
 
 PIECE = 1 << 20
-"""Bytes of a file that are held in memory at a time."""
+"""Bytes of a file that are held in memory at one time."""
 READ_SECONDS = 20.0
 """Seconds for each read, in addition to the limit for the whole bundle."""
 
@@ -36,8 +36,8 @@ class Source(Protocol):
     def copy(self, name: str, limit: int, into: Body) -> None:
         """Copy a file of at most `limit` bytes.
 
-        Raises BundleUnavailable, WrongFile for a longer file, BundleRefused if the server's name leads to a
-        forbidden address, and the errors of `into`.
+        Raises BundleUnavailable, WrongFile if the file is longer, BundleRefused if the server's name leads to
+        a forbidden address, and the errors of `into`.
         """
 
     def close(self) -> None:
@@ -52,8 +52,9 @@ def read(source: Source, name: str, limit: int) -> bytes:
 
 
 def open_source(place: str | Address, limits: Limits, *, anywhere: bool = False) -> Source:
-    """The source for a bundle's address; nothing is requested yet. With `anywhere`, plain http may also lead into a
-    private network, for an address that the operator gave. Raises BundleRefused for an address that is not allowed.
+    """The source for a bundle's address. Nothing is requested yet. With `anywhere`, for an address that the
+    operator gave, plain http may also lead into a private network. Raises BundleRefused for an address that
+    is not allowed.
     """
     text = str(place)
     if not text.lower().startswith(("http:", "https:")):
@@ -105,8 +106,8 @@ class FileSource:
 
 
 class HttpSource:
-    """A server of plain files. `deadline` (monotonic seconds) covers all files and headers. `permit` raises OutOfReach
-    if the server's name resolves to forbidden addresses.
+    """A server of plain files. `deadline` (monotonic seconds) applies to all files and headers together.
+    `permit` raises OutOfReach if the server's name resolves to forbidden addresses.
     """
 
     def __init__(self, address: Address, deadline: float, permit: Permit | None = None) -> None:
@@ -141,7 +142,7 @@ class HttpSource:
 
 
 def _said(error: BadAnswer) -> str:
-    """A short description of a server's answer that is not a file."""
+    """A short description of an answer of a server that is not a file."""
     if isinstance(error, NotServed):
         return f"HTTP {error.status}"
     if isinstance(error, Encoded):
@@ -150,7 +151,9 @@ def _said(error: BadAnswer) -> str:
 
 
 def _plain(url: str) -> str:
-    """Return a URL if it names one file system and does not leave its folder. Raises BundleRefused for others."""
+    """Return a URL if it names one file system and does not lead out of its folder. Raises BundleRefused for
+    others.
+    """
     path = unquote(url.partition("://")[2])
     if ".." in path.split("/") or "::" in path or not url.isprintable() or any(sign in url for sign in "?#"):
         raise _refused(url, "a plain address, without '..', '::', query or fragment")

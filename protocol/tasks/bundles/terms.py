@@ -1,5 +1,5 @@
-"""Compares a bundle with its terms. The submitter computes the fields that follow from the bundle, and everyone else
-recomputes them.
+"""Compares a bundle with its terms. The submitter computes the fields that follow from the bundle; everyone
+else computes them again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def committed_terms(bundle: Bundle) -> dict[str, Any]:
-    """The fields of Terms that follow from a bundle. `bundle_hash` and `bundle` are not included: they
-    identify and locate the bundle. The other fields concern the market.
+    """The fields of Terms that follow from a bundle. `bundle_hash` and `bundle` are not included, because
+    they identify and locate the bundle. The other fields concern the market.
     """
     return {
         "program_id": bundle.step.program.id,
@@ -30,7 +30,7 @@ def committed_terms(bundle: Bundle) -> dict[str, Any]:
 
 
 def require_terms(bundle: Bundle, terms: Terms) -> None:
-    """Raise BundleMismatch, which names the field, if the terms differ from the bundle. Bidders call this first."""
+    """Raise BundleMismatch, naming the field, if the terms differ from the bundle. Bidders call this first."""
     for name, due in committed_terms(bundle).items():
         promised = getattr(terms, name)
         if promised != due:

@@ -1,4 +1,4 @@
-"""Writes a bundle: blobs first, the manifest last, so that a bundle with a manifest is complete."""
+"""Writes a bundle: first the blobs, last the manifest, so that a bundle with a manifest is complete."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BLOBS: Final = "blobs"
 
 
 def write_bundle(bundle: Bundle, url: str | Path) -> bytes:
-    """Write a bundle to a folder or an fsspec URL. Returns the bundle's hash, the SHA-256 of its manifest.
+    """Write a bundle to a folder or an fsspec URL. Return the bundle's hash, the SHA-256 of its manifest.
 
-    Raises ProgramError if the step program does not pass `check`, and BundleMalformed for names that a manifest does
-    not allow, and if there is neither a dataset tensor nor a constant.
+    Raises ProgramError if the step program does not pass `check`. Raises BundleMalformed if the bundle has
+    names that a manifest does not allow, or has neither a dataset tensor nor a constant.
     """
     bundle.step.check()
     store = BlobStore(f"{url}/{BLOBS}")
