@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from solver.run_store import RunStore
 
 PIECE = 1 << 20
-"""Bytes of an answer in memory that are sent at a time."""
+"""Size in bytes of the pieces in which an answer in memory is sent."""
 FILE_PIECE = 1 << 18
-"""Bytes of a file that are read and sent at a time."""
+"""Size in bytes of the pieces in which a file is read and sent."""
 START_SECONDS = 60.0
-"""Seconds for an answer to be sent, in addition to what LEAST_RATE allows for its bytes."""
+"""Seconds that an answer may take to be sent, in addition to what LEAST_RATE allows for its bytes."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -64,8 +64,8 @@ class _InPieces(Response, ABC):
         super().__init__(headers={"content-length": str(size)}, media_type=media_type)
 
     async def __call__(self, _scope: Message, _receive: Receive, send: Send) -> None:
-        """Send the bytes, then release what holds them, also if the client has disconnected (`SharedProtocol`
-        cancels this) or is too slow.
+        """Send the bytes, then release what holds them, even if the client disconnects (`SharedProtocol` then
+        cancels this call) or is too slow.
         """
         start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
         try:
@@ -89,8 +89,8 @@ class _InPieces(Response, ABC):
 
 
 class BytesResponse(_InPieces):
-    """An answer in memory. It counts against a budget until it is sent, if it is longer than a piece; of shorter
-    ones there are only as many as connections. Raises Busy.
+    """An answer in memory. If it is longer than one piece, it counts against a budget until it is sent; the
+    number of shorter answers is limited by the number of connections. Raises Busy.
     """
 
     def __init__(
@@ -117,8 +117,9 @@ class BytesResponse(_InPieces):
 
 
 class FileOnDisk(_InPieces):
-    """An answer that is read from an open file while it is sent, and closes the file. It needs no budget: of each
-    connection about two pieces are in memory, 0.5 GiB with `http_shares.MAX_CONNECTIONS`.
+    """An answer that is read from an open file while it is sent. The file is closed at the end. It needs no
+    budget: each connection has about two pieces in memory, which makes 0.5 GiB with
+    `http_shares.MAX_CONNECTIONS`.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -134,8 +135,8 @@ class FileOnDisk(_InPieces):
 
 
 def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str = "") -> Response:
-    """Canonical bytes as an answer; with `lo:hi`, only chunks lo … hi - 1. Answers 416 as `chunk_range`
-    does. Raises Busy.
+    """Canonical bytes as an answer. If `chunks` is a range `lo:hi`, the answer has only chunks lo … hi - 1.
+    Answers 416 as `chunk_range` does. Raises Busy.
     """
     if chunks:
         lo, hi = chunk_range(chunks, len(data))
@@ -144,7 +145,7 @@ def binary(data: BytesLike, budget: Budget, share: Hashable = None, chunks: str 
 
 
 def chunk_range(chunks: str, nbytes: int) -> tuple[int, int]:
-    """Parse the range `lo:hi` of a tensor's chunks. Answers 416 if it is empty or goes beyond the end."""
+    """Parse the range `lo:hi` of a tensor's chunks. Answers 416 if the range is empty or goes beyond the end."""
     lo, hi = map(int, chunks.split(":"))
     count = -(-nbytes // CHUNK)
     if not lo < hi <= count:
@@ -158,8 +159,8 @@ def hashes(roots: Sequence[bytes], budget: Budget, share: Hashable = None) -> Re
 
 
 def encoded_manifest(run_store: RunStore, number: int) -> bytes:
-    """The tensors of a checkpoint with their roots, as JSON. For each tensor these are about 130 bytes and its
-    name of at most 200 characters, so 21 MB for 65,535 tensors. Call it in a thread.
+    """The tensors of a checkpoint with their roots, as JSON. Each tensor takes about 130 bytes plus its name
+    of at most 200 characters, so 65,535 tensors take 21 MB. Call it in a thread.
     """
     manifest = {
         "version": 1,

@@ -1,5 +1,5 @@
-"""Implements `status`, `pause`, `resume`, `drain` and `stop`: asks the running node, or reads and writes
-files if none runs.
+"""Implements `status`, `pause`, `resume`, `drain` and `stop`: asks the running node or, if no node is
+running, reads and writes files.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def status(home: Home, as_json: bool) -> None:
 
 
 def order(home: Home, what: str, as_json: bool, wait: bool = False) -> None:
-    """Give the node an order. If none runs, the order is kept for its next start, but `stop` raises
-    NotRunning. With `wait`, return when the node has ended. Raises ControlError, OrdersError.
+    """Give the running node an order. If no node is running, the order is kept for the next start, except
+    `stop`, which raises NotRunning. With `wait`, return when the node has ended. Raises ControlError,
+    OrdersError.
     """
     output = Output(f"solver {what}", as_json)
     try:

@@ -2,8 +2,8 @@
 it is over.
 
 The task's state is read from the chain and the run store each time, so a restart at any point continues from
-there. Once all checkpoints are kept and the run is submitted, only the mapped bundle stays in memory: what a
-game needs besides is made for that game.
+there. Once all checkpoints are kept and the run is submitted, only the mapped bundle stays in memory.
+Whatever else a game needs is made for that game.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ class Assignment:
     def tick(self, view: TaskView) -> None:
         """Start what is due now. The training runs on its own thread.
 
-        If the market refuses the run because of what was committed, `refused` says so, and no more
-        is sent for the task. Raises the error that ended the training; the next tick restarts it
-        from the last checkpoint.
+        If the market refuses the run because of what was committed, `refused` has the error, and nothing more
+        is sent for the task. Raises the error that ended the training; the next tick restarts it from the
+        last checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
@@ -182,8 +182,9 @@ class Assignment:
                 self._context.log.info("commitment refused", task=self.task, error=error.name)
 
     def _complete(self, view: TaskView) -> None:
-        """After the submission: train lost segments again, because their checkpoints must be served and
-        defended.
+        """After the submission, train the segments whose checkpoints are lost once more, because these
+        checkpoints must be served and defended. Once all checkpoints are kept, release what only training
+        needs.
         """
         if self.run_store.size > self.terms.segments:
             self._end_training()
@@ -199,13 +200,14 @@ class Assignment:
             raise failure
 
     def _release(self) -> None:
-        """Release the initial state and the executor, with a GPU's copy of the dataset and its recorded step. The
-        audit takes days, in which they are needed only for games and questions; each replay then makes its own.
+        """Release the initial state and the executor, together with a GPU's copy of the dataset and its
+        recorded step. During the audit, which takes days, they are needed only for games and questions, and
+        each replay then makes its own.
         """
         self._bundle = self._executor = None
 
     def _executor_now(self) -> Executor:
-        """The training's executor, or one for the caller alone."""
+        """The training's executor or, if that has been released, a new one for the caller alone."""
         return self._executor or self._context.strategy.executor(self._work)
 
     def _materials(self) -> Materials:
@@ -248,8 +250,8 @@ class Assignment:
         self._warned = late
 
     def _offer(self) -> None:
-        """Commit the kept checkpoints when another `segments_between` segments are complete. Checkpoints may
-        lag behind the training.
+        """Commit the kept checkpoints whenever another `segments_between` segments are complete. The kept
+        checkpoints may lag behind the training.
         """
         every = self._context.settings.segments_between(self.terms)
         kept = self.run_store.size
@@ -277,7 +279,7 @@ class Assignment:
         self._progress.step(self.task, number, state)
 
     def _log_scales(self, state: State) -> None:
-        """Log the row in which one value comes closest to dominating the others. Costs one step."""
+        """Log the row in which one value comes closest to dominating the others. This costs as much as one step."""
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:
             return

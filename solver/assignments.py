@@ -41,8 +41,8 @@ class Assignments:
         self._loaded[task] = assignment
 
     def get(self, task: int) -> Assignment | None:
-        """The assignment of a task; None until it is loaded, which begins once an earlier one of the task has
-        ended. Raises the error of loading.
+        """The assignment of a task; None until it is loaded. Loading begins once any earlier assignment of
+        the same task has ended. Raises the error of loading.
         """
         if task in self._ending:
             if not self._ending[task].done():
@@ -59,8 +59,8 @@ class Assignments:
         return self._loaded[task]
 
     def load(self, task: int) -> Assignment:
-        """Load a task's assignment now. `get` calls this on another thread, because it may fetch the
-        bundle, and the first task of a process loads torch. Raises BundleError.
+        """Load a task's assignment now. `get` calls this on another thread, because the bundle may have to be
+        fetched, and the first task of a process loads torch. Raises BundleError.
         """
         load_torch()
         from solver.assignment import Assignment
@@ -81,8 +81,8 @@ class Assignments:
             self._ending[task] = in_thread(partial(_end_loaded, loading))
 
     def failed_for(self, task: int) -> float:
-        """Seconds that a failure in the background took: since loading the task began, or since its
-        training's last step.
+        """Seconds that work in the background took before it failed: since the task's loading began, or since
+        its training's last step.
         """
         if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]
@@ -90,6 +90,6 @@ class Assignments:
 
 
 def _end_loaded(loading: Future[Assignment]) -> None:
-    """Wait until an assignment is loaded, and end it. If loading fails, there is none."""
+    """Wait until an assignment is loaded, then end it. If loading fails, nothing has to be ended."""
     if loading.exception() is None:
         loading.result().give_back().result()

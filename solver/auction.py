@@ -1,16 +1,16 @@
 """Looks for work: considers every new task once, bids on it if it pays, and bids again when another solver
 bids less.
 
-Several tasks may be trained at once, if a device has time and memory for one more (`offers`, `places`). If a
-task does not fit because of the tasks already taken, it is considered again when these change. Bundles are
-fetched in the background (`fetching`). After a failure the task pauses for as long as the attempt took.
-Tasks that have cost the least time come first.
+Several tasks may be trained at once, if a device has time and memory for one more (`offers`, `places`). A
+task that does not fit beside the tasks already taken is considered again when these change. Bundles are
+fetched in the background (`fetching`). After a failure the task pauses for as long as the attempt took. Tasks
+that have cost the least time come first.
 
 A bid names a task by its number, and a re-organisation may give the number to another task. So a bid waits
-until the task's post is final, or, if bidding ends before that, as long as bidding allows (`_may_change`).
+until the task's post is final or, if bidding ends before that, for as long as bidding allows (`_may_change`).
 
-A lost bid is still watched: a re-organisation may remove the bid that beat it, and then the task is this
-solver's. No stake is reserved for that case; `Committer.submit` then takes it from the account.
+A lost bid is still watched: if a re-organisation removes the bid that beat it, this solver has the best bid
+again. No stake is reserved for that case; `Committer.submit` then takes the stake from the account.
 
 The auction also takes up a task that this solver won but its database does not know, for example because an
 old copy was restored.
@@ -37,8 +37,8 @@ from solver.trainings import by_device
 PASSING = frozenset({Rule.BESIDE, Rule.MEMORY, Rule.MAPS, Rule.DISK, Rule.GAMES, Rule.STAKE})
 """Reasons for not bidding that may disappear when this solver's other tasks end, or their bundles are read."""
 LATEST = 2.0
-"""A bid on a task whose post is not final waits until this many times the seconds to notice that and to send
-the bid are left.
+"""A bid on a task whose post is not final waits while the time left for bidding is more than this many times
+the seconds that one look and one transaction's inclusion take.
 """
 
 
@@ -111,7 +111,7 @@ class Auction:
 
     def _new(self, posted: range) -> list[int]:
         """The posted tasks that the database does not know, that take bids, and that the settings allow.
-        Tasks of this solver that the database does not know are taken up instead.
+        Tasks on which this solver already has a bid are taken up instead.
         """
         only, database = self._context.settings.tasks, self._context.database
         unknown = [task for task in posted if database.task(task) is None]
@@ -141,7 +141,7 @@ class Auction:
 
     def _waits(self, task: int) -> bool:
         """Whether a task that did not fit beside the taken tasks must keep waiting: bidding on it is still
-        open, and the taken tasks have not changed since, nor has more become known of their programs.
+        open, the taken tasks are the same, and no more of the other tasks' bundles have been read.
         """
         if task not in self._waiting:
             return False
@@ -149,8 +149,9 @@ class Auction:
         return then == self._occupied(task) and any(then) and self._context.client.now() <= until
 
     def _occupied(self, task: int) -> tuple[list[int], int]:
-        """The taken tasks; and the number of other tasks, under all contracts, whose bundles were not read since
-        the process began: their games count as much as the terms allow for, and no memory is left beside them.
+        """The taken tasks, and the number of other tasks, under all contracts, whose bundles have not been
+        read since the process began. For such tasks, games count for as much as the terms allow, and no
+        memory is left beside them.
         """
         traces, held = self._context.traces, self._context.held
         unknown = sum(
@@ -160,20 +161,20 @@ class Auction:
         return self._taken(), unknown
 
     def _taken(self) -> list[int]:
-        """Tasks that use stake, disk or time, or may do so."""
+        """Tasks that use stake, disk or time, or may come to use them."""
         return self._staged(Stage.SUBMITTED) + self._trained()
 
     def _has_others(self, task: int) -> bool:
-        """Whether tasks other than `task` use stake, disk or time, or may do so."""
+        """Whether any task other than `task` uses stake, disk or time, or may come to use them."""
         return any(one != task for one in self._taken())
 
     def _trained(self) -> list[int]:
-        """Tasks in training, and those that may be once their bidding is over."""
+        """Tasks in training, and tasks with a standing bid, which may be trained once bidding is over."""
         return self._staged(Stage.TRAINING) + self._standing()
 
     def _consider(self, task: int) -> bool:
-        """Bid on a new task, or note why not. Returns True if it must be looked at again. Raises
-        BundleUnavailable.
+        """Bid on a new task, or note why no bid is made. Returns True if the task must be looked at again.
+        Raises BundleUnavailable.
         """
         context = self._context
         view = context.client.market.task(task)
@@ -203,8 +204,9 @@ class Auction:
         return False
 
     def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
-        """Whether the bundle is here and matches the terms. Starts fetching it if needed. Raises BundleError,
-        and _NotNow if it is too large for the disk beside other tasks.
+        """Whether the bundle is here and matches the terms. Starts fetching the bundle if needed. Raises
+        BundleError, _NotWorth if the bundle cannot be stored or read here, and _NotNow if it is too large for
+        the disk beside other tasks.
         """
         fetch = self._fetching.fetch(task, terms, left)
         if fetch is None:
@@ -225,8 +227,8 @@ class Auction:
         return True
 
     def _may_change(self, terms: Terms, view: TaskView) -> bool:
-        """Whether a bid must wait because a re-organisation may give the task's number to another task, and
-        bidding leaves time.
+        """Whether a bid must wait: a re-organisation may still give the task's number to another task, and
+        enough time is left for bidding.
         """
         client, clocks = self._context.client, self._context.clocks
         left = view.bids_until - client.now()
@@ -240,9 +242,9 @@ class Auction:
         return {**own, **self._context.elsewhere()}
 
     def _offer(self, terms: Terms, view: TaskView, rates: Rates | None = None) -> tuple[Offer, str]:
-        """The bid to make now, with this machine's rates or the given ones, and the device for the training.
-        Raises _NotWorth, _NotNow if only the tasks already taken prevent a bid, and _NotYet if the bundles that
-        are being fetched may prevent it.
+        """The bid to make now, and the device for the training. `rates` are by default those of this machine.
+        Raises _NotWorth, _NotNow if only the tasks already taken prevent a bid, and _NotYet if the bundles
+        being fetched may be what prevents it.
         """
         if self._ends:
             raise _NotWorth("new work is taken under later contracts")
@@ -279,8 +281,8 @@ class Auction:
         raise (_NotNow if passing else _NotWorth)(refusal.reason)
 
     def _require_eligible(self, terms: Terms) -> None:
-        """Refuse a task that would not be paid: its seats would stay empty, or be taken only by the
-        submitter's accounts, which may stay silent. Raises _NotWorth.
+        """Refuse a task for which this solver would not be paid, because the task's seats would stay empty or
+        be taken only by the submitter's accounts, which may stay silent. Raises _NotWorth.
         """
         client, settings = self._context.client, self._context.settings
         chain_id = client.connection.chain_id
@@ -291,9 +293,9 @@ class Auction:
             raise _NotWorth(refusal)
 
     def owed(self, task: int | None = None) -> int:
-        """Token units that this solver must keep free for other tasks: the stakes of all tasks that it may
-        still submit. If this solver's bid has locked the delay penalty, that amount is deducted, because the
-        submission releases it.
+        """Token units that this solver must keep free for tasks other than `task`: the stakes of all that it
+        may still submit. If this solver's bid has locked a task's delay penalty, the penalty is deducted,
+        because the submission releases it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -316,8 +318,8 @@ class Auction:
         context.begin(task, "bid", partial(context.client.market.bid, task, price), tokens=amount(price))
 
     def _follow(self, task: int, view: TaskView | None) -> None:
-        """Follow a task that this solver has bid on: answer lower bids, and assign it once bidding is
-        over. `view` is None if a re-organisation removed its post.
+        """Follow a task that this solver has bid on: answer lower bids, and have the task assigned once
+        bidding is over. `view` is None if a re-organisation removed the task's post.
         """
         context = self._context
         if view is None:
@@ -350,9 +352,9 @@ class Auction:
             self._lose(task, "assigned to another solver" if others else view.status.name.lower())
 
     def _watch(self, task: int, view: TaskView | None) -> None:
-        """Watch a task whose bid was beaten, or whose post a re-organisation removed (`view` is None). Take it
-        up again if this solver's bid is the best again, or if the task was assigned to this solver. Give up
-        once what beat the bid is too deep for a re-organisation.
+        """Watch a task whose bid was beaten, or whose post a re-organisation removed (`view` is None). Take
+        it up again if this solver's bid is the best again, or if the task was assigned to this solver. Give
+        up after `reorg_depth` blocks, when no re-organisation can bring that about any more.
         """
         context = self._context
         if view is None or view.bidder != context.client.address or view.status.is_over:
@@ -374,7 +376,7 @@ class Auction:
         self._context.log.info("assigned", task=view.task, tokens=amount(view.price))
 
     def _lose(self, task: int, why: str) -> None:
-        """Note that another solver has the task or the best bid, or that bidding ended."""
+        """Note that this solver has lost a task, and why. A re-organisation may still change that."""
         self._context.database.put(task, Stage.OUTBID, why)
         self._context.log.info("outbid", task=task, reason=why)
 
@@ -397,7 +399,7 @@ class _NotWorth(InternalError):
 
 
 class _NotYet(_NotWorth):
-    """The disk that the task takes may be free once the bundles that are being fetched are here or deleted."""
+    """The task may have enough disk once the bundles that are being fetched are here or deleted."""
 
 
 class _NotNow(_NotWorth):

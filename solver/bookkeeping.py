@@ -1,6 +1,6 @@
 """Keeps the ledger, from the vault's events and this account's receipts, up to the newest final block.
 
-Token entries follow from events, because other parties also end tasks. Coin entries follow from the journal,
+Token entries come from events, because other parties also end tasks. Coin entries come from the journal,
 which knows every signed transaction. Each entry is booked once, so a node may be killed at any time. `ledger`
 adds entries up.
 """
@@ -27,9 +27,9 @@ LOCKS: Final = 64
 
 
 class Bookkeeper:
-    """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all sent
-    transactions, token approvals included, except those to contracts of the `others`. An earlier deployment's
-    bookkeeper has `others` None, and books only transactions to its own contracts.
+    """Books the tokens and coin of one deployment. The newest deployment's bookkeeper books all transactions
+    sent, token approvals included, except those to the contracts in `others`. For an earlier deployment's
+    bookkeeper `others` is None, and it books only transactions to its own contracts.
     """
 
     def __init__(self, client: Client, database: Database, others: Iterable[str] | None = ()) -> None:
@@ -173,7 +173,7 @@ class Bookkeeper:
         )
 
     def _task_called(self, to: str, data: bytes) -> int:
-        """The task that a call names, or the task of the game that it names; 0 if there is neither."""
+        """The task that a call names, or the task of the game that the call names; 0 if it names neither."""
         contracts = {address.lower(): contract for address, contract in self._client.contracts.items()}
         try:
             arguments = contracts[to].arguments(data)

@@ -1,10 +1,10 @@
 """The solver's bundles: fetched once, checked against the terms, kept in the solver's folder and served to
 others.
 
-A submitter may take its bundle offline once a solver has the task; the solver then must answer for every root
-in the terms (dispute.md section 7). Before a task is won, its bundle is a candidate, which is deleted if the
-task is not won. Afterwards it is among the bundles of kept tasks (`task_folders`). A bundle that another
-party of this home folder has is linked, not fetched.
+A submitter may take its bundle offline once a solver has the task; the solver must then answer for every root
+in the terms (dispute.md section 7). Until a task is won, its bundle is a candidate, which is deleted if the
+task is lost. The bundle of a won task is kept (`task_folders`). A bundle that another party of this home
+folder has is linked, not fetched.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
 
 
 def _others_lie_here(context: Context, terms: Terms) -> bool:
-    """Whether there are candidates that no standing bid needs, besides the task's own. They are deleted, or bid
-    on, before long.
+    """Whether other tasks' candidates lie here that no standing bid and no won task needs. Such candidates
+    are deleted, or bid on, before long.
     """
     tasks = context.database.live(Stage.BID, Stage.TRAINING, Stage.SUBMITTED)
     needed = {terms.bundle_hash.hex(), *(context.terms(task).bundle_hash.hex() for task in tasks)}
@@ -139,8 +139,8 @@ def _no_room_yet(room: int) -> NoRoomYet:
 
 def _take_over(candidate: Path, kept: Path) -> None:
     """Move a candidate to the kept bundles in one rename, so that a reader finds all files in one of the two
-    places. If another party is fetching the same bundle there, move file by file, with the manifest last, so
-    that a bundle with a manifest is complete.
+    places. If files of the bundle are already there, because another party is fetching it, move file by file,
+    with the manifest last, so that a bundle with a manifest is complete.
     """
     with suppress(OSError):  # if there are files already
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -27,16 +27,15 @@ KEPT_RESULTS = 16
 
 
 READERS = 32
-"""Clients of a share of the server that may wait for a checkpoint's tensor. An address has fewer connections;
-the limit is for those without a share. Each client costs a read and a hash, which take seconds for the largest.
+"""How many clients of one share of the server may wait for a checkpoint's tensor. An address has fewer
+connections than this; the limit is for clients without a share. Each client costs a read and a hash, which
+take seconds for the largest tensors.
 """
 
 
 @dataclass
 class Answering:
-    """Limits on the cost of answers, shared by the tasks of all deployments, and the replay that is in
-    memory.
-    """
+    """Limits on the cost of answers, and the replay that is in memory. The tasks of all deployments share them."""
 
     readers: OneAtATime = field(default_factory=lambda: OneAtATime(READERS))
     replays: OneAtATime = field(default_factory=OneAtATime)
@@ -50,8 +49,8 @@ class Catalog:
     """Run stores by task, and bundles by the SHA-256 of their manifest. Changes are single assignments, so
     readers need no lock.
 
-    `turns` are those of the run stores' executors. `beside` is the catalog of another deployment that is
-    served together with this one; they share limits and mark.
+    The executors of the run stores compute in `turns`. `beside` is the catalog of another deployment that is
+    served together with this one; the two share their limits and their mark.
     """
 
     def __init__(self, bundles: Path, metrics: Metrics, turns: Turns, beside: Catalog | None = None) -> None:
@@ -79,7 +78,7 @@ class Catalog:
             self._run_stores.pop(self._over.pop(0), None)
 
     def forget(self, task: int) -> None:
-        """Stop serving a task that is over."""
+        """Stop serving a task."""
         if task in self._over:
             self._over.remove(task)
         self._run_stores.pop(task, None)
@@ -89,10 +88,11 @@ class Catalog:
         return self._run_stores.get(task)
 
     def replay(self, run_store: RunStore) -> Replay:
-        """The replay that answers questions about a served task. Only one thread may use it at a time, for
-        all tasks.
+        """The replay that answers questions about a served task. Only one thread at a time may use a replay,
+        of whichever task.
 
-        Only the last replay is kept: each may hold two frames, and a frame holds all values of a step.
+        Only the last replay is kept, because each may hold two frames, and a frame holds all values of a
+        step.
         """
         answering = self.answering
         if answering.replay is None or answering.replay[0] is not run_store:

@@ -215,8 +215,8 @@ def _defence(client: Client, account: str) -> Line:
 
 
 def _profit(home: Home, settings: SolverSettings, client: Client, local: bool) -> Line:
-    """The profit on the tasks that take bids now. Bids are decided as in the auction before it fetches a
-    bundle.
+    """The profit on the tasks that take bids now. Each task is judged as the auction judges it before it
+    fetches the bundle.
     """
     names = [device_name(device_of(device)) for device in settings.training_devices]
     found = slowest(measured(home, name) for name in names)

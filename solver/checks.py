@@ -20,12 +20,12 @@ LEAST_DISK: Final = GIB
 GOOD_DISK: Final = 20 * GIB
 CLOCK_SECONDS: Final = 30.0
 """Tolerated difference, beyond the time of a few blocks, between this machine's clock and the newest block's
-time. With a greater one, certificates or relays are refused, and people misread deadlines.
+time. If the difference is greater, certificates or relays are refused, and people misread deadlines.
 """
 BLOCKS: Final = 5
 LATE_SECONDS: Final = 600.0
 GAMES: Final = 16
-"""False games at a time for which the coin should last: as many as may be played at once
+"""Number of false games at once for which the coin should last: as many as may be played at once
 (`task.GAMES_AT_ONCE`).
 """
 COIN: Final = 10**18
@@ -138,8 +138,8 @@ def defence(wei: int, task: int, game: int, account: str) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """An open task, judged with this node's costs. `price` and `floor` are token units, `seconds` those of
-    training. `refusal` says why the node would not bid on it; empty if it would.
+    """An open task, judged with this node's costs. `price` and `floor` are in token units, `seconds` is the
+    time of training. `refusal` says why the node would not bid on the task; it is empty if the node would.
     """
 
     task: int

@@ -16,7 +16,7 @@ from protocol.commitments.errors import CorruptBlob
 from protocol.commitments.hashing import HASH_BYTES, leaf_hashes
 
 MOST = 1 << 25
-"""Limit on the bytes of all kept hashes: enough for tensors of 1 GiB together."""
+"""Limit on the bytes of all kept hashes: enough for 1 GiB of tensors."""
 
 
 class ChunkHashes:

@@ -73,7 +73,9 @@ def run(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
+    """Find a task, bid, train it, serve and defend it, collect, and start over. Ctrl-C once to stop, twice to
+    stop at once.
+    """
     from protocol.node.process import importing, keep_memory
 
     home_folder = at_home(home)
@@ -151,10 +153,12 @@ def lane(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Train one lane of a job: absorb the others' messages, train, serve its own messages; without chain or pay.
+    """Train one lane of a job, without chain or pay: absorb the other lanes' messages, train, and serve its
+    own messages.
 
-    Continues where it was stopped. It serves until Ctrl-C, also after the last round, and after it has found that
-    another lane has other parameters or signed two states: the others need its announcements to find the same.
+    Continues where it was stopped. It serves until Ctrl-C, even after the last round, and even after it has
+    found that another lane has other parameters or signed two states: the other lanes need its announcements
+    to find this too.
     """
     from protocol.node.process import importing, keep_memory
 

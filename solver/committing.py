@@ -34,7 +34,7 @@ class Committer:
         return self._running is not None and not self._running.done()
 
     def offer(self, size: int) -> None:
-        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is being sent.
+        """Commit the first `size` checkpoints soon. Does nothing while an earlier commitment is being sent.
 
         Raises the earlier commitment's error, such as Reverted if the market refuses this run.
         """
@@ -52,9 +52,9 @@ class Committer:
             running.result()
 
     def submit(self, due: int) -> None:
-        """Commit all K + 1 checkpoints soon and open the last one as the result; skipped while an earlier
-        transaction is being sent. `due` token units (the stake less the released penalty) are deposited if
-        they are not free in the vault. Raises the error of the earlier transaction, such as
+        """Commit all K + 1 checkpoints soon and open the last one as the result. Does nothing while an
+        earlier transaction is being sent. `due` token units (the stake less the released penalty) are
+        deposited if they are not free in the vault. Raises the error of the earlier transaction, such as
         NotEnoughTokens.
         """
         if self.busy:
@@ -77,11 +77,12 @@ class Committer:
         self, size: int, send: Callable[[bytes, list[bytes], list[bytes]], Receipt]
     ) -> Receipt | None:
         """Send a commitment to the first `size` checkpoints: their root, and the proof that the market
-        requires with it. For the first commitment that is the path of checkpoint 0, otherwise a consistency
-        proof; the other one is empty. Returns None if that many are committed already.
+        requires with it. The first commitment has the path of checkpoint 0 and an empty consistency proof;
+        later ones have a consistency proof and an empty path. Returns None if that many checkpoints are
+        committed already.
 
         An earlier commitment may be mined in between, for example after NotMined or a restart. The proof then
-        begins at the wrong size, and is made again. Raises Reverted if the size is still the same.
+        begins at the wrong size and is made again. Raises Reverted if the committed size is still the same.
         """
         tree = self._run_store.tree.at(size)
         while (before := self._on_chain()) < size:

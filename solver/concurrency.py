@@ -2,9 +2,9 @@
 
 A question about the inside of a segment costs a replay, and one about a checkpoint costs a state in memory.
 Without limits, any client could keep the solver busy or exhaust its memory. `OneAtATime` answers one question
-of a kind at a time, for all tasks, to the shares of the server in turn. A budget bounds the bytes in memory on
-their way to slow clients, in all and for each share. The defence of a game on-chain is subject to neither
-(`defence` replays for itself).
+of a kind at a time, across all tasks, and gives the shares of the server their turns in order. A budget
+bounds the bytes that are in memory for slow clients, in total and for each share. Neither applies to the
+defence of a game on-chain (`defence` replays for itself).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.errors import InternalError
 from protocol.node.http_clients import site_of
 
 SHARES = 8
-"""How many shares of the server must be full of unread answers before others get none."""
+"""How many shares of the server must be full of unread answers before no other share gets an answer."""
 
 WAITING: Final = 256
 """Maximum number of clients that wait for one kind of answer: a quarter of `http_shares.MAX_CONNECTIONS`, so
@@ -32,15 +32,17 @@ class Busy(InternalError):
 
 
 class OneAtATime:
-    """Gives one client the turn at a time. The sites (`http_clients`) that have waiting clients have their turns
-    in order, and each turn of a site goes to the next of its shares (`http_shares`). So an answer to one site
-    waits for at most one answer to each other site. Of each share, at most `waiting` clients wait, each for at
-    most `patience` seconds. In all, at most `most` wait: the next one takes the place of the newest client of
-    the site with most, if that site keeps at least as many as the next one's then has. Within a site the same
-    holds for its shares. Clients without a share count as one share. For one event loop.
+    """Gives one client the turn at a time. The sites (`http_clients`) that have waiting clients have their
+    turns in order, and the turns of a site go to its shares (`http_shares`) in order. So an answer to one
+    site waits for at most one answer to each other site. Clients without a share count as one share.
+
+    At most `waiting` clients of each share wait, each for at most `patience` seconds, and at most `most`
+    clients wait in total. When that many wait, a new client may take the place of the newest client of the
+    site with the most waiting clients, provided that this site then still has at least as many as the new
+    client's site. Within a site, the same rule holds for its shares.
 
     `on_idle` is called after `idle` seconds without a request, to release the data from which the last
-    answers were made.
+    answers were made. For one event loop.
     """
 
     def __init__(
@@ -99,9 +101,10 @@ class OneAtATime:
             raise Busy
 
     def _has_room(self, share: Hashable) -> bool:
-        """Whether one more client of `share` may wait. If all places are taken, the newest client of the largest
-        share of the site with most loses its place, if that site has at least two more than that of `share`. If
-        it is the site of `share`, the shares are compared.
+        """Whether one more client of `share` may wait. If all places are taken, the newest client in the
+        largest share of the site with the most waiting clients loses its place, provided that this site has
+        at least two more than the site of `share`. If both are the same site, their shares are compared
+        instead.
         """
         if self.waiting < self._most:
             return True
@@ -122,8 +125,8 @@ class OneAtATime:
         return True
 
     def _pass_on(self) -> None:
-        """Give the turn to the client that has waited longest of the next share. The site that had the turn
-        comes last, and within it the share.
+        """Give the turn to the client that has waited longest in the next share. The site that had the turn
+        goes to the end of the order, and so does, within this site, the share that had it.
         """
         last = site_of(self._share)
         for share in [share for share in self._places if site_of(share) == last]:

@@ -68,19 +68,19 @@ class Context:
     fetches: Fetches = field(default_factory=Fetches)
     """The running fetches of candidates."""
     traces: dict[bytes, owed.Traces] = field(default_factory=dict)
-    """What games take beside replays, by the ids of the programs whose bundles were read."""
+    """What a game takes in addition to replays, by program id, for each program whose bundle has been read."""
     held: dict[bytes, Held] = field(default_factory=dict)
-    """What the bundles that were read take in memory, by their hashes."""
+    """What each bundle that has been read takes in memory, by the bundle's hash."""
     elsewhere: Callable[[], Mapping[str, Terms]] = dict
-    """Returns the terms of tasks that were or may be taken under other contracts, by name: they use this
-    machine too.
+    """Returns the terms, by name, of tasks that were or may be taken under other contracts. These tasks use
+    this machine too.
     """
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
     _terms: dict[int, Terms] = field(default_factory=dict)
 
     def terms(self, task: int) -> Terms:
-        """The terms of a task, read once its post is final: until then a re-organisation may give the number
-        to another task. Raises ChainError.
+        """The terms of a task. They are kept in memory once the task's post is final; until then they are
+        read each time, because a re-organisation may give the number to another task. Raises ChainError.
         """
         if task in self._terms:
             return self._terms[task]
@@ -95,9 +95,9 @@ class Context:
         return terms
 
     def engaged(self, *stages: Stage) -> dict[int, Terms]:
-        """The terms of this solver's tasks in these stages, by default of all that it must train or defend, or
-        may have to. Any bid may win, even a beaten one. Tasks whose posts a re-organisation has removed are
-        left out. Raises ChainError.
+        """The terms of this solver's tasks in these stages; by default, of all tasks that it must train or
+        defend, or may have to. Any bid may win, even a beaten one. Tasks whose posts a re-organisation has
+        removed are left out. Raises ChainError.
         """
         found = {}
         for task in self.database.live(*(stages or LIVE)):
@@ -124,9 +124,9 @@ class Context:
         return self.machine.hopes(self.speeds.measured())
 
     def expect(self, work: Work, bundle_hash: bytes, held: Held) -> None:
-        """Note what a bundle takes in memory. Estimate its program's memory and what its games take, and its
-        speed until its steps are measured. Without a measurement of this machine by kind of operation, the
-        speed is not estimated.
+        """Note what a bundle takes in memory. Estimate what its program takes in memory, what its games take
+        and, until its steps are measured, its speed. The speed is not estimated if this machine was not
+        measured by kind of operation.
         """
         from protocol.program.cost import cost
 
@@ -152,7 +152,7 @@ class Context:
         return seconds_beside(self.clocks, longest_step(games, self.rates))
 
     def limits(self, seconds: float) -> Limits:
-        """Limits on what is accepted from submitters, and on the seconds for sending it."""
+        """Limits on what is accepted from submitters. They may take at most `seconds` to send it."""
         local = self.client.connection.chain_id == DEVELOPMENT_CHAIN
         return Limits(allowed=self.settings.bundles, this_machine=local, seconds=seconds)
 
@@ -162,9 +162,9 @@ class Context:
         return self.folders.bundles
 
     def free_disk(self, but: int | None = None) -> int:
-        """Bytes of disk that one more task may take: a share of the free disk, but no more than what is
-        left of the settings' limit, without the checkpoints that the tasks other than `but` may still write.
-        Running fetches are not deducted. Raises ChainError.
+        """Bytes of disk that one more task may take: a share of the free disk, at most what is left of the
+        settings' limit, less the checkpoints that tasks other than `but` may still write. Running fetches are
+        not deducted. Raises ChainError.
         """
         free = int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
         limit = self.settings.disk_limit

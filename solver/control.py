@@ -28,7 +28,7 @@ from solver.errors import AnotherNode, ControlError, NotRunning
 
 VERSION: Final = 1
 MAX_QUESTION: Final = 4_096
-"""Limit on the bytes of a question. Those of our commands have a few dozen."""
+"""Limit on the bytes of a question. Our commands' questions have a few dozen."""
 MAX_ANSWER: Final = 1 << 22
 SECONDS: Final = 5.0
 """Seconds for a question to arrive, and for an answer to be taken."""
@@ -185,7 +185,7 @@ def ask(home: Home, do: str, **about: object) -> dict[str, Any]:
 
 
 def require_alone(home: Home) -> None:
-    """Raise AnotherNode if a node of the home folder runs, and HomeError if this user may not look."""
+    """Raise AnotherNode if a node of the home folder runs, and HomeError if this user may not write its lock file."""
     _locked_file(home, LOCK_SECONDS).close()
 
 
@@ -234,7 +234,7 @@ def _locked_file(home: Home, seconds: float = 0.0) -> IO[str]:
 
 @contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A short path to a socket: the kernel allows 107 bytes, and a home folder's path may be longer."""
+    """A short path to a socket. The kernel allows 107 bytes, and the path in a home folder may be longer."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}" if len(os.fsencode(path)) > 100 else str(path)

@@ -1,5 +1,5 @@
-"""What a solver must remember across a crash (SQLite, WAL): how far it is with each task, the checkpoints
-of won tasks, and its ledger.
+"""What a solver must remember across a crash (SQLite, WAL): how far it has come with each task, the
+checkpoints of won tasks, and its ledger.
 
 A task's status is on the chain, and the journal of `protocol.chain` knows what was sent; this stores the
 rest. Every write is one transaction that is on disk when the method returns. So after a kill at any point,
@@ -31,9 +31,9 @@ CREATE TABLE checkpoints (
 
 
 class Stage(StrEnum):
-    """How far this solver is with a task. A successful run goes through BID, TRAINING, SUBMITTED and OVER.
-    OUTBID means that it bid, but another solver is ahead or has the task, or bidding ended; a
-    re-organisation may still change that.
+    """How far this solver has come with a task. A successful task goes through BID, TRAINING, SUBMITTED and
+    OVER. OUTBID means that this solver has bid, but another solver is ahead or has the task, or bidding has
+    ended; a re-organisation may still change that.
     """
 
     REFUSED = "refused"
@@ -75,7 +75,7 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """How far the ledger is complete. It has all events up to `block`, whose time is `time`, and all of the
+    """How far the ledger goes. It has all events up to `block`, whose time is `time`, and all of the
     account's transactions with a nonce below `nonce`.
     """
 

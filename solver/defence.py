@@ -1,11 +1,11 @@
 """Finds, watches and answers the games against this solver, in time and on its own thread (dispute.md section
 6).
 
-`Strategy.defence` chooses the moves. Here they are sent, each once, even across restarts. While moves are
-computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long replay
-pauses for it between two steps. All moves that a game asks for are sent together, and the next game's are
-computed while they wait for their blocks. So each move costs its computing time, but the time of inclusion is
-spent only once.
+`Strategy.defence` chooses the moves. This module sends each of them once, even across restarts. While moves
+are computed nothing else computes (`turns`), except an answer in another game that is due earlier: a long
+replay pauses for it between two steps. All moves that a game asks for are sent together. While they wait for
+their blocks, the next game's moves are computed. So each move costs its computing time, but the time of
+inclusion is spent only once.
 
 What is known of a game holds as long as the block in which it was seen is on the chain. After a
 re-organisation, games that were seen later are read again: a number may belong to another task's game, and a
@@ -52,10 +52,10 @@ class Defence:
         self._context = context
         self._failures = Failures("game", context.metrics, context.log)
         self._seen = 0
-        """Games up to this number were read."""
+        """Games up to this number have been read."""
         self._stops: list[tuple[int, str, int]] = []
-        """Number and hash of each block of the last looks, with the count of games that were read by then.
-        They reach back to `reorg_depth` blocks.
+        """For each of the last looks, its block's number and hash and the number of games that had been read
+        by then. The looks reach back `reorg_depth` blocks.
         """
         self._ended: dict[int, int] = {}
         """Maps each closed game to the number of the block in which it was closed, until that block is
@@ -65,9 +65,7 @@ class Defence:
             set()
         )  # games on tasks that cannot be replayed yet, because their bundle is still being loaded
         self._others: dict[int, int] = {}
-        """Maps each game on a task that this solver need not defend, according to its database, to that
-        task.
-        """
+        """Maps each game that this solver need not defend, according to its database, to the game's task."""
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
@@ -80,8 +78,8 @@ class Defence:
         """The size of a state in bytes, by task."""
         self._looked = self._look_took = 0.0
         self._reserved: ExitStack | None = None
-        """Held between two rounds of answers, so that no step of training begins meanwhile. The defence waits
-        for at most one such step, not for one in each round.
+        """Held between two rounds of answers, so that no training step begins in between. The defence thus
+        waits for at most one training step, not for one in each round.
         """
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
@@ -129,9 +127,9 @@ class Defence:
         """Answer what is due now, the most urgent first. Returns True if a move was sent, because more may
         then be due at once.
 
-        The most urgent game is the one with the least time left for computing: its clock less what its
-        further moves may take in addition to computing (`_urgencies`). The order is computed again after a
-        while, because new demands may come. Games whose clock does not run need no answer yet.
+        The most urgent game is the one with the least time left for computing: the time left on its clock,
+        less what its further moves may take in addition to computing (`_urgencies`). The order is computed
+        again after a while, because new demands may come. Games whose clock does not run need no answer yet.
         """
         self._drop_what_is_over()
         if not (self._open or self._context.database.live(*TAKEN)):  # there is nothing to lose
@@ -169,9 +167,9 @@ class Defence:
             self._reserved = None
 
     def _make_way(self) -> None:
-        """Between two steps of an answer, answer other games that are due earlier. Reading their state takes
-        at most a fifth of the time. A second answer for the same task waits if there is no memory for its
-        states (`_has_room`); meanwhile nothing that is due after it is answered.
+        """Between two steps of an answer, answer other games that are due earlier. Reading the games' states
+        takes at most a fifth of the time. A second answer for the same task waits if memory is too small for
+        its states (`_has_room`). While it waits, no game that is due after it is answered.
         """
         if time.monotonic() - self._looked < max(self._context.settings.pace, 4 * self._look_took):
             return
@@ -220,14 +218,14 @@ class Defence:
         return states
 
     def _urgencies(self, states: Mapping[int, GameState]) -> dict[int, float]:
-        """Maps each game to the time by which computing for it must end: the end of its clock less the parts
+        """Maps each game to the time by which computing for it must end: the end of its clock, less the time
         reserved for further moves. Games that wait for an earlier game are left out.
         """
         each = self._context.seconds_each() if states else 0.0
         return {number: _urgency(state, each) for number, state in states.items() if not state.waits}
 
     def _rewind(self, block: Block) -> None:
-        """Forget what was seen in blocks that are not on the chain any more. These games are read again."""
+        """Forget what was seen in blocks that are not on the chain any more. The games seen there are read again."""
         from protocol.chain.events import standing
 
         connection = self._context.client.connection
@@ -252,9 +250,9 @@ class Defence:
         self._ended = {number: closed for number, closed in self._ended.items() if closed > deep}
 
     def _states(self, block: int) -> dict[int, GameState]:
-        """The state of each open game that does not pause after a failure, as of block number `block`. Games
-        that are closed are not watched any more, once the moves sent in them are counted. A game may be
-        missing because of a re-organisation, or because the chain's node lags.
+        """The state of each open game, as of block number `block`, except games that pause after a failure. A
+        closed game is not watched any more once the moves sent in it are counted. A game may be missing
+        because of a re-organisation, or because the chain's node lags.
         """
         found: dict[int, GameState] = {}
         for number, task in list(self._tasks.items()):
@@ -387,7 +385,7 @@ class Defence:
             del self._runs[task]
 
     def _call_time(self, view: GameView) -> bool:
-        """End a game if its challenger's time has run out. Returns whether this was sent."""
+        """End a game if its challenger's time has run out. Returns whether the call was sent."""
         client = self._context.client
         with client.connection.view() as block:
             state = client.game.game(view.game)

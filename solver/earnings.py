@@ -94,7 +94,7 @@ def read(home: Home) -> Iterator[Ledger]:
 
 
 def write_csv(ledgers: Sequence[Ledger], file: TextIO) -> None:
-    """Write a header, and one line for every entry. Amounts are in tokens and coin; those that went out
+    """Write a header, and one line for every entry. Amounts are in tokens and coin; amounts that went out
     have a minus sign (`SIGNS`).
     """
     rows = csv.writer(file, lineterminator="\n")
@@ -116,7 +116,7 @@ def _row(ledger: Ledger, entry: Entry) -> tuple[object, ...]:
 
 def _exact(amount: int, unit: int) -> str:
     """An amount in tokens or coin, with all its digits and without an exponent. `unit` is the number of
-    smallest units in one.
+    smallest units in one token or coin.
     """
     whole, rest = divmod(abs(amount), unit)
     digits = f"{whole}.{rest:0{len(str(unit)) - 1}}".rstrip("0").removesuffix(".")

@@ -59,8 +59,8 @@ class Failures:
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
-        """A context in which every error is caught and noted, except wrong bits computed by this machine and
-        the end of the solver.
+        """A context in which every error is caught and noted, except errors that mean wrong bits on this
+        machine or the end of the solver.
 
         `took` returns the seconds that the failed work took in another thread.
         """
@@ -73,9 +73,7 @@ class Failures:
             self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
-        """Note an error with which work ended after `took` seconds, and let the task or game pause for as
-        long.
-        """
+        """Note an error that ended work after `took` seconds, and let the task or game pause for the same time."""
         now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)

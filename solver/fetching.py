@@ -18,8 +18,8 @@ from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 
 FETCHES = 4
-"""Limit on the bundles fetched at a time. One more may be loaded if it is in this solver's folders,
-because it waits for no server.
+"""Limit on the bundles fetched at a time. One more may be loaded if it is already in this solver's folders,
+because loading waits for no server.
 """
 FIRST_TRY = 30.0
 """Seconds for a task's first fetch. Slow servers can delay the first fetch of another task by this long."""
@@ -46,11 +46,11 @@ class Fetching:
 
     @property
     def running(self) -> list[Future[None]]:
-        """The fetches whose result was not taken yet."""
+        """The fetches whose result has not been taken yet."""
         return [fetch.future for fetch in self._fetches.values() if not fetch.taken]
 
     def terms(self, task: int) -> Terms | None:
-        """The terms of the task whose bundle is here or being fetched; None if there is none."""
+        """The terms for which a task's bundle was fetched or is being fetched; None if there is no such fetch."""
         fetch = self._fetches.get(task)
         return None if fetch is None else fetch.terms
 
@@ -64,8 +64,9 @@ class Fetching:
         return self._lost.get(task, 0.0)
 
     def fetch(self, task: int, terms: Terms, left: int) -> Future[None] | None:
-        """The fetch of a task's bundle, if it has ended; otherwise None. Starts it if needed, again if another
-        task has the number since. `left` is the seconds until the end of the bidding.
+        """The fetch of a task's bundle if the fetch has ended, otherwise None. Starts the fetch if needed,
+        and starts it again if the number has passed to another task. `left` is the seconds until the end of
+        the bidding.
         """
         fetch = self._fetches.get(task)
         if fetch is None:

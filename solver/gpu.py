@@ -47,15 +47,13 @@ def read_gpus() -> list[Reading]:
 
 
 def watts(readings: list[Reading], devices: int) -> float | None:
-    """The most watts that a number of `devices` among these GPUs may draw together; None if no GPU reports
-    its limit.
-    """
+    """The most watts that `devices` of these GPUs may draw together; None if no GPU reports its limit."""
     limits = sorted((one.power_limit for one in readings if one.power_limit is not None), reverse=True)
     return sum(limits[:devices]) if limits else None
 
 
 def driver() -> str | None:
-    """The version of the NVIDIA driver; None without a driver, or if it does not say."""
+    """The version of the NVIDIA driver; None without a driver, or if the driver does not report its version."""
     import pynvml
 
     try:

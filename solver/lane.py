@@ -56,22 +56,24 @@ class LaneSettings(BaseModel):
     this machine.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     peers: tuple[str, ...] = ()
-    """Addresses below which lanes may be asked, in addition to https and http on the internet, such as
-    http://192.168.1.5:8720/. A lane that listens on this machine only may also ask this machine.
+    """Addresses, such as http://192.168.1.5:8720/, below which lanes may be asked. Lanes at https addresses,
+    and at http addresses on the internet, may always be asked. A lane that listens only on this machine may
+    also ask lanes on this machine.
     """
     keep_rounds: Annotated[int, Field(ge=2)] | None = None
-    """Number of last rounds whose messages are kept for others; if unset, all are kept. A lane that is
+    """How many of the last rounds keep their messages for other lanes; if unset, all do. A lane that is
     further behind must join.
     """
 
 
 def run(home: Home, settings: LaneSettings, folder: Path, number: int, members: Path | None) -> ExitCode:
-    """Train a lane's rounds, write its result, and serve until stopped: others may still need its last
-    message. It also serves until stopped after a `Divergence` or `Equivocation`, which is logged at once and raised
-    in the end: without this lane's announcements the others would not find the lane at fault.
+    """Train a lane's rounds, write its result, and serve until stopped, because others may still need its
+    last message. After a `Divergence` or `Equivocation`, the lane logs the error, also serves until stopped,
+    and raises the error at the end: without this lane's announcements the others would not find the lane at
+    fault.
 
     Raises `JobError`, `BundleError`, `LanesError`, `MessageError`, `AccountError`, `PublicPlaceError`,
     `LaneRunning`.

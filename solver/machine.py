@@ -1,4 +1,5 @@
-"""The speed of this machine, for bids and admission: as the operator says, or as `solver bench` measured it.
+"""The speed of this machine, for bids and admission: as the operator has set it, or as `solver bench` has
+measured it.
 
 On a development chain, the default `speed` is assumed for an unmeasured machine; on any other chain such a
 machine makes no bid. Nothing is measured when a node starts: games may be due then, and other work would
@@ -29,8 +30,9 @@ UNMEASURED: Final = (
 class Machine:
     """Speeds in operations a second for programs that were not measured. `least` is assumed for defending a
     task; `most` is assumed for bidding when only its terms are known and its bundle must be fetched first.
-    `families` are measured speeds by kind of operation, `files` the files of a checkpoint that its disk takes a
-    second. `source` is "setting", "measured", "assumed", or "none", which means that no bids are made.
+    `families` holds measured speeds by kind of operation, and `files` is the number of checkpoint files that
+    the machine's disk takes a second. `source` is "setting", "measured", "assumed", or "none", which means
+    that no bids are made.
     """
 
     least: float

@@ -81,9 +81,9 @@ class SolverNode(Node):
         machine: Machine | None = None,
         places: Places | None = None,
     ) -> None:
-        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is
-        their `leading` node. Without `machine`, there is no measurement of this machine. `places` are by
-        default the devices in the settings.
+        """Also makes the nodes of the `earlier` deployments, which only finish their work; this node is their
+        `leading` node. Without `machine`, this machine counts as unmeasured. By default, `places` has the
+        devices of the settings.
         """
         self._folder = folder = data_folder(Database, home, client)
         market = client.market.address
@@ -148,7 +148,9 @@ class SolverNode(Node):
         self._short = False
         """Whether tokens are missing because tasks under earlier contracts still lock stakes."""
         self._accounts = self._withdraw = False
-        """Whether the ledger is to be brought up to date, and tokens are to be withdrawn, since a task is over."""
+        """Whether, because a task is over, the ledger must be brought up to date (`_accounts`) and tokens
+        must be withdrawn (`_withdraw`).
+        """
         self._failures = Failures("task", metrics, self.context.log)
         others = [at for one in self._earlier for at in one.context.client.contracts]
         self._bookkeeper = Bookkeeper(client, self.context.database, others if leading is None else None)
@@ -356,8 +358,8 @@ class SolverNode(Node):
         self._assignments.give_back(task)
 
     def _is_sound(self) -> bool:
-        """Whether no run of this process was refused or found false. Otherwise the process takes no more
-        work.
+        """Whether no run of this process was refused or found false. After such a run, the process takes no
+        more work.
         """
         nodes = (*self._earlier, self)
         return not any(node._refused or TaskStatus.SLASHED in node._finished.values() for node in nodes)
@@ -389,7 +391,9 @@ class SolverNode(Node):
         self._accounts = True
 
     def _begin_accounts(self) -> None:
-        """Start bringing the accounts up to date after a task, unless that is running or pauses."""
+        """Start bringing the accounts up to date after a task, unless this is already running or pauses after
+        a failure.
+        """
         if not self._accounts or self.context.sends.busy(0, "account") or self._failures.rests(0):
             return
         with self._failures.kept(0):
@@ -399,7 +403,7 @@ class SolverNode(Node):
 
     def _bring_accounts(self, kept: int | None) -> None:
         """Withdraw tokens above `kept` from the vault (none if `kept` is None), and bring the ledger up to
-        date. A withdrawal that fails, but is not refused by the contract, is tried again.
+        date. If a withdrawal fails, it is tried again, unless the contract refused it.
         """
         try:
             if kept is not None:
@@ -412,17 +416,17 @@ class SolverNode(Node):
             self._book()
 
     def _kept(self) -> int:
-        """Token units to keep free in the vault: for stakes of new tasks or, under earlier contracts, of
-        tasks begun there.
+        """Token units to keep free in the vault: for the stakes of new tasks or, under earlier contracts, for
+        the stakes of tasks begun there.
         """
         if self._leading is not None:
             return self._auction.owed()
         return max(0, self.context.settings.stake_units - stakes.locked(self.context))
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        """The exit code if the node ends now, otherwise None. It ends with `once` after the first task,
-        after a slash or refusal, or when drained, but never while work is left. Raises the errors of
-        `outcome`.
+        """The exit code if the node ends now, otherwise None. The node ends after the first task (with
+        `once`), after a slash or a refused run, or when drained, but never while work is left. Raises the
+        errors of `outcome`.
         """
         nodes = (*self._earlier, self)
         if any(
@@ -440,7 +444,8 @@ class SolverNode(Node):
         return not any(node.context.database.live(*LIVE) for node in (*self._earlier, self))
 
     def _fund(self) -> None:
-        """Deposit the missing part of the stake. Tokens already in the vault or locked count.
+        """Deposit the missing part of the stake. Tokens that are already in the vault, or locked, count
+        towards the stake.
 
         If the account has too few tokens, nothing is deposited. The error is raised, unless this solver has
         taken tasks or locked stakes: it then goes on with the tokens in the vault.

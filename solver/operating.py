@@ -51,9 +51,10 @@ def check(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Check everything that `run` needs, and say what to do: device, disk, clock, chain, balances, address, profit.
+    """Check everything that `run` needs, and say what to do: device, disk, clock, chain, balances, address,
+    profit.
 
-    The exit code is 0 without a problem, 1 where a later try may help, otherwise 2.
+    The exit code is 0 without a problem, 1 if a later try may help, otherwise 2.
     """
     from protocol.node.process import importing
 
@@ -65,7 +66,7 @@ def check(
 
 
 def status(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Show the node's tasks, income and orders, also when it does not run."""
+    """Show the node's tasks, income and orders, even if the node does not run."""
     from solver.asking import status as status_now
 
     status_now(at_home(home), as_json)
@@ -84,7 +85,7 @@ def earnings(
 
 
 def pause(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Make no more bids, also after a restart; tasks already taken are trained and defended."""
+    """Make no more bids, even after a restart. Tasks already taken are trained and defended."""
     from solver.asking import order
 
     order(at_home(home), "pause", as_json)
@@ -107,7 +108,7 @@ def drain(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption
 
 
 def stop(wait: WaitOption = False, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Stop as Ctrl-C does, once no deadline is near: with exit code 130, and without touching tasks."""
+    """Stop as Ctrl-C does: once no deadline is near, with exit code 130, and without touching tasks."""
     from solver.asking import order
 
     order(at_home(home), "stop", as_json, wait)

@@ -1,5 +1,5 @@
-"""What an operator reaches in a running node through the control socket: its status and ledger, and its
-order.
+"""What an operator reaches in a running node through the control socket: the node's status, its ledger and
+its order.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Part = tuple["Context", Bookkeeper]
 
 
 class Operation:
-    """Answers the operator's questions and keeps the order. `why_not` returns why the node makes no new bids
-    for reasons other than its order; "" if there is none.
+    """Answers the operator's questions and keeps the order. `why_not` returns a reason, other than the order,
+    why the node makes no new bids; "" if there is none.
     """
 
     def __init__(self, home: Home, stop: Stop, progress: Progress, why_not: Callable[[], str]) -> None:

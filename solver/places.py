@@ -1,10 +1,10 @@
-"""Decides where tasks are trained: on which of this machine's devices, and whether its memory has room for
-one more.
+"""Decides where tasks are trained: on which of this machine's devices, and whether the memory has room for
+one more task.
 
-A submitted task takes memory, too, until it is over: on the CPU always that of the tensors which are read
-instead of mapped, on a GPU while it is defended that of a step, its dataset included.
+A submitted task also takes memory until it is over: on the CPU always the tensors that are read instead of
+mapped; on a GPU, while the task is defended, what a step takes, its dataset included.
 
-A task stays on the device that it was placed on when it was bid on; after a restart it goes to the least
+A task stays on the device on which it was placed when it was bid on. After a restart it goes to the least
 occupied device. Tasks of several deployments may have the same number, and then share a device.
 """
 
@@ -34,12 +34,12 @@ def no_bound(_device: str) -> int | None:
 
 
 def no_copies(_device: str) -> bool:
-    """A device that works in the machine's memory, like the CPU."""
+    """No device has its own memory: each works in the machine's memory, like the CPU."""
     return False
 
 
 class Places:
-    """The device of each task, by its setting, such as "cuda:0". Callable from any thread."""
+    """The device of each task, named as in the settings, such as "cuda:0". Callable from any thread."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Places:
             return self._placed[task]
 
     def put(self, task: int, device: str) -> None:
-        """Place a task on a device, because it gets a bid."""
+        """Place a task on a device, because the task is bid on."""
         with self._lock:
             self._placed[task] = device
 
@@ -78,12 +78,12 @@ class Places:
         self._needs[program] = WORKSPACE * peak_bytes
 
     def needs(self, program: bytes) -> int | None:
-        """Estimated bytes that training a program takes; None before its bundle was read."""
+        """Estimated bytes that training a program takes; None until its bundle has been read."""
         return self._needs.get(program)
 
     def keeps(self, device: str, program: bytes, held: Held | None) -> int | None:
-        """Bytes on a device that a submitted task may take until it is over; None before its bundle was read.
-        `held` is what the bundle takes in memory.
+        """Bytes on a device that a submitted task may take until it is over; None until the task's bundle has
+        been read. `held` is what the bundle takes in memory.
         """
         needs = self.needs(program)
         if held is None or needs is None:
@@ -91,9 +91,9 @@ class Places:
         return needs // WORKSPACE if self._copies(device) else held.read
 
     def room(self, device: str, programs: Iterable[bytes], kept: Iterable[int | None] = ()) -> float:
-        """Bytes on a device that trainings of these programs leave free, beside submitted tasks that keep the
-        bytes in `kept`. Infinite if the device's memory is not known; otherwise 0 if the bytes of one of the
-        tasks are not known yet.
+        """Bytes on a device that are left free by the trainings of these programs and by submitted tasks,
+        which keep the bytes in `kept`. Infinite if the device's memory is not known; otherwise 0 if the bytes
+        of one of the tasks are not known yet.
         """
         memory = self._memory(device)
         if memory is None:
@@ -112,8 +112,8 @@ def placed(executors: Mapping[str, ExecutorFactory], places: Places) -> Executor
 
 
 def memory_of(device: str) -> int | None:
-    """The memory for trainings on a device that torch sees: the free bytes plus those that this process
-    uses; None if the system does not say. Called only when torch is already loaded.
+    """The memory for trainings on a device that torch sees: the free bytes plus those that this process uses;
+    None if the system does not report it. Called only when torch is already loaded.
     """
     from protocol.execution.device import device_of
     from protocol.execution.memory import memory_for

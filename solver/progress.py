@@ -60,8 +60,8 @@ class Progress:
     def begin(
         self, task: int, steps: int, done: int, name: str = "", waited: Callable[[], float] = lambda: 0.0
     ) -> None:
-        """Show a training of `steps` steps, of which `done` are done; `name` is the submitter's. `waited`
-        returns the seconds so far during which other trainings had priority.
+        """Show a training of `steps` steps, of which `done` are done; `name` is the submitter's name for the
+        task. `waited` returns the seconds so far during which other trainings had priority.
         """
         self._runs[task] = _Run(steps, done, waited)
         if self._bar is not None and task in self._rows:
@@ -104,14 +104,14 @@ class Progress:
         return run.seconds_needed()
 
     def steps(self, task: int) -> tuple[int, int, float | None] | None:
-        """A running training's finished steps, its steps in all, and the seconds for the remaining steps
-        (None if not known yet). None if the task is not in training.
+        """The number of finished steps of a running training, the number of all its steps, and the seconds
+        that the remaining steps take (None if not known yet). None if the task is not in training.
         """
         run = self._runs.get(task)
         return None if run is None else (run.done, run.steps, run.seconds_needed())
 
     def end(self, task: int) -> None:
-        """The training of a task is over or given up: if it has a bar, hide the bar and log a line."""
+        """Note that the training of a task is over or given up. If it has a bar, hide the bar and log a line."""
         run = self._runs.pop(task, None)
         row = self._rows.pop(task, None)
         if row is not None and run is not None:

@@ -2,7 +2,8 @@
 address.
 
 fsspec's file systems find credentials in their usual places, such as AWS_ACCESS_KEY_ID or ~/.aws for s3://;
-they are never in a setting. The bucket's owner must allow public reading; `require_readable` checks it.
+credentials are never in a setting. The bucket's owner must allow public reading; `require_readable` checks
+that.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 class Publisher:
     """Publishes run stores in the background, one task at a time. Does nothing without a place. `see` and
-    `tick` are for the loop's thread, `withdraw` for any.
+    `tick` are called by the loop's thread, `withdraw` by any.
     """
 
     def __init__(self, context: Context, place: PublicPlace | None) -> None:
@@ -125,8 +125,9 @@ class Publisher:
 
 
 def _common(published: bytes | None, roots: list[bytes]) -> int:
-    """How many of the roots are already published. All of them if the place has more, because roots lost here
-    are computed again. 0 if the place has those of another run, for example on another chain.
+    """How many of the roots are already published. If the place has more roots than these, all are, because
+    roots lost here are computed again. If the place has the roots of another run, for example on another
+    chain, 0.
     """
     own, there = b"".join(roots), published or b""
     shorter = min(len(own), len(there))

@@ -56,7 +56,8 @@ class TensorEntry:
 class RunStore:
     """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
 
-    `materials` returns what a replay needs, from any thread: the same each time, or new for each replay.
+    `materials` returns what a replay needs, and may be called from any thread. It returns the same objects
+    each time, or new ones for each replay.
     """
 
     def __init__(
@@ -204,8 +205,8 @@ class RunStore:
             return open_tensor(self._store, self._stored(number)[tensor])
 
     def chunks(self, number: int, tensor: int, lo: int, hi: int, hashes: ChunkHashes) -> bytes:
-        """Chunks lo … hi - 1 of a checkpoint's tensor, which must exist. The whole tensor is read unless
-        `hashes` has its hashes.
+        """Chunks lo … hi - 1 of a checkpoint's tensor, which must have these chunks. The whole tensor is read
+        unless `hashes` has its hashes.
         """
         try:
             return hashes.read(self._store, self._stored(number)[tensor], lo, hi)

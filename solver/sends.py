@@ -26,7 +26,7 @@ class Sends:
             self._running[task, what] = in_thread(send)
 
     def busy(self, task: int, what: str) -> bool:
-        """Whether a transaction is being sent, or its end was not collected yet (`finish`)."""
+        """Whether a transaction is being sent, or has ended and has not been collected yet (`finish`)."""
         return (task, what) in self._running
 
     @property
@@ -35,7 +35,7 @@ class Sends:
         return bool(self._running)
 
     def ended(self) -> list[tuple[int, str]]:
-        """The transactions that ended and were not collected yet."""
+        """The transactions that have ended and have not been collected yet."""
         return [key for key, running in self._running.items() if running.done()]
 
     def finish(self, task: int, what: str) -> None:

@@ -31,7 +31,7 @@ Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 def _plain(place: str) -> str:
-    """Check that an fsspec URL names a single file system and has no credentials. These come from the
+    """Check that an fsspec URL names a single file system and has no credentials. Credentials come from the
     environment, because settings are shown.
     """
     if (
@@ -66,7 +66,7 @@ class SolverSettings(NodeSettings):
     `url` is then the address where these files can be read, and this server need not be reachable.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     min_eligible: Annotated[int, Field(ge=1)] | None = None
     """Registered accounts that must be eligible for a task before it is bid on; empty: three for each seat
     and juror, or one for each on a development chain.
@@ -94,8 +94,8 @@ class SolverSettings(NodeSettings):
     cost_per_hour: Tokens = usual_solver.COST_PER_HOUR
     """Cost of the machine per hour of training, without its power."""
     watts: Annotated[float, Field(ge=0, le=10**9)] = usual_solver.WATTS
-    """Watts of the machine while it trains. If unset: the most that its GPUs may draw, if steps run on them
-    (`with_gpus`).
+    """Watts of the machine while it trains. If this is unset and steps run on GPUs, the most that these GPUs
+    may draw (`with_gpus`).
     """
     kwh_price: Tokens = usual_solver.KWH_PRICE
     capital_rate: Annotated[float, Field(ge=0, le=10)] = usual_solver.CAPITAL_RATE
@@ -130,7 +130,7 @@ class SolverSettings(NodeSettings):
 
     def with_gpus(self, watts: float | None) -> Self:
         """These settings for steps that run on GPUs. `watts` is the most that the GPUs may draw, None if they
-        do not report it. A `watts` that the operator set stays.
+        do not report it. If the operator has set `watts`, that value stays.
         """
         said = watts is None or "watts" in self.model_fields_set
         return self if said else self.model_copy(update={"watts": watts})
@@ -163,9 +163,9 @@ class SolverSettings(NodeSettings):
         taken: Mapping[str, Terms],
         traces: Mapping[bytes, Traces],
     ) -> Figures:
-        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the
-        terms of the tasks that it has or may win, `traces` those of known programs by id. The free memory of
-        devices is not included.
+        """The bidder's figures. `free` is in token units, `disk` in bytes, `gas_price` in wei. `taken` has
+        the terms of the tasks that the bidder has or may win, and `traces` the traces of known programs by
+        id. The free memory of devices is not included.
         """
         return Figures(
             free,

@@ -22,14 +22,14 @@ GAS: Final = 5_000_000
 off-chain (contracts/README.md, "Gas").
 """
 GRACE: Final = 10
-"""Head start in seconds for the claimant, which also wants its claim to end: the slower of two calls
+"""Head start in seconds for the claimant, which also wants its claim to end. Of two calls, the slower one
 reverts and costs gas.
 """
 
 
 def advance(context: Context, view: TaskView, terms: Terms) -> None:
     """Start what is due now for a submitted task. An empty or silent seat is drawn again, however long that
-    takes, because ending the task over it would pay this solver nothing. The task is not settled while a
+    takes, because ending the task instead would pay this solver nothing. The task is not settled while a
     claim is open, or before the seats that a claim delays have attested.
     """
     client = context.client

@@ -21,8 +21,8 @@ def locked(context: Context) -> int:
 
 
 def bring(context: Context) -> SolverError | None:
-    """Deposit the missing part of the stake. Tokens already in the vault or locked count. If the account has
-    too few tokens, deposits nothing and returns the error. Raises ChainError.
+    """Deposit the missing part of the stake. Tokens that are already in the vault, or locked, count towards
+    the stake. If the account has too few tokens, deposits nothing and returns the error. Raises ChainError.
     """
     client = context.client
     due = context.settings.stake_units - locked(context)

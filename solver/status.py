@@ -91,7 +91,7 @@ def account_of(database: Database, steps: Steps = lambda _task: None) -> Account
 
 
 def files(home: Home) -> list[Path]:
-    """The places of the database files of a home folder; at some there may be none. Raises HomeError."""
+    """The paths of a home folder's database files, some of which may not exist. Raises HomeError."""
     return [folder / "solver.sqlite" for folder in sorted(home.folder("solver").iterdir()) if folder.is_dir()]
 
 

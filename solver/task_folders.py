@@ -76,8 +76,8 @@ class TaskFolders:
 
     def finished(self, now: int) -> list[tuple[int, int]]:
         """Kept tasks that are over, or that a re-organisation has taken from this solver for good, as (time,
-        task), the earliest first. The time is the chain's time in seconds since when that is so. If it is not
-        noted yet, `now` is noted.
+        task), the earliest first. The time, in seconds of the chain's time, is when this was first noted. If
+        it is not noted yet, `now` is noted.
         """
         found = []
         for task in self._kept():

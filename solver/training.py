@@ -97,7 +97,7 @@ class Training:
 
     @property
     def failure(self) -> BaseException | None:
-        """The error because of which a checkpoint could not be kept, if any."""
+        """The error that prevented a checkpoint from being kept, if any."""
         return self._pipeline.failure
 
     def segment(self, on_step: OnStep) -> None:
@@ -124,8 +124,8 @@ class Training:
         self._pipeline.drain()
 
     def close(self) -> None:
-        """Like `finish`, but an error in keeping a checkpoint is not raised (`failure`). Afterwards nothing
-        is computed or written any more.
+        """Like `finish`, but an error in keeping a checkpoint is not raised; it is in `failure`. Afterwards
+        nothing is computed or written any more.
         """
         self._let_go()
         self._runner.close()

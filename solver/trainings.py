@@ -1,5 +1,5 @@
-"""Finds what each device and the process already have to do and to hold, to decide whether there is room for one
-more training.
+"""Finds what each device and the process already have to compute and to hold in memory, to decide whether
+there is room for one more training.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from solver.context import Context
 from solver.fetching import FETCHES
 
 MAPS_FOR_TASKS = MOST_MAPS - (FETCHES + 1) * MAPS_EACH
-"""Limit on the memory maps of the bundles of all tasks. The others are for candidates, which are loaded at the
-same time, but may not keep the bundle of a won task out of memory.
+"""Limit on the memory maps of the bundles of all tasks. The remaining maps are for candidates, which are
+loaded at the same time but must not keep the bundle of a won task out of memory.
 """
 
 
 def by_device(
     context: Context, terms: Terms, trained: Sequence[int], submitted: Sequence[int], figures: Figures
 ) -> Iterator[tuple[str, Figures]]:
-    """Each device, with the bidder's figures for training a task of these terms there. They include those of the
-    other tasks that are `trained`, or may be, and that are `submitted`, which are placed on the device, and
-    the tasks under other contracts, which are submitted. The device with the least work comes first. Memory
-    is considered only once the task's bundle was read, because that needs torch. Raises ChainError.
+    """Each device, with the bidder's figures for training a task of these terms there. The device with the
+    least work comes first. The figures include the tasks placed on the device that are or may be `trained`,
+    those placed there that are `submitted`, and the tasks under other contracts, which count as submitted.
+    Memory is considered only once the task's bundle has been read, because that needs torch. Raises
+    ChainError.
     """
     needs = context.places.needs(terms.program_id)
     places = context.places
@@ -46,7 +47,7 @@ def by_device(
 
 
 def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[int | None]:
-    """The bytes on a device that each task that is not trained any more may take; None where that is not known."""
+    """For each task whose training is over, the bytes that it may take on a device; None if these are not known."""
     places = context.places
     own = [context.terms(task) for task in submitted if places.of(task) == device]
     for terms in (*own, *context.elsewhere().values()):
@@ -54,9 +55,9 @@ def _kept(context: Context, device: str, submitted: Sequence[int]) -> Iterator[i
 
 
 def _with_maps(context: Context, terms: Terms, tasks: Sequence[int], figures: Figures) -> Figures:
-    """The figures with the memory maps of the task's bundle, and those that the other tasks' bundles leave. Tasks
-    of one bundle share its maps; under other contracts it may be another copy. A bundle that was not read yet
-    counts with as many as any may take.
+    """The figures with the number of memory maps that the task's bundle needs and the number that the other
+    tasks' bundles leave. Tasks with the same bundle share its maps, except tasks under other contracts, which
+    may have another copy. A bundle that has not been read yet counts as the most maps that a bundle may take.
     """
     own = {context.terms(task).bundle_hash for task in tasks}
     bundles = [*own, *(other.bundle_hash for other in context.elsewhere().values())]

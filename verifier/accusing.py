@@ -1,9 +1,9 @@
 """Accuses a seat whose digest does not match the states that a look has computed (audit.md section 6).
 
-This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under
-it, and the seat must show the same chunk in its digest. If the trees differ, the solver's tree is false,
-and the game continues against the solver. Where nobody can be accused any more, the tree is compared
-likewise, and the game is dropped if they are equal.
+This needs the solver's step tree. If that tree equals our own, the accusation shows a random chunk under it,
+and the seat must show the same chunk in its digest. If the trees differ, the solver's tree is false, and the
+game continues against the solver. Once nobody can be accused any more, the trees are still compared, and the
+game is dropped if they are equal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NO_GAME = 0
 TRIES = 1
 """Limit on a look's accusations. A seat that has answered one may have hashed a single chunk wrongly on
-purpose, so that looks accuse it in vain and lose their deposits to it. The contract allows five.
+purpose, so that looks accuse it without success and lose their deposits to it. The contract allows five.
 """
 
 
@@ -85,9 +85,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def drops(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that end our games that asked for a step tree, once nobody can be accused any more: another look
-    has caught the seat, or a jury has ended the task. Each replays a segment, because the game continues
-    against a solver whose step tree is false. Raises ChainError.
+    """Jobs that end our games that asked for a step tree, once nobody can be accused any more because another
+    look has caught the seat or a jury has ended the task. Each job replays a segment, because the game
+    continues against the solver if the solver's step tree is false. Raises ChainError.
     """
     view = seen.view
     if not view.status.can_be_challenged:
@@ -115,9 +115,9 @@ def drops(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def undecided(context: Context, seen: Observation) -> list[int]:
-    """Our looks at others that may still take a lock, or accuse, after the time for challenges. If the task were
-    settled now, the looked-at seat would keep its lock. A look can accuse only if the solver's step tree is
-    on the chain, because no game can be opened for it any more. Raises ChainError.
+    """Our looks at other parties that may still take a lock, or accuse, after the time for challenges. If the
+    task were settled now, the looked-at seat would keep its lock. After that time, a look can accuse only if
+    the solver's step tree is on the chain, because no game can be opened for it any more. Raises ChainError.
     """
     return [
         look.number
@@ -156,9 +156,9 @@ def _droppable_until(context: Context, state: GameState) -> int:
 def _drop(
     context: Context, seen: Observation, look: Seat, row: Challenge, step_root: bytes, droppable: bool
 ) -> None:
-    """Drop the game if it is still `droppable`, or continue against the solver if its step tree is another
-    than ours. The game is dropped without a comparison if a state or the bundle is lost. Raises ChainError,
-    CommitmentError.
+    """Drop the game if it is still `droppable`, or continue against the solver if the solver's step tree
+    differs from ours. The game is dropped without a comparison if a state or the bundle is lost. Raises
+    ChainError, CommitmentError.
     """
     assert row.game is not None, "only an open game is dropped"
     assert row.segment is not None, "it asks for the step tree of a segment"
@@ -187,7 +187,7 @@ def _drop(
 def _is_turned(
     context: Context, seen: Observation, asked: Challenge, roots: Sequence[bytes], step_root: bytes
 ) -> bool:
-    """Whether the solver's step tree is another than ours. If so, our game continues against the solver."""
+    """Whether the solver's step tree differs from ours. If so, our game continues against the solver."""
     if step_tree(roots).root == step_root:
         return False
     context.log.warning("different", task=asked.task, segment=asked.segment, solver=seen.view.solver)
@@ -198,8 +198,8 @@ def _is_turned(
 def _accuse(
     context: Context, seen: Observation, look: Seat, told: Revealed, step_root: bytes, game: int
 ) -> None:
-    """Accuse the seat, or continue against the solver. Raises ChainError, CommitmentError,
-    NotEnoughTokens.
+    """Accuse the seat or, if the solver's step tree is false, continue the game against the solver. Raises
+    ChainError, CommitmentError, NotEnoughTokens.
     """
     task, number = seen.view.task, look.number
     material, client = context.load(task), context.clients[look.account]

@@ -1,7 +1,7 @@
 """Answers an accusation of one of our seats or looks with the accused leaf's siblings (audit.md section 6).
 
-If our own states have another chunk at that place, the solver's step tree is false. Then a game against the
-solver is played instead.
+If our own states have another chunk at that place, the solver's step tree is false, and we play a game
+against the solver instead.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def accused(context: Context, seen: Observation) -> Iterator[tuple[Seat, Seat, A
 
 
 def _playing(context: Context, seen: Observation, look: Seat, seat: Seat) -> Challenge | None:
-    """The unfinished challenge by the seat's account which claims that the looked-at segment is false: it
-    names that segment, an earlier one, or none if the false segment is not known yet. Of several
-    challenges, those with a game come first, then the one that names the latest segment. None if there is
-    none.
+    """The unfinished challenge by the seat's account which claims that the looked-at segment is false; None
+    if there is none. The challenge names that segment, an earlier one, or none if the false segment is not
+    known yet. Of several challenges, those with a game come first, then the one that names the latest
+    segment.
     """
     (segment,) = context.segments(seen.view.task, look.number)
     rows = [

@@ -51,16 +51,16 @@ ASKED_AT_ONCE = 16
 
 Found = TypeVar("Found")
 _Missing = dict[int, tuple[Material | None, Committed, list[int]]]
-"""Maps a task to its material (None if not loaded), its commitment, and the segments whose states must be
-requested.
+"""Maps a task to its material (None if it is not loaded), its commitment, and the segments whose states must
+be requested.
 """
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
-    """Attest the seats whose segments were all replayed, once the result is held.
+    """Jobs that attest the seats whose segments have all been replayed, once the result is held.
 
-    If the solver is challenged, a task is attested only while the game is open, when nobody can be paid.
-    The challenger then does not count as silent, and attests the states that it computed.
+    If this verifier has challenged the solver, it attests only while a game is open, when nobody can be paid.
+    It then does not count as silent, and attests the states that it computed.
     """
     task = seen.view.task
     seats = [seat for seat in attestable(seen, context.clients) if not waits_for_jury(seen, seat)]
@@ -73,14 +73,16 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _may_attest(context: Context, task: int) -> bool:
-    """Whether this verifier has not challenged the solver, or one of its games against the solver is open."""
+    """Whether this verifier may attest: it has not challenged the solver, or one of its games against the
+    solver is open.
+    """
     challenges = context.database.challenges(task)
     return not challenges or any(row.game is not None and row.outcome is None for row in challenges)
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
-    """Offer the next step of every segment that is due. Fetches go first to the tasks that have cost the
-    least time.
+    """Offer the next step of every segment that is due. Of the fetches, those for tasks that have cost the
+    least time come first.
 
     If the solver is challenged, a run from the start finds nothing new, so it is made only for the digests of
     our seats.
@@ -139,9 +141,9 @@ def _at_hand(context: Context, seen: Observation, replays: Jobs, missing: _Missi
 
 
 def _runs(context: Context, seen: Observation, material: Material) -> bool:
-    """Whether the task is run from its start when the solver withholds something. Without jurors this is
-    always so. With jurors a seat claims instead, and a whistleblower runs the task only after a jury has
-    found that data are withheld.
+    """Whether the task is run from its start when the solver withholds something. Without jurors, it always
+    is. With jurors, a seat claims instead, and a whistleblower runs the task only after a jury has found that
+    data are withheld.
     """
     if not material.terms.jurors:
         return True
@@ -173,8 +175,9 @@ def _due(
     challenged: Container[int],
     segments: Mapping[int, Sequence[int]],
 ) -> Iterator[tuple[Observation, int]]:
-    """First the `segments` that our seats need in all tasks. Then, for a whistleblower with room on its
-    disk, further unchecked segments of the tasks that it has not challenged, at most `AHEAD`.
+    """The segments that are due: first the `segments` that our seats need in all tasks; then, for a
+    whistleblower with room on its disk, at most `AHEAD` further unchecked segments of the tasks that it has
+    not challenged.
     """
     live = [seen for seen in turns if seen.view.task not in challenged]
     late = [seen for seen in turns if seen.view.task in challenged]
@@ -187,9 +190,9 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments that still need a digest for our seats, as long as segments may be challenged. The result
-    follows each seat's segments. After that time, only the segments that our looks compare still need one,
-    because looks accuse until the task is over.
+    """The segments that still need a digest for our seats; the result follows each seat's segments. Once
+    segments can no longer be challenged, only those that our looks compare still need a digest, because looks
+    accuse until the task is over.
     """
     if open_segments(seen):
         due = _digesting(context, seen)
@@ -204,9 +207,9 @@ def _own(context: Context, seen: Observation) -> Iterator[int]:
 
 def _digesting(context: Context, seen: Observation) -> list[Salted]:
     """The seats and salts for which segments are digested: our seats and looks that have not attested, the
-    seats that our looks compare, and our seats that are looked at. While a game is played on a task that
-    this database does not know to be challenged, for example because an old copy was restored, our attested
-    seats are included. The replay then finds the difference a second time, and the journal has the game's
+    seats that our looks compare, and our seats that are looked at. Our attested seats are included too while
+    a game is played on a task that this database does not know to be challenged, for example because an old
+    copy was restored. The replay then finds the difference a second time, and the journal has the game's
     moves.
     """
     unknown = seen.view.open_games and not context.database.challenges(seen.view.task)
@@ -221,8 +224,8 @@ def segments_of(context: Context, seen: Observation, seat: Seat) -> tuple[int, .
 
 
 def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
-    """The digests of one of our seats' segments, and of the result (None for a look); None until all are
-    here.
+    """The digests of the segments of one of our seats, and the digest of the result (None for a look).
+    Returns None until all digests are here.
     """
     view = seen.view
     due = segments_of(context, seen, own.seat)
@@ -234,7 +237,7 @@ def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
-    """All segments that have not been found equal yet."""
+    """The segments of a task that may be challenged and have not been found equal yet."""
     checked = context.database.checked(seen.view.task, seen.view.root)
     return ((seen, segment) for segment in open_segments(seen) if segment not in checked)
 
@@ -273,7 +276,7 @@ def _replay(
 def _digest_own(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Digest a segment, or the result, of our own run. This is attested while a challenged solver
+    """Digest a segment of our own run, or its result. These digests are attested while a challenged solver
     withholds the states that it committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
     """
     seats, digesters = _undigested(context, seen, material, segment)
@@ -316,9 +319,9 @@ def _for_a_slice(work: Callable[[], Found]) -> Found:
 
 def _challenge(context: Context, task: int, segment: int, finding: Different) -> None:
     """Note a challenge for each of our seats and looks that has the false segment. Each challenges from its
-    account, because a conviction pays it only then. If the first false segment is not known, only one that
-    has the replayed segment challenges. If none of ours has the segment, one account challenges: that of a
-    seat or look with the replayed segment, otherwise the main account. Raises ChainError.
+    own account, because only then does a conviction pay it. If the false segment is not known, only one seat
+    or look that has the replayed segment challenges. If none of ours has the segment, one account challenges:
+    that of a seat or look with the replayed segment, otherwise the main account. Raises ChainError.
     """
     board = context.client.audit
     places = [*board.seats(task), *(board.looks(task) if board.audit(task).looks else ())]

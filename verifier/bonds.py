@@ -1,8 +1,8 @@
-"""Bonds of commitments: kept free in the vault before they are needed. If tokens are few, the tasks with
+"""Keeps the bonds of commitments free in the vault before they are needed. If tokens are few, the tasks with
 the largest stakes come first.
 
 Each account of a process has its own tokens. The bond is a term of the task. While many bonds of a task are
-held, the contract asks for more, but not for a seat's first commitment (`Commitments.bond`).
+held, the contract asks for a larger bond, but not for a seat's first commitment (`Commitments.bond`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Bonds:
         self._log = logs.get("verifier.bonds")
 
     def at_stake(self, task: int) -> int:
-        """The task's stake and budget in token units: what a conviction costs the solver, and the most
-        that it gains otherwise.
+        """The task's stake and budget together, in token units. The stake is what a conviction costs the
+        solver, and the budget is the most that the solver gains otherwise.
         """
         terms = self._terms(task)
         return terms.stake + terms.budget
@@ -71,12 +71,12 @@ class Bonds:
     def require(
         self, challenge: Challenge, seat: int, fits: Callable[[Challenge], bool] = lambda _challenge: True
     ) -> bool:
-        """Note that this challenge's bond is at stake, and deposit it, together with the bonds of those
-        challenges of its account that are not committed but come first: they are already at stake, or their
-        tasks have larger stakes. Does nothing if the challenge does not fit beside those at stake (`fits`,
-        called for one challenge at a time). `seat` is the one that it is committed from, or NO_SEAT. Returns
-        whether it fits. There must be coin for the longest course of every game at stake. Raises
-        NotEnoughTokens, NotEnoughCoin, ChainError.
+        """Note that this challenge's bond is at stake, and deposit it. The bonds of some of the account's
+        challenges that are not committed yet are deposited too: of those whose bonds are already at stake,
+        and of those whose tasks have larger stakes. Does nothing if the challenge does not fit beside those
+        at stake (`fits`, called for one challenge at a time). Returns whether it fits. `seat` is the seat
+        from which the challenge is committed, or NO_SEAT. The account must have coin for the longest course
+        of every game at stake. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
         """
         client = self._clients[challenge.account]
         with self._lock:

@@ -1,12 +1,13 @@
-"""From a difference to an open game: makes the priority commitment, and opens it (dispute.md section 6).
+"""Brings a challenge from a difference to an open game: makes the priority commitment, and opens it
+(dispute.md section 6).
 
 This needs only the challenge's row and the chain, no bundle and no tree. So it never waits for memory, and
-the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is
-not opened in its opening period is forfeited, so it is made only if there is time to open it. If the task
-was convicted meanwhile, the commitment is opened late.
+the commitment is sent before anything else. Each call is sent once, across restarts. A commitment that is not
+opened in its opening period is forfeited, so it is made only if there is time to open it. If the task was
+convicted meanwhile, the commitment is opened late.
 
-If the bond is doubled, others' commitments that were not opened in time are forfeited first: they hold bonds
-until somebody does so.
+If the bond is doubled, other parties' commitments that were not opened in time are forfeited first, because
+their bonds are held until somebody does that.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class ChallengeCommitment:
         self._log.warning("committed", segment=challenge.segment, bond=made.arguments["bond"] / TOKEN)
 
     def _sent_from(self, challenge: Challenge) -> int | None:
-        """The seat, or NO_SEAT, in the commitment that was sent and not refused; None if there is none."""
+        """The seat, or NO_SEAT, in the commitment that was sent and not refused; None if no such commitment
+        was sent.
+        """
         calls, commitment = self._client.commitments, self._commitment(challenge)
         seats = dict.fromkeys((challenge.seat, NO_SEAT))
         return next((seat for seat in seats if calls.committing(self._task, seat, commitment)), None)
@@ -143,8 +146,8 @@ class ChallengeCommitment:
             return made[-1]
 
     def _may_commit(self, challenge: Challenge, seat: int) -> bool:
-        """Whether to commit now from this seat, or from none, which locks a bond. If so, the bond is free in
-        the vault and noted as at stake.
+        """Whether to commit now, from this seat or from none. A commitment locks a bond. If it is to be made,
+        its bond is free in the vault and noted as at stake.
         """
         block, inclusion = self._client.connection.block_time, self._client.inclusion
         refused = admission([self._game], self._clocks, self._rates())
@@ -176,9 +179,9 @@ class ChallengeCommitment:
         return self._bonds.require(challenge, seat, self._fits)
 
     def _is_forfeiting(self, seat: int, view: TaskView) -> bool:
-        """Whether forfeits are on their way that make the bond smaller. They are sent once, if the bond is
-        doubled; of commitments that were opened, or that can still be opened, the contract refuses them,
-        and nothing is sent. Raises ChainError.
+        """Whether forfeits that make the bond smaller are on their way. They are sent once, if the bond is
+        doubled. The contract refuses to forfeit commitments that were opened or can still be opened, and
+        nothing is sent for these. Raises ChainError.
         """
         calls, connection = self._client.commitments, self._client.connection
         if self._forfeits is None:
@@ -243,9 +246,9 @@ class ChallengeCommitment:
         return receipt
 
     def _was_taken_back(self, challenge: Challenge) -> bool:
-        """Whether a re-organisation changed the commitment. Its transaction was then mined in another
-        block, so that its time differs, or was refused there, for example before the task's submission;
-        then the challenge begins again.
+        """Whether a re-organisation changed the commitment. Its transaction may have been mined in another
+        block; then the end of the opening period is noted again. Or it may have been refused there, for
+        example before the task's submission; then the challenge begins again.
         """
         try:
             seat = self._sent_from(challenge)
@@ -265,10 +268,10 @@ class ChallengeCommitment:
         return self._client.connection.block(committed.log.block).time + period
 
     def _ends_unopened(self, challenge: Challenge) -> bool:
-        """Whether a refused opening is no error. After a conviction, the commitment is opened late if that
-        is possible. After its time, its bond is forfeited, and unless the task is over, the challenge
-        begins again with another salt. Before that, nothing is done if the task cannot be challenged any
-        more. False if the opening must be tried again.
+        """Whether a refused opening need not be tried again. After a conviction, the commitment is opened
+        late if that is possible. After the time for opening, its bond is forfeited and, unless the task is
+        over, the challenge begins again with another salt. Before the end of that time, nothing is done if
+        the task cannot be challenged any more.
         """
         client, until = self._client, challenge.opening_until
         assert until is not None
@@ -295,8 +298,8 @@ class ChallengeCommitment:
         return True
 
     def _opens_late(self, challenge: Challenge) -> bool:
-        """Take back the bond after the conviction, with the game's cost and the seat's fee if the challenge
-        has a seat. Returns whether that was done.
+        """Open the commitment late, after the conviction. This returns the bond and, if the challenge has a
+        seat, pays the game's cost and the seat's fee. Returns whether that was done.
         """
         calls = self._client.commitments
         segment = SEGMENT_UNKNOWN if challenge.segment is None else challenge.segment

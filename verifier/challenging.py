@@ -1,8 +1,8 @@
-"""One challenge: whose turn it is in its game (needs only the chain), and our own moves (need the task's
-trees).
+"""One challenge: finds whose turn it is in its game, which needs only the chain, and makes our own moves,
+which need the task's trees.
 
-`Strategy.challenger` chooses the move; here it is sent, once, even across restarts. Nothing here waits
-until the solver has moved, so many games run side by side; only those with open trees use much memory.
+`Strategy.challenger` chooses each move. This module sends the move once, even across restarts. Nothing here
+waits for the solver's move, so many games run side by side; only games with open trees use much memory.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from verifier.strategy import Challenger
 
 class Trees:
     """The data from which moves are made: our own run of the task, and what the solver has served and
-    revealed. They take most of a game's memory. Opened again, they are the same: the run is computed again,
-    served traces are in the task's folder, and reveals are read from the chain.
+    revealed. They take most of a game's memory. If they are released and opened again, they are the same: the
+    run is computed again, served traces are in the task's folder, and reveals are read from the chain.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class Trees:
         self._log = logs.get("verifier.challenging").bind(task=challenge.task)
 
     def move(self) -> GameView | None:
-        """Make this side's move, if it is its turn. If no move can be made, which loses the game, returns
-        the view; otherwise None. Raises OSError if a served trace cannot be kept.
+        """Make this side's move, if it is its turn. Returns the view if no move can be made, which loses the
+        game; otherwise None. Raises OSError if a served trace cannot be kept.
         """
         view = self._reader.view()
         self._reader.reveal_to(self._revealed)
@@ -114,8 +114,8 @@ class ChallengeDriver:
         return self._trees is None and self.deadline < math.inf
 
     def advance(self) -> None:
-        """Do the next thing that is due: at most one move or other call, before a commitment also a
-        deposit. Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens, OSError.
+        """Do the next thing that is due: at most one move or other call and, before a commitment, a deposit.
+        Raises ChainError, BundleError, CommitmentError, VerifierError, NotEnoughTokens, OSError.
         """
         challenge = self._challenge()
         if challenge.game is not None:
@@ -137,7 +137,7 @@ class ChallengeDriver:
         self._move()
 
     def let_go(self) -> None:
-        """Release the trees' memory. They are opened again for the next move, which loses nothing."""
+        """Release the trees' memory. The trees are opened again for the next move, so nothing is lost."""
         self._trees = None
 
     def _challenge(self) -> Challenge:

@@ -74,9 +74,10 @@ def watch(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Register, replay for seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice at once.
+    """Register, replay for seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice to
+    stop at once.
 
-    With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
+    With --once the exit code is 3 if a solver was found false, or if one of our challenges was lost.
     """
     from protocol.node.process import importing, keep_memory
 
@@ -159,8 +160,8 @@ def inform(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the salt of a seat, and take half of the lock of the party that gave it away. Do not use while `watch`
-    runs from the account: offer the salt to its service then.
+    """Show the salt of a seat, and take half of the lock of the party that gave it away. If `watch` runs from
+    the account, do not use this: offer the salt to the service of `watch` instead.
     """
     with _client(at_home(home), connection) as client:
         from time import sleep

@@ -1,6 +1,7 @@
 """Collects the compensation that a conviction owes to our seats (audit.md section 8). Anyone may make these
-calls, within the time for claims. What was collected is noted in the database once the conviction is final,
-before that in memory for this conviction alone: after a re-organisation, claims begin again.
+calls, within the time for claims. What was collected is noted in the database once the conviction is final.
+Until then it is noted in memory and counts for this conviction alone, because claims begin again after a
+re-organisation.
 
 A seat whose account challenged in one of the seat's segments gets the game's cost and its fee. An attested
 seat without the convicted segment gets its fee. For a commitment that was opened late, the opening itself
@@ -30,9 +31,7 @@ Other refusals may come from a chain's node that lags.
 
 
 class Claim(NamedTuple):
-    """A claim of a seat: for the cost of its `game` and the seat's fee, or without a game for the fee
-    alone.
-    """
+    """A claim of a seat: for the cost of its `game` and the seat's fee or, without a game, for the fee alone."""
 
     seat: Seat
     game: int | None
@@ -52,8 +51,8 @@ def pending(context: Context, seen: Observation) -> list[Seat]:
 
 
 def jobs(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that collect the claims of our seats. A seat waits while a commitment of its account is about to
-    be opened late. Raises ChainError.
+    """Jobs that collect the claims of our seats. A seat's claim waits while a commitment of the seat's
+    account is about to be opened late. Raises ChainError.
     """
     task, seats = seen.view.task, pending(context, seen)
     if not seats:
@@ -87,8 +86,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
-    """Whether a game entitles a seat to its cost and fee: the game is on one of the seat's `segments`, or
-    blind, and was not dismissed.
+    """Whether a game entitles a seat to the game's cost and the seat's fee. The game must be blind or on one
+    of the seat's `segments`, and must not have been dropped or lost by the challenger's silence.
     """
     state = context.client.game.game(game)
     return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (

@@ -45,7 +45,8 @@ Conviction = tuple[int, int]
 @dataclass(frozen=True)
 class Context:
     """The objects that all modules of one verifier use. `client` makes the calls that anyone may make.
-    `clients`, by address, are those of the accounts that take seats and challenge from them, and `client`.
+    `clients` has, by address, `client` and the clients of all other accounts that take seats and challenge
+    from them.
     """
 
     client: Client
@@ -67,10 +68,10 @@ class Context:
     speeds: Speeds
     claimed: set[tuple[int, int, Conviction]] = field(default_factory=set)
     """Seats to which nothing more is owed after a conviction that is not final yet, by task and number. After
-    another conviction their claims begin again.
+    another conviction, the claims of these seats begin again.
     """
     compared: set[tuple[int, int, bytes]] = field(default_factory=set)
-    """Step trees that were found to be ours in games that can be dropped no more, by task, game and root."""
+    """Step trees that were found to equal ours, in games that can no longer be dropped, by task, game and root."""
     _terms: dict[int, Terms] = field(default_factory=dict)
     _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
@@ -137,8 +138,8 @@ class Context:
         )
 
     def room(self) -> int:
-        """Bytes of disk available for data kept for others, after the bytes that the settings spare. Raises
-        OSError.
+        """Bytes of disk available for data kept for others, once the bytes that the settings spare are set
+        aside. Raises OSError.
         """
         return self.disk.room(self.settings.spare_bytes)
 

@@ -1,9 +1,9 @@
-"""What a verifier must remember across a crash (SQLite, WAL): what it digested, attested, challenged and
-holds, and the states, roots and others' salts that it will need.
+"""What a verifier must remember across a crash (SQLite, WAL): what it has digested, attested and challenged,
+what it holds, and the states, roots and other parties' salts that it will need.
 
-Tasks, seats and games are on the chain, and the journal of `protocol.chain` knows what was sent; this
-stores the rest. Every write is on disk when the method returns. A state's bytes are stored elsewhere as
-blobs, before their row.
+Tasks, seats and games are on the chain, and the journal of `protocol.chain` knows what was sent; this stores
+the rest. Every write is on disk when the method returns. A state's bytes are stored elsewhere as blobs,
+before their row.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ bond counts as at stake.
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The challenge of one account, and how far it is. `segment` is false given the state before it; None
-    if the false segment must be found on-chain.
+    """The challenge of one account, and how far it has come. `segment` is false given the state before it;
+    None if the false segment must be found on-chain.
 
-    `seat` is the seat or look of the account when the difference was found, or NO_SEAT; it may have been
-    drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
+    `seat` is the seat or look that the account had when the difference was found, or NO_SEAT; the seat may
+    have been drawn again since. `roots` are the solver's r_0 … concatenated, empty for a blind challenge.
     `opening_until` is the last second in which the commitment can be opened; None before the commitment,
-    `COMMITTING` while it may be on its way. `game` is None before the game is open, `outcome` before it is
-    over.
+    `COMMITTING` while it may be on its way. `game` is None until the game is open, `outcome` is None until
+    the challenge is over.
 
     A challenge that only `asks` belongs to a look. Its game obtains the solver's step tree, under which the
-    look accuses a seat; it continues against the solver only if that tree is false.
+    look accuses a seat; the game continues against the solver only if that tree is false.
     """
 
     task: int
@@ -261,7 +261,7 @@ class Database(NodeDatabase):
         return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
 
     def held_after_end(self) -> list[int]:
-        """Finished tasks whose results are held, the first to be released first."""
+        """Finished tasks whose results are held, in the order in which the results are to be released."""
         rows = self._execute("SELECT task FROM held WHERE until < ? ORDER BY until, task", (UNTIL_OVER,))
         return [task for (task,) in rows]
 
@@ -288,9 +288,9 @@ class Database(NodeDatabase):
         return next((row for row in self.all_challenges(task) if row.seat == seat), None)
 
     def put_challenge(self, challenge: Challenge) -> None:
-        """Note a challenge before any of its transactions is sent. Ignored if its account has already
-        challenged the task, or its seat has a challenge, even one that only asks. A finished challenge that
-        only asked is replaced.
+        """Note a challenge before any of its transactions is sent. Does nothing if the challenge's account
+        has already challenged the task, or if the challenge's seat already has a challenge, even one that
+        only asks. A finished challenge that only asked is replaced.
         """
         self._execute(
             "DELETE FROM challenges WHERE task = ? AND seat = ? AND asks AND outcome IS NOT NULL",
@@ -361,8 +361,8 @@ class Database(NodeDatabase):
         )
 
     def is_claimed(self, task: int, seat: int) -> bool:
-        """Whether nothing more is owed to a seat of a convicted task: its claim was collected or refused,
-        or it had none.
+        """Whether nothing more is owed to a seat of a convicted task: its claim was collected or refused, or
+        the seat had no claim.
         """
         return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
 
@@ -394,7 +394,9 @@ class Database(NodeDatabase):
         return int(count)
 
     def own_run(self, task: int) -> list[StateRow]:
-        """Our own run: checkpoints 0, 1, … as far as none is missing. An earlier release could leave a gap."""
+        """Our own run: checkpoints 0, 1, … up to the first that is missing. An earlier release could leave
+        such a gap.
+        """
         rows = self.states(task, own=True)
         return [row for position, row in enumerate(rows) if row.number == position]
 
@@ -406,9 +408,9 @@ class Database(NodeDatabase):
         )
 
     def put_next(self, task: int, before: StateRow, row: StateRow) -> bool:
-        """Note the state `row` of our own run, which was computed from the state before it. Returns whether
-        it was noted: not if the state before it was dropped or replaced meanwhile, because our own run may
-        have no gaps.
+        """Note the state `row` of our own run, which was computed from the state `before` it. Returns False,
+        and notes nothing, if the state before it was dropped or replaced meanwhile, because our own run may
+        have no gaps; otherwise True.
         """
         found = self._execute(
             "INSERT OR REPLACE INTO states SELECT ?1, ?2, TRUE, ?3, ?4 WHERE EXISTS "

@@ -1,5 +1,5 @@
-"""Computes the deadlines of our duties in a task. Tasks are ordered by them, so that the most urgent come
-first when workers are few.
+"""Computes the deadlines of our duties in a task. Tasks are ordered by these deadlines, so that the most
+urgent tasks come first when workers are few.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from verifier.seats import own_seats
 
 
 class Engagements:
-    """The work owed under one deployment. The work of all nodes of one process, each under its own contracts,
-    is added up. `leading` belongs to the newest contracts. Only one node admits a game at a time
-    (`admitting`). `see` is for the loop's thread, `beside` for any.
+    """The work owed under one deployment. A process may have several nodes, each with its own contracts; the
+    work of all of them is added up. `leading` belongs to the newest contracts. Only one node admits a game at
+    a time (`admitting`). `see` is called by the loop's thread, `beside` by any.
     """
 
     def __init__(self, context: Context, leading: Engagements | None = None) -> None:

@@ -1,8 +1,9 @@
-"""All challenges of one process's accounts: committed to at once, and played within the process's memory,
-the earliest deadline first.
+"""All challenges of one process's accounts: committed to at once, and played within the process's memory, the
+earliest deadline first.
 
-Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are
-done for every challenge, the largest stake first. Only `games` of them have their trees open at a time.
+Committing, opening a game and checking whose turn it is take no memory and no replay worker, so they are done
+for every challenge, the largest stake first. At most `games` challenges, as set by the operator, have their
+trees open at a time.
 """
 
 from __future__ import annotations

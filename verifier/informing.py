@@ -1,8 +1,9 @@
-"""Informing: an account that shows the salt of an attested seat while the task is not over takes half of
-the seat's lock (audit.md section 5).
+"""Informing: an account that shows the salt of an attested seat while the task is not over takes half of the
+seat's lock (audit.md section 5).
 
-Any service that computed a seat's digest, and anyone who was given the salt, can do so. Informing takes a
-commitment and, in a later block, the call itself. The digest that the call needs comes from the chain.
+Any service that computed a seat's digest can inform, and so can anyone who was given the salt. Informing
+takes a commitment and, in a later block, the call itself. The digest that the call needs comes from the
+chain.
 """
 
 from __future__ import annotations

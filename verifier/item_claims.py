@@ -64,8 +64,8 @@ def bound(context: Context, seen: Observation) -> bool:
 
 def missing_items(context: Context, seen: Observation, seat: Seat) -> list[int]:
     """The items that a seat lacks, in the order in which it needs them. Empty unless a request was refused,
-    or the first request was made more than `FETCH_SHARE` of the attestation period ago. The initial state
-    is in the bundle, so if only the roots are missing for a replay from there, the state at the end of the
+    or the first request was made more than `FETCH_SHARE` of the attestation period ago. The initial state is
+    in the bundle. So if a replay from the initial state lacks only the roots, the state at the end of the
     first segment is named.
     """
     view, terms = seen.view, context.terms(seen.view.task)

@@ -35,8 +35,9 @@ Sent = TypeVar("Sent")
 
 
 class Job(NamedTuple):
-    """A piece of work. `what` names it within its task. If `task` is None it is the node's own, such as a
-    withdrawal. Its computing must be done by `until`, which is infinite if it can wait for all other work.
+    """A piece of work. `what` names it within its task. If `task` is None, the job is the node's own, such as
+    a withdrawal. The computing must be done by `until`, which is infinite if the job can wait for all other
+    work.
     """
 
     task: int | None
@@ -94,8 +95,8 @@ class _Rest:
 
 
 class Rests:
-    """The pauses of tasks, in seconds. A pause lasts as long as the failure took and, up to `DOUBLED`, at
-    least twice as long as the last one, but at most `longest`.
+    """The pauses of tasks, in seconds. A pause lasts as long as the failure took, or twice as long as the
+    last pause but no longer than `DOUBLED`, whichever is longer. No pause is longer than `longest`.
 
     The seconds that a task's failures took are kept until `forget`.
     """
@@ -201,7 +202,7 @@ class Jobs:
 
     @property
     def busy(self) -> int:
-        """The number of jobs that were begun and not collected yet."""
+        """The number of jobs that have begun and have not been collected yet."""
         return len(self._running)
 
     @property

@@ -52,8 +52,8 @@ def awaited(context: Context, seen: Observation) -> Iterator[tuple[Seat, int]]:
 
 
 def further(context: Context, seen: Observation) -> list[int]:
-    """The states that our jurors serve in addition to the item, if they voted yes: the states that each
-    claimant needs, until it attests.
+    """The states that our jurors serve in addition to the item, if they voted yes. These are the states that
+    a claimant needs, until it attests.
     """
     if seen.view.status is not TaskStatus.SUBMITTED or not context.juries.has_voted_yes(
         seen.view.task, context.clients

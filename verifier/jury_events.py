@@ -98,9 +98,9 @@ class JuryEvents(TaskEvents[_Told]):
             return told is not None and (seat.number, seat.account) in told.claims
 
     def may_claim(self, task: int, seat: Seat, item: int, most: int) -> bool:
-        """Whether the account in this seat should claim the item. It must have made fewer than `most`
-        claims in all, and fewer than `TRIES` of this item. A jury must not have found the item available on
-        its claim: another jury would say the same for another bond.
+        """Whether the account in this seat should claim the item. It must have made fewer than `most` claims
+        in all, and fewer than `TRIES` claims of this item. If a jury has found the item available on its
+        claim, it should not claim again, because another jury would say the same for another bond.
         """
         with self._lock:
             told = self._tasks.get(task)

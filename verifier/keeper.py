@@ -1,7 +1,7 @@
-"""Makes the calls that advance tasks (`protocol.node.party.exits`), but none while this verifier challenges
-the task. Also releases our seats and claims compensation.
+"""Makes the calls that advance tasks (`protocol.node.party.exits`), except in tasks that this verifier is
+challenging. Also releases our seats and claims compensation.
 
-Other parties may be faster: a refusal is not a failure.
+Other parties may be faster, so a refusal is not a failure.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def observe(context: Context, view: TaskView, now: int) -> Observation:
 
 
 def due(context: Context, seen: Observation) -> Exit | None:
-    """The call that this verifier should make now; None if there is none. It makes none while it challenges
-    the task, never pays a solver that it found false, does not settle while one of our looks may still take
-    a lock, ends no task in which one of our claims is open, and does not punish its own silence. Raises
-    ChainError.
+    """The call that this verifier should make now; None if there is none. The verifier makes no call while it
+    challenges the task, never pays a solver that it found false, does not settle while one of our looks may
+    still take a lock, ends no task in which one of our claims is open, and does not punish its own silence.
+    Raises ChainError.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
     if what in ENDS and item_claims.bound(context, seen):

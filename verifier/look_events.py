@@ -64,7 +64,7 @@ class LookEvents(TaskEvents[_Told]):
                     told.accusations[about["look"]] = Accused(Place(*place), leaf, root)
 
     def of(self, task: int, look: int) -> LookView | None:
-        """The state of a look; None if it was not read yet."""
+        """The state of a look; None if it has not been read yet."""
         with self._lock:
             told = self._tasks.get(task)
             return None if told is None else told.stands.get(look)

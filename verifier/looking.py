@@ -1,13 +1,14 @@
-"""Looks (audit.md section 6): reveal our digests to looks, compare what others reveal, and take locks.
+"""Looks (audit.md section 6): reveals our digests to looks, compares what others reveal, and takes locks.
 
-A look that finds another root than was revealed needs the solver's step tree of the segment. Unless the
-tree's root is on the chain, a challenge that only asks for it is played (`games`), and accusing the seat
-drops that game. If the solver's tree differs from the replay's, the game continues against the solver, and no
-seat is accused.
+A look that finds a root other than the revealed one needs the solver's step tree of the segment. Unless the
+tree's root is on the chain, a challenge that only asks for the tree is played (`games`), and accusing the
+seat drops that game. If the solver's tree differs from the replay's, the game continues against the solver,
+and no seat is accused.
 
-Accounts of this process do not act against each other: a look at one of them takes no lock and asks for nothing.
-If a game already asks about an account that was added since, that account is accused, because only the accusation
-can drop the game. The account answers it, so a game's cost to the solver is all that is lost.
+Accounts of this process do not act against each other: a look at one of them takes no lock and asks for
+nothing. If a game already asks about an account that was added since, that account is accused, because only
+the accusation can drop the game. The account answers the accusation, so all that is lost is the game's cost,
+which goes to the solver.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def moot(context: Context, seen: Observation) -> list[int]:
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
-    """Jobs that ask for the solver's step tree if one of our looks has found another root than was revealed.
+    """Jobs that ask for the solver's step tree if one of our looks has found a root other than the revealed
+    one.
 
-    Only while the task is submitted, because later nobody can be accused. Raises ChainError.
+    They ask only while the task is submitted, because nobody can be accused later. Raises ChainError.
     """
     if seen.view.status is not TaskStatus.SUBMITTED:
         return
@@ -102,8 +104,9 @@ def asking(context: Context, seen: Observation, look: Seat) -> Challenge:
 
 
 def different(context: Context, seen: Observation) -> Iterator[tuple[Seat, Revealed]]:
-    """Our looks that have found another root than was revealed, each with the revealed data. Only looks at
-    others, and those for which a game already asks, and while the looked-at seat still has its lock.
+    """Our looks that have found a root other than the revealed one, each with the revealed data, while the
+    looked-at seat still has its lock. Looks at our own accounts are left out, unless a game already asks for
+    the step tree.
     """
     for own in compared(context, seen):
         look, view = own.seat, seen.view

@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from verifier.states import States
 
 IN_MEMORY = 4
-"""Number of tasks kept in memory; more if more segments are replayed side by side. Games with open trees
-keep theirs in addition. Each holds its dataset and constants.
+"""Number of tasks whose material is kept in memory, or the number of segments replayed side by side if that
+is larger. Games with open trees keep the material of their tasks in addition. Each material holds the task's
+dataset and constants.
 """
 
 _BUNDLE = "bundle"
@@ -60,8 +61,8 @@ _BUNDLE = "bundle"
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""How long an address may take for a bundle, at first and at most, as shares of the attestation time; at
-least `LEAST_TRY` seconds.
+"""How long an address may take to send a bundle, at first and at most, as shares of the attestation time. It
+always has at least `LEAST_TRY` seconds.
 """
 
 
@@ -86,7 +87,7 @@ class Material:
         return self._replay(challenge, lambda: None)
 
     def _own_roots(self) -> Sequence[bytes]:
-        """The roots of our own run, which is first completed. Its lost states are computed again."""
+        """The roots of our own run, which is completed first. Lost states of the run are computed again."""
         run = self.states.extend(self.terms.segments)
         while len(run) <= self.terms.segments:
             run = self.states.extend(self.terms.segments)
@@ -167,7 +168,7 @@ class Materials:
         in_turns: InTurnsOf = lambda executor, _terms: executor,
         fetches: Fetches | None = None,
     ) -> None:
-        """`fetches` are those of all materials on the disk."""
+        """`fetches` are the running fetches of all materials that share the disk."""
         self.fetches: Fetches = fetches or Fetches()
         self._in_turns = in_turns
         self._folder = folder

@@ -1,8 +1,8 @@
 """The running verifier: one loop that plays its games first, then attests, advances tasks, and replays.
 
 It serves all deployments of its chain in which the account has data. Each has a node, with its own database
-and contracts. The verifier registers in the newest deployment; the nodes of earlier ones lock no more
-stake, and finish what was begun.
+and contracts. The verifier registers in the newest deployment. The nodes of earlier deployments lock no
+further stake, and finish what was begun.
 
 This module decides no move or number: `Strategy`, `seats` and the program do. The loop never waits for a
 receipt, a replay or a stranger; `Jobs` does, so that games and seats advance side by side. An error about a
@@ -68,9 +68,13 @@ from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
 ANSWERS = 2
-"""Jobs side by side that replay segments to answer looks or to accuse, or hash items for votes."""
+"""Number of jobs that run side by side to replay segments, for answers to looks and for accusations, or to
+hash items for votes.
+"""
 SENDERS = 4
-"""Short jobs side by side, apart from the games: actions and attestations, each with one transaction."""
+"""Number of short jobs that run side by side, apart from those of games: actions and attestations, each with
+one transaction.
+"""
 WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
 
@@ -231,9 +235,10 @@ class VerifierNode(Node):
         return not (self._alive or any(work.busy for work in works) or self._withdraw)
 
     def turn(self, block: Block) -> int:
-        """Look at everything as of this block, and offer the work that is due. Returns how many challenges,
-        and before a request to stop also tasks, are not over, plus the jobs in progress except replays and
-        fetches. Raises ChainError.
+        """Look at everything as of this block, and offer the work that is due. Returns the number of
+        challenges that are not over, plus the number of tasks that are not over (before a request to stop),
+        plus the number of jobs in progress that send transactions, inform, or work for looks and jurors.
+        Raises ChainError.
         """
         self._collect()
         context = self.context
@@ -349,7 +354,7 @@ class VerifierNode(Node):
                 self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Finish a task, once its challenges, if any, are over too."""
+        """Finish a task, unless work on one of its challenges is in progress or something is at stake in one."""
         task, database = view.task, self.context.database
         challenges = database.all_challenges(task)
         at_stake = any(row.opening_until is not None and row.outcome is None for row in challenges)

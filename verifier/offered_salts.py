@@ -27,7 +27,7 @@ from verifier.jobs import Job
 from verifier.metrics import Metrics
 
 SALTS_A_SEAT = 16
-"""Limit on the salts kept for a seat until its attestation is known. Then those that do not fit are
+"""Limit on the salts kept for a seat until its attestation is known. After that, salts that do not fit are
 dropped, and no more of them are accepted. So a flood of salts cannot keep the right one out for good.
 """
 

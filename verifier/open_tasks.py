@@ -1,8 +1,8 @@
 """Chooses the tasks that a verifier looks at, among all that were ever posted.
 
 Every task is looked at until it is over for good and this process's accounts have nothing left in it. Then
-its number is noted, and it costs nothing any more. A task that was over before the first look is mostly of
-no concern to these accounts. This is checked for many tasks together, some in each look, so that a start
+its number is noted, and the task costs nothing any more. A task that was over before the first look usually
+does not concern these accounts. This is checked for many tasks together, some in each look, so that a start
 does not wait for history.
 """
 
@@ -23,8 +23,8 @@ tasks wait.
 
 
 class OpenTasks:
-    """The tasks to look at, among the `chosen` ones, or among all if that is empty. `accounts` are this
-    process's. Used by the loop's thread, inside a view.
+    """The tasks to look at: among the `chosen` ones or, if none are chosen, among all. `accounts` are the
+    accounts of this process. Used by the loop's thread, inside a view.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Outcomes of challenges are kept only while the chain agrees with them, until their task is over for good.
+"""Keeps the outcomes of challenges only while the chain agrees with them, until their task is over for good.
 
 A re-organisation can take back the block that closed a game, or the conviction that made a challenge
-needless. The challenge is then driven again (`games`), which also notes the outcome that it has now.
+needless. The challenge is then driven again (`games`), which also notes its new outcome.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Outcomes:
                 )
 
     def forget(self, task: int) -> None:
-        """The task is over for good."""
+        """Drop the outcomes of a task that is over for good."""
         self._known = {key: outcome for key, outcome in self._known.items() if key[0] != task}
 
     def _stands(self, view: TaskView, row: Challenge, outcome: str) -> bool:

@@ -16,9 +16,9 @@ from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from verifier.settings import VerifierSettings
 
 TRANSACTIONS = 10
-"""A seat is assumed to have at least this multiple of the time for its transaction and its waits for the
-machine, even if the deployment's minimum period is shorter: no speed limit could exclude terms that leave
-less.
+"""A seat's period is assumed to be at least this many times as long as its transaction and its waits for the
+machine take, even if the deployment's minimum period is shorter. No speed limit could exclude terms that
+leave less time.
 """
 STEPS_SHARE = 0.1
 """Share of a seat's time that it may wait for the steps of other work. An offer cannot limit the length of a

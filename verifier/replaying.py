@@ -35,7 +35,7 @@ class Replayer:
     another.
 
     The solver is asked first. Once it has failed to serve something, other sources are asked first: those
-    that have wasted the least time come first, and equal ones in random order. A source that served
+    that have wasted the least time, in random order if they have wasted equally much. A source that served
     something other than the commitment is asked only when no other is left.
     """
 
@@ -106,11 +106,11 @@ class Replayer:
             )
 
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with the data that are
-        here. Requests nothing.
+        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with the data that are here.
+        Requests nothing.
 
-        Returns None if it cannot be told yet: our own run from the start has advanced by one segment, so
-        call again. Raises TwoReplays as `digest_own` does.
+        Returns None if the finding is not known yet. Our own run from the start has then advanced by one
+        segment, so call again. Raises TwoReplays as `digest_own` does.
         """
         roots = self._known(committed)
         if roots is None:

@@ -105,7 +105,7 @@ def bound(context: Context) -> Mapping[str, Bound]:
 
 
 def lacking(context: Context, balances: Mapping[str, Balance]) -> str:
-    """What the accounts lack, in words: coin for a game, and their place in the draw. Raises ChainError."""
+    """What the accounts lack, in words: coin for a game, or a place in the draw. Raises ChainError."""
     due = context.client.game.coin_of_longest()
     missing = []
     for account, balance in balances.items():

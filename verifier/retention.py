@@ -1,5 +1,5 @@
-"""Deletes data of finished tasks: results after `hold_days`, or earlier if the disk limit requires it; and
-at the start, leftovers of killed processes.
+"""Deletes the results of finished tasks after `hold_days`, or earlier if the disk limit requires it. At the
+start, deletes leftovers of killed processes.
 
 The data for replays, games, juries and answers to looks are kept until a task is over for good
 (`VerifierNode._over`), however large they are.

@@ -1,5 +1,5 @@
-"""Computes what a seat costs an account regardless of its replays. By default, its offer asks for at least
-this fee. Pure.
+"""Computes what a seat costs an account regardless of its replays. By default, the account's offer asks for
+at least this fee. Pure.
 
 While an account has a seat, no draw finds it. So a seat has a price: otherwise a solver could occupy all
 honest accounts with its own task for free (docs/security.md section 4). The offer's other lower limit is the

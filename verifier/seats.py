@@ -20,7 +20,7 @@ def due_segments(seat: Seat, segments: Sequence[int], size: int) -> tuple[int, .
 
 def own_seats(seen: Observation, accounts: Container[str], *, attested: bool = False) -> list[Seat]:
     """The seats and looks of these accounts that have not attested; with `attested`, all of them. Includes
-    those whose time is over and that were not drawn again, because a difference found too late to attest
+    seats whose time is over but that have not been drawn again, because a difference found too late to attest
     is still challenged.
     """
     return [seat for seat in seen.places if seat.account in accounts and (attested or not seat.attested)]
@@ -38,8 +38,8 @@ def waits_for_jury(seen: Observation, seat: Seat) -> bool:
 
 
 def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
-    """The seats and looks that still bind these accounts although they owe nothing any more. An account
-    that was caught in one is suspended instead.
+    """The seats and looks that still bind these accounts although the accounts owe nothing in them any more.
+    An account that was caught in one is suspended instead.
     """
     if seen.view.status is TaskStatus.SUBMITTED:
         return []

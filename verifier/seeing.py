@@ -13,8 +13,8 @@ from verifier.jobs import Jobs
 
 
 def see_events(context: Context, seen: Observation, fetching: Iterable[Jobs]) -> None:
-    """Note new events. If a juror has an item whose request failed, it is asked at once. Raises
-    RpcUnavailable.
+    """Note new events. If another juror has voted yes, or there is a verdict, failed requests are repeated at
+    once. Raises RpcUnavailable.
     """
     _see_looks(context, seen)
     _see_juries(context, seen, fetching)

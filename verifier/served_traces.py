@@ -1,8 +1,9 @@
 """The traces that a task's solver has served in games, on disk while the task lasts (dispute.md section 6).
 
-A solver may serve a trace until a move makes it impossible to demand, and then no more. A game's memory ends with
-the process, or earlier (`ChallengeDriver.let_go`), so a trace is kept here before a move is made with it. Only lists
-that give a root which the solver has posted are kept: at most nine for a step, each as long as its program's trace.
+A solver may stop serving a trace once a move has made it impossible to demand that trace. A game's memory
+ends with the process, or earlier (`ChallengeDriver.let_go`), so a trace is kept here before a move is made
+with it. Only lists that give a root which the solver has posted are kept: at most nine for a step, each as
+long as its program's trace.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class ServedTraces:
         self._folder = folder
 
     def get(self, root: bytes, size: int, /) -> Sequence[bytes] | None:
-        """The `size` leaves kept under a root; None if there are none, or another number. Raises OSError."""
+        """The `size` leaves kept under a root; None if none are kept, or a different number. Raises OSError."""
         path = self._path(root)
         if not path.is_file() or path.stat().st_size != size * HASH_BYTES:
             return None

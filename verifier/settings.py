@@ -37,9 +37,9 @@ class VerifierSettings(NodeSettings):
 
     account: str = "dev:2"
     further_accounts: tuple[str, ...] = ()
-    """Further accounts that take seats, each one at a time, with a separate stake. Each challenges
-    differences in its own seats, and needs tokens for bonds and coin for its games. `account` challenges
-    differences found without a seat.
+    """Further accounts that take seats. Each takes one seat at a time and has a separate stake. Each
+    challenges differences in its own seats, and needs tokens for bonds and coin for its games. `account`
+    challenges differences found without a seat.
     """
     stake: Tokens = Decimal(1000)
     """The stake of each account in tokens, rounded down to a power of two of the deployment's units. The
@@ -47,9 +47,9 @@ class VerifierSettings(NodeSettings):
     """
     seat_speed: Annotated[float, Field(gt=0, lt=2**64)] | None = None
     """Refuse seats whose replays need more operations a second than this, within the attestation period or,
-    for looks, within a move time. If unset: the speed at which all accounts finish in time if all are
-    drawn. This is less than a third of `speed`, because the machine does other work, divided by the number
-    of accounts. A verifier that also replays without seats keeps one more share.
+    for looks, within a move time. If unset: the speed at which all accounts finish in time if all are drawn.
+    That speed is less than a third of `speed`, because the machine also does other work, divided by the
+    number of accounts. A verifier that also replays without seats keeps one more share.
     """
     state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
     """Refuse seats of a task whose states are larger than this."""
@@ -76,11 +76,13 @@ class VerifierSettings(NodeSettings):
     """Port of the service for results and salts; 0: any free port."""
     url: WebUrl | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
-    """Addresses of proxies in front of this server. Connections from them count as those of many clients."""
+    """Addresses of proxies in front of this server. Connections from them count as connections of many clients."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
-    """Games with open trees side by side. Each takes memory; the earliest deadline goes first."""
+    """Number of games that have their trees open at the same time. Each takes memory; the earliest deadline
+    goes first.
+    """
     replays: Annotated[int, Field(ge=1, le=64)] = 2
     """Segments replayed side by side. Each takes memory."""
     fetches: Annotated[int, Field(ge=1, le=256)] = 8

@@ -38,7 +38,9 @@ TRIES = 2
 REST_SECONDS = 60.0
 BUSY = 503
 BUSY_SECONDS = 1.0
-"""Seconds after which a busy solver is asked again. By default it lets a reader wait for 30 seconds itself."""
+"""Seconds after which a busy solver is asked again. By default, a solver already lets a reader wait for 30
+seconds.
+"""
 
 
 class CheckpointProvider(Provider, Protocol):
@@ -76,8 +78,8 @@ class Shapes:
 
 
 class SolverClient:
-    """Requests one task's data from one service. Every method returns None without an address, and for data
-    that do not arrive as expected. Callable from any thread.
+    """Requests one task's data from one service. Every method returns None if there is no address, or if the
+    data do not arrive as expected. Callable from any thread.
     """
 
     def __init__(
@@ -153,7 +155,7 @@ class SolverClient:
     def _get(
         self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False, again: bool = False
     ) -> bytes | None:
-        """An answer of exactly `due` bytes (`shorter`: at most `due`); None if there is none."""
+        """An answer of exactly `due` bytes or, with `shorter`, of at most `due` bytes; None if none arrives."""
         found = self._ask([_Question(where, due)], path, shorter, again=again)
         return None if found is None else found[0]
 
@@ -165,8 +167,8 @@ class SolverClient:
         longest: float = math.inf,
         again: bool = False,
     ) -> list[bytes] | None:
-        """The answers, each of exactly its expected bytes (`shorter`: at most), all within one time limit;
-        otherwise None. A busy solver is asked `again`.
+        """The answers, each of exactly its expected length or, with `shorter`, of at most that length. None
+        unless all arrive within one time limit. With `again`, a busy solver is asked again.
         """
         if self._base is None or self._resting():
             return None
@@ -212,11 +214,11 @@ async def _fetch(
     again: bool,
     permit: Permit | None,
 ) -> list[bytes]:
-    """The bodies at some addresses, each of exactly its number of bytes (`shorter`: at most). A busy server is
-    asked `again` until the time is over.
+    """The bodies at some addresses, each of exactly the expected length or, with `shorter`, of at most that
+    length. With `again`, a busy server is asked again until the time is over.
 
-    All share one time limit, which covers connecting, headers and bodies. The bytes received may never
-    fall behind `LEAST_RATE` by more than `patience` and the questions' own seconds, and everything must arrive
+    All share one time limit, which covers connecting, headers and bodies. The bytes received may never fall
+    behind `LEAST_RATE` by more than `patience` and the questions' own seconds, and everything must arrive
     within `longest` seconds.
     """
     begun = asyncio.get_running_loop().time()

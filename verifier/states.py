@@ -48,10 +48,10 @@ class States:
         self._store = store
 
     def extend(self, last: int) -> list[bytes]:
-        """Advance our own run towards checkpoint `last`, by one segment at most. Returns its state roots
-        r_0, r_1, … so far; it has reached the checkpoint if there are more than `last`.
+        """Advance our own run towards checkpoint `last`, by one segment at most. Returns the run's state
+        roots r_0, r_1, … so far; the run has reached the checkpoint if there are more than `last` roots.
 
-        The roots stay right if another thread finds a state damaged meanwhile; only the state is computed
+        The roots stay right if another thread meanwhile finds a state damaged; only the state is computed
         again.
         """
         return [row.root for row in self._extended(last)]
@@ -64,15 +64,15 @@ class States:
         return self._load(rows[number])
 
     def commitment(self, root: bytes) -> Sequence[bytes]:
-        """The kept checkpoint roots r_0, r_1, … of the solver whose segment tree has the root `root`. Empty if
-        none are kept, or if the kept ones give another root.
+        """The solver's checkpoint roots r_0, r_1, … that are kept for the segment tree with the root `root`.
+        Empty if none are kept, or if the kept ones give another root.
         """
         roots = self._database.commitment(self._task, root)
         return roots if roots and segment_tree(roots).root == root else ()
 
     def keep_commitment(self, root: bytes, roots: Sequence[bytes]) -> None:
-        """Keep the checkpoint roots of the segment tree with the root `root`, until the task is over or
-        those of another tree are kept.
+        """Keep the checkpoint roots of the segment tree with the root `root`, until the task is over or the
+        roots of another tree are kept.
         """
         self._database.put_commitment(self._task, root, roots)
 

@@ -49,9 +49,9 @@ def honest_challenger(game: GameView, run: Run, revealed: Revealed, provider: Pr
 def over_http(
     address: Address | None, task: int, program: StepProgram, terms: Terms, reach: Reach
 ) -> CheckpointProvider:
-    """A client of a solver's, or a juror's, HTTP service. A question may take a sixtieth of the
-    challenger's time, because no game needs as many as 30 questions, but at least 1 and at most 30 seconds.
-    A checkpoint may take `FETCH_SHARE` of the time to attest, however large it is.
+    """A client of a solver's, or a juror's, HTTP service. A question may take a sixtieth of the challenger's
+    time, but at least 1 and at most 30 seconds; no game needs as many as 30 questions. A checkpoint may take
+    `FETCH_SHARE` of the time to attest, however large it is.
     """
     patience = min(30.0, max(1.0, terms.game_time / 60))
     shapes = Shapes(program, terms.segments, terms.segment_steps)
