@@ -2,17 +2,19 @@
 checks them.
 
 A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1_XMD:KECCAK-256_SVDW_RO_. A
-signature is secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order:
-x1, x0, y1, y0, where x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
+signature is that point times the secret (64 bytes: x, y). A key is G2's generator times the secret (128 bytes
+in drand's order: x1, x0, y1, y0, where x = x0 + x1 i). The round's word is sha256(signature). Numbers are
+big-endian.
 
 Mapping to the curve needs inverses and square roots. They are expensive for the EVM to compute but cheap to
-check, so the caller passes them as `hints`. They are unique; contracts/src/libraries/SvdW.sol explains why.
+check, so the caller passes them as `hints`. The hints are unique; contracts/src/libraries/SvdW.sol explains
+why.
 
 Nothing here checks signatures: the contract does (`word` of contracts/src/DrandBeacon.sol), with its chain's
 pairing precompile.
 
-Signing is not constant-time, so its timing may reveal the secret. Only the beacons of development chains
-and test networks sign with this module.
+Signing is not constant-time, so its timing may reveal the secret. Only the beacons of development chains and
+test networks sign with this module.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ class BeaconError(AssayError):
 
 
 class NetworkError(BeaconError):
-    """No network has that name, or a network's file is unreadable or does not have the form of
-    networks.toml, or an account has another key than the network.
+    """No network has the given name, a network's file is unreadable or does not have the form of
+    networks.toml, or the network's key is not the one that follows from an account.
     """
 
 

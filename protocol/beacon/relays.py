@@ -57,8 +57,10 @@ class Relays:
         self._patience = patience
 
     def signature(self, number: int) -> bytes:
-        """The checked signature of a round, 64 bytes. Raises NoRelay, which tells what was wrong with each
-        relay's answer, NoSuchRound if no round has that number, and what `is_signed` raises.
+        """The checked signature of a round, 64 bytes.
+
+        Raises NoSuchRound if no round has that number, NoRelay if no relay gives a valid signature (the error
+        says what was wrong with each answer), and whatever `is_signed` raises.
         """
         self.network.time_of(number)
         return loops.run(self._first_valid(number))

@@ -130,8 +130,8 @@ def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
 
 
 def open_tensor(store: BlobStore, stored: Stored) -> BinaryIO:
-    """One tensor's canonical bytes as an open file, checked like those of `load_tensor`. The caller closes it. Raises
-    as `load_tensor` does, and OSError.
+    """One tensor's canonical bytes as an open file, checked like those of `load_tensor`. The caller closes
+    the file. Raises OSError and the errors of `load_tensor`.
     """
     with ExitStack() as unless_checked:
         file = unless_checked.enter_context(store.open(stored.blob))

@@ -1,8 +1,8 @@
 """Tensors as trees of 1 KiB chunks (docs/spec/encoding.md sections 1 and 2, arithmetic.md section 7).
 
 A tensor's leaf number i is bytes [1024 i, 1024 (i + 1)) of its canonical bytes (arithmetic.md section 1);
-only the last may be shorter. The program, not this tree, commits to shape and type. The caller makes the bytes
-canonical.
+only the last leaf may be shorter. The program, not this tree, commits to shape and type. The caller makes the
+bytes canonical.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ CHUNK = 1024  # bytes; a judgment opens up to three chunks (dispute.md section 5
 
 
 def tensor_tree(data: BytesLike) -> Tree:
-    """Tree over the chunks of a tensor's canonical bytes (C-contiguous, at least 1 byte, else ProofError)."""
+    """Tree over the chunks of a tensor's canonical bytes, which are C-contiguous. Raises ProofError if there
+    are none.
+    """
     chunk_count(memoryview(data).nbytes)  # refuses the empty tensor
     return Tree.from_rows(data, CHUNK)
 

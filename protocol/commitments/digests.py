@@ -46,9 +46,10 @@ ZERO: Final = bytes(HASH_BYTES)
 """Takes the place of the hash of an unselected chunk."""
 
 Take = Callable[[int, int, int], NDArray[np.uint8]]
-"""`take(start, stop, stride)` cuts canonical bytes [start, stop) of a tensor into rows of 1,024 and returns every
-`stride`-th, beginning with the first, as u8 `[rows, 1024]`. It drops a short last row; there is at least one whole
-row."""
+"""`take(start, stop, stride)` cuts canonical bytes [start, stop) of a tensor into rows of 1,024 bytes. It
+returns the first row and every `stride`-th after it, as u8 `[rows, 1024]`. A short last row is dropped; there
+is at least one whole row.
+"""
 
 
 class Block(NamedTuple):
@@ -144,16 +145,19 @@ class Digester:
 
 def seat_digest(segments: Sequence[bytes], result: bytes | None = None) -> bytes:
     """The root of the tree that a seat attests. The leaves are the roots of the step trees of the seat's
-    segments, in order, then the root of the result, which is never thinned. A look attests one segment and
-    no result.
+    segments, in order, then the root of the result, which is never thinned. A look attests one segment and no
+    result.
 
-    Raises DigestError for no segments, or several without a result, and ProofError for roots of the wrong length.
+    Raises DigestError if there are no segments, or several segments and no result, and ProofError for roots
+    of the wrong length.
     """
     return _seat_tree(segments, result).root
 
 
 def segment_path(segments: Sequence[bytes], result: bytes | None, position: int) -> list[bytes]:
-    """Siblings from the segment at `position` up to the `seat_digest`, bottom first; none in the digest of a look."""
+    """Siblings from the segment at `position` up to the `seat_digest`, bottom first. The digest of a look has
+    none.
+    """
     return _seat_tree(segments, result).inclusion_path(position)
 
 

@@ -1,8 +1,10 @@
-"""Shape of an RFC 9162 tree: which nodes exist, which are siblings, and which a proof contains. No hashes here.
+"""Shape of an RFC 9162 tree: which nodes exist, which are siblings, and which a proof contains. No hashes
+here.
 
-A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k leaves and
-the rest, k the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no padding. The contracts
-walk the same split (docs/spec/encoding.md section 2, dispute.md section 6), so both agree on every size.
+A node is a pair (lo, size): it covers leaves [lo, lo + size). A node of size n > 1 splits into its first k
+leaves and the rest, where k is the largest power of two smaller than n (RFC 9162 section 2.1.1). There is no
+padding. The contracts walk the same split (docs/spec/encoding.md section 2, dispute.md section 6), so both
+agree on every size.
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ def siblings(tree_size: int, lo: int, size: int) -> list[Node]:
 
 
 def consistency_nodes(old_size: int, new_size: int) -> list[Node]:
-    """Nodes whose hashes make the consistency proof from `old_size` to `new_size` leaves, in the RFC's
-    order.
+    """Nodes whose hashes make the consistency proof from `old_size` to `new_size` leaves, in the order of RFC
+    9162 section 2.1.4.1.
 
-    The order is that of RFC 9162 section 2.1.4.1. Raises ProofError unless 0 < old_size <= new_size.
+    Raises ProofError unless 0 < old_size <= new_size.
     """
     if not 0 < old_size <= new_size:
         raise ProofError(

@@ -1,8 +1,8 @@
 """Groups of a state's tensors: the pieces in which a checkpoint is served (docs/spec/dispute.md section 7).
 
-A group is some consecutive tensors, of which the canonical bytes are concatenated. The groups follow from the
-tensors' sizes alone, so a server, a bucket and a client have the same ones. With one request for each tensor, a
-state of many small tensors would take far longer than its bytes.
+A group is a run of consecutive tensors; its bytes are their canonical bytes, concatenated. The groups follow
+from the tensors' sizes alone, so a server, a bucket and a client have the same groups. With one request for
+each tensor, a state of many small tensors would take far longer to fetch than its bytes alone need.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Final
 from protocol.commitments.hashing import BytesLike
 
 GROUP_BYTES: Final = 1 << 20
-"""Maximum bytes of a group of several tensors. Two neighbouring groups have more bytes together, or more than
-`GROUP_TENSORS` tensors. So at a mebibyte a second, a request has half a second for itself.
+"""Maximum bytes of a group of several tensors. Two neighbouring groups together exceed this size, or
+`GROUP_TENSORS` tensors. So at a mebibyte a second, there is half a second for each request.
 """
 GROUP_TENSORS: Final = 1 << 14
-"""Maximum tensors of a group. A solver reads each from a file, which takes about a second for so many."""
+"""Maximum tensors of a group. A solver reads each tensor from a file, which takes about a second for this many."""
 TENSOR_SECONDS: Final = 1 / 250
-"""Seconds that a server may take for each tensor, in addition to what its bytes take. A solver reads about 8,000
-tensors a second, and answers one reader at a time; 32 seats or jurors may ask it at once.
+"""Seconds that a server may take for each tensor, in addition to the time for the tensor's bytes. A solver
+reads about 8,000 tensors a second and answers one reader at a time; 32 seats or jurors may ask it at once.
 """
 
 
 def groups(sizes: Iterable[int]) -> list[range]:
-    """The groups of tensors of these bytes, as ranges of tensor numbers. A tensor joins the group before it if the
-    group stays within `GROUP_BYTES` and `GROUP_TENSORS`.
+    """The groups of tensors with these sizes in bytes, as ranges of tensor numbers. A tensor joins the group
+    before it if the group then stays within `GROUP_BYTES` and `GROUP_TENSORS`.
     """
     found: list[range] = []
     nbytes = 0
@@ -42,6 +42,8 @@ def groups(sizes: Iterable[int]) -> list[range]:
 
 
 def cut(data: BytesLike, sizes: Sequence[int]) -> list[bytes]:
-    """The tensors of a group whose bytes are `data`; `sizes` are their bytes, which add up to those of `data`."""
+    """The tensors of a group whose bytes are `data`. `sizes` are the tensors' lengths in bytes, which add up
+    to the length of `data`.
+    """
     ends = accumulate(sizes, initial=0)
     return [bytes(memoryview(data)[start:end]) for start, end in pairwise(ends)]

@@ -1,6 +1,7 @@
-"""Read-only memory maps of files that keep no descriptor, unlike those of Python's `mmap`.
+"""Read-only memory maps of files. Unlike the maps of Python's `mmap`, they keep no descriptor open.
 
-A bundle may have tens of thousands of tensors, each in its own file, and a process may usually open 1,024 files.
+A bundle may have tens of thousands of tensors, each in its own file, and a process may usually open 1,024
+files.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ MOST_MAPS = 1 << 15
 every large piece of memory takes a map too.
 """
 MAPS_EACH = MOST_MAPS // 8
-"""Limit on the maps of one bundle. A solver keeps the bundles of all tasks that it has won in memory, and bids on
-another only if their maps leave room for it (`solver.trainings`). A verifier keeps four tasks in memory
-(`verifier.material.IN_MEMORY`), and may load others meanwhile.
+"""Limit on the maps of one bundle. A solver keeps in memory the bundles of all tasks that it has won, and
+bids on another task only if their maps leave room for its bundle (`solver.trainings`). A verifier keeps four
+tasks in memory (`verifier.material.IN_MEMORY`), and may load others meanwhile.
 """
 
 _FAILED = ctypes.c_void_p(-1).value
@@ -36,8 +37,8 @@ _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Maps:
-    """The maps of a process: about `most`, and at most one more for each thread. A file that is in memory already is
-    not mapped again, also under the name of another link. Callable from any thread.
+    """The maps of a process: about `most`, and at most one more for each thread. A file that is already
+    mapped is not mapped again, even under the name of another link. Callable from any thread.
     """
 
     def __init__(self, most: int = MOST_MAPS) -> None:
@@ -54,9 +55,11 @@ class Maps:
         return len(self._live)
 
     def map(self, path: Path) -> memoryview | None:
-        """The bytes of a file that is not empty, read-only; None if it is not mapped yet and there are too many maps.
-        The map ends with the last object that shares its bytes. A write by address, which torch allows, ends the
-        process, as with `mmap`. Raises OSError.
+        """The read-only bytes of a file that is not empty. None if the file is not mapped yet and there are
+        too many maps.
+
+        The map ends when the last object that shares its bytes ends. A write by address, which torch allows,
+        ends the process, as with `mmap`. Raises OSError.
         """
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())

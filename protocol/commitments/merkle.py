@@ -102,7 +102,9 @@ class Tree:
         return [self._hash(node) for node in geometry.siblings(self._size, lo, size)]
 
     def consistency_proof(self, old_size: int, new_size: int | None = None) -> list[bytes]:
-        """Proof that the tree of the first `new_size` (default: all) leaves extends that of `old_size`."""
+        """Proof that the tree of the first `new_size` leaves (default: all) extends the tree of the first
+        `old_size`.
+        """
         new_size = self._size if new_size is None else new_size
         if new_size > self._size:
             raise ProofError(

@@ -33,8 +33,8 @@ _SALTED_WIDTHS = (32, 64, 1024)
 
 @cache
 def row_hasher() -> RowHasher | None:
-    """The compiled hasher, self-tested in this process; None if there is none, if the processor lacks
-    SHA-256 instructions, or if its digests differ from hashlib's.
+    """The compiled hasher, self-tested in this process. None if the build made none, if the processor lacks
+    SHA-256 instructions, or if the hasher's digests differ from hashlib's.
     """
     return _tried(load, is_right)
 

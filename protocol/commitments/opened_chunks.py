@@ -53,8 +53,9 @@ class Opening:
         return root_from_path(tensors, self.place.tensor, 1, leaf, self.tensor_path)
 
     def step_root(self, tensors: int, states: int) -> bytes:
-        """Root of the step tree, given its number of states (C + 1); the contract computes the same. Raises
-        ProofError."""
+        """Root of the step tree, given the number of tensors of a state and the number of states (C + 1). The
+        contract computes the same root. Raises ProofError.
+        """
         return root_from_path(
             states, self.place.step, 1, leaf_hash(self.state_root(tensors)), self.state_path
         )

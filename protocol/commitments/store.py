@@ -25,9 +25,13 @@ from protocol.commitments.mapping import Maps
 DEFAULT_MAX_BYTES = 1 << 34  # 16 GiB: one f32 tensor of 4 billion elements
 
 SMALL = 1 << 14
-"""A blob of fewer bytes is read, not mapped: at most 3.2 GB for the 196,605 tensors of the largest manifest."""
+"""A blob of fewer bytes is read into memory, not mapped. That takes at most 3.2 GB for the 196,605 tensors of
+the largest manifest.
+"""
 LARGE = 1 << 16
-"""A blob of at least so many bytes is mapped or refused, but not read, if there are too many maps."""
+"""If there are too many maps, a blob of at least this many bytes is refused, and a smaller blob is read into
+memory.
+"""
 
 _MAPS = Maps()
 _ID = re.compile(r"[0-9a-f]{64}")
@@ -86,8 +90,8 @@ class BlobStore:
     def get(self, blob_id: str, *, max_bytes: int | None = None) -> bytes:
         """Bytes of a blob, checked against its id.
 
-        Raises MissingBlob, CorruptBlob, or, before reading, BlobTooLarge beyond `max_bytes` or the store's
-        limit.
+        Raises MissingBlob, CorruptBlob, or BlobTooLarge (before reading) if the blob exceeds `max_bytes` or
+        the store's limit.
         """
         path = self._path(blob_id)
         limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
@@ -107,10 +111,12 @@ class BlobStore:
             raise _missing(path, blob_id) from None
 
     def map(self, blob_id: str, *, small: int = SMALL) -> memoryview:
-        """Bytes of a blob, checked against its id, read-only. A local file is memory-mapped, and not kept open: the
-        system reads its pages on demand and releases them when memory is short. It is read into memory if it is
-        smaller than `small` bytes, or smaller than `LARGE` where there are too many maps. Raises the same errors
-        as `get`, TooManyMaps, and OSError.
+        """Bytes of a blob, checked against its id, read-only.
+
+        A local file is memory-mapped, and not kept open: the system reads its pages on demand and releases
+        them when memory is short. A blob is read into memory instead if the store is not local, if the blob
+        is smaller than `small` bytes, or if it is smaller than `LARGE` and there are too many maps. Raises
+        the errors of `get`, TooManyMaps, and OSError.
         """
         path = self._path(blob_id)
         size = self.size(blob_id)
@@ -145,8 +151,8 @@ class BlobStore:
 
     def link(self, blob_id: str, path: Path) -> None:
         """Hard-link a blob to `path`, outside the store, so that the bytes remain if the store is deleted;
-        copy it if the file system cannot link. A file that exists at `path` is left unchanged. Raises
-        OSError, BlobError.
+        copy it if the file system cannot link. A file that exists at `path` is left unchanged. Raises OSError
+        and BlobError.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -36,11 +36,11 @@ _CANONICAL_NAN = 0x7FC00000
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: `name`, type code, shape, and the bytes of its elements in C order, little-endian. The bytes may be
-    a memory-mapped file (`BlobStore.map`).
+    """One tensor: `name`, type code, shape, and the bytes of its elements in C order, little-endian. The
+    bytes may be a memory-mapped file (`BlobStore.map`).
 
-    Raises CheckpointError for a type or shape that is not allowed, or bytes of another length than these
-    give.
+    Raises CheckpointError if the type or shape is not allowed, or if the bytes do not have the length that
+    type and shape give.
     """
 
     name: str

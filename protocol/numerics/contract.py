@@ -18,7 +18,7 @@ from protocol.numerics.shapes import broadcast
 from protocol.numerics.types import NumericsError
 
 HALF_BITS = 32
-"""Bits of a product of any two 16-bit halves, high or low: |high| <= 2^15, 0 <= low < 2^16."""
+"""The most bits that a product of two 16-bit halves, high or low, can need: |high| <= 2^15, 0 <= low < 2^16."""
 
 
 def dot(x: Tensor, y: Tensor) -> Tensor:
@@ -54,8 +54,9 @@ def contract(
     """f32 round((sum_k m_px(x) m_py(y)) * 2^(ex + ey - px - py)), shape [..., M, N], one rounding.
 
     `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows'
-    exponents, shape [..., M, 1] and [..., N, 1] (or exponents of larger groups, broadcast); None computes
-    them by `exponent`. A `bias`, f32 [N], is added to the rounded result as an f32 sum of section 2.
+    exponents, of shape [..., M, 1] and [..., N, 1], or exponents of larger groups, which broadcast to the
+    rows. If one is None, its exponents are those of `exponent`. A `bias`, f32 [N], is added to the rounded
+    result, as an f32 sum of section 2.
     """
     _require_pair(x, y, torch.float32)
     if px not in (13, 20) or py not in (13, 20):

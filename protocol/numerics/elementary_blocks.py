@@ -28,7 +28,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Value:
-    """A recorded value: a constant, or the f32 or i32 result of loop number `source` (-1: the argument)."""
+    """A recorded value: a constant, the argument (`source` is -1), or the f32 or i32 result of loop number
+    `source`.
+    """
 
     source: int
     integer: bool = False
@@ -37,7 +39,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Loop:
-    """One numpy loop with its operands and whether its result is i32."""
+    """One numpy loop, its operands, and whether its result is i32."""
 
     run: Callable[..., Any]
     operands: tuple[Value, ...]
@@ -54,7 +56,7 @@ def _convert(x: Array, out: Array) -> None:
 
 
 def _truth(compare: np.ufunc) -> Callable[..., None]:
-    """Give the comparison an i32 result: all bits set if it holds, else 0."""
+    """Return a function that writes the comparison's result as i32: all bits set where it holds, else 0."""
 
     def run(x: Array, y: Array, out: Array) -> None:
         compare(x, y, out=out)
@@ -75,7 +77,9 @@ _LESS, _EQUAL = _truth(np.less), _truth(np.equal)
 
 
 def _spread(x: Value) -> Value:
-    """A constant as a whole block: numpy's minimum and maximum are slow on scalars."""
+    """A constant as a whole block, because numpy's minimum and maximum are slow on scalars; any other value
+    unchanged.
+    """
     return x if x.constant is None else Value(-1, x.integer, np.full(BLOCK, x.constant))
 
 
@@ -139,9 +143,9 @@ class Recording:
         return self._f32(np.rint, x)
 
     def scale(self, x: Value, k: Value) -> Value:
-        """x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest.
+        """x * 2^k for |k| <= 250, computed as (x * 2^half) * 2^(k - half) with half = k >> 1.
 
-        It is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
+        The result is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
         """
         half = self.shr_i32(k, self.i32(1))
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(self.sub_i32(k, half)))

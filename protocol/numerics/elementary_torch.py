@@ -1,7 +1,7 @@
 """Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
 
-If there is a compiled function, it is used instead, or else `elementary_blocks` on the CPU; the bits are the
-same.
+A compiled function is used instead if there is one, otherwise `elementary_blocks` on the CPU. The bits are
+the same.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def rsqrt_f32(x: Tensor) -> Tensor:
 def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
     """Evaluate a list of one argument, such as those of `elementary`, on an f32 tensor of any shape.
 
-    `compiled` is the number of the compiled function for a list that is not in `elementary`, if there is one.
+    For a list that is not in `elementary`, `compiled` is the number of its compiled function, if there is
+    one.
     """
     which, fused = compiled or COMPILED.get(function), fused_for(x)
     if which is not None and fused is not None:

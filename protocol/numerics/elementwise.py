@@ -21,7 +21,9 @@ I32_MIN = -(2**31)
 LARGEST_F32_BELOW_2_31 = 2147483520.0
 """2^31 - 128. Above it, torch's cast from f32 to i32 differs between CPU and CUDA."""
 SCALE_LIMIT = 400
-"""A larger |k| gives the same x * 2^k: f32 spans 2^-149..2^128 and i64 adds 63 bits; 149 + 128 + 63 < 400."""
+"""The largest |k| that `power_of_two` uses. A larger |k| gives the same x * 2^k: f32 spans 2^-149..2^128 and
+i64 adds 63 bits; 149 + 128 + 63 < 400.
+"""
 
 
 def add(x: Tensor, y: Tensor) -> Tensor:
@@ -212,10 +214,10 @@ def round_i64(x: Tensor) -> Tensor:
 
 
 def jam(x: Tensor) -> Tensor:
-    """An i64 that rounds to the same f32 as `x` under any power-of-two scale and is exact in float64.
+    """An i64 that float64 holds exactly and that, scaled by a power of two, rounds to the same f32 as `x`.
 
-    arithmetic.md section 8: from 2^53 on the low 11 bits are replaced by one sticky bit below every f32 rounding
-    boundary (24 significant bits, so boundaries there are multiples of 2^29).
+    From 2^53 on, one sticky bit replaces the low 11 bits (arithmetic.md section 8). It lies below every f32
+    rounding boundary: f32 has 24 significant bits, so the boundaries there are multiples of 2^29.
     """
     low = x & 0x7FF
     sticky = (x & ~0x7FF) | ((low != 0).to(torch.int64) << 10)

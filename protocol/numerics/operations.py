@@ -85,7 +85,11 @@ def _compiled(operation: Pair, x: Tensor, y: Tensor) -> Tensor | None:
 
 
 def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
-    """The compiled operations, if all operands are contiguous, with the shape of `whole` or one element."""
+    """The compiled operations, if all operands are contiguous and each has the shape of `whole` or a single
+    element.
+
+    Otherwise, or if no compiled operations may be used, None.
+    """
     for x in (whole, *operands):
         alike = x.shape == whole.shape or (x.numel() == 1 and x.dim() <= whole.dim())
         if not (alike and x.is_contiguous()):

@@ -75,8 +75,8 @@ _LITTLE_ENDIAN: dict[DType, np.dtype[Any]] = {
 def canonical(x: Tensor) -> Tensor:
     """Replace every NaN of an f32 tensor by 0x7fc00000; other types pass unchanged. Never writes to `x`.
 
-    The result may be `x` itself. Without a NaN, a CPU only reads each element once, because the minimum is
-    NaN if any element is (5 us for 2^16 elements; replacing takes 100 us).
+    The result may be `x` itself. If `x` has no NaN, a CPU only reads each element once, to compute the
+    minimum, which is NaN if any element is (5 us for 2^16 elements; replacing takes 100 us).
     """
     if x.dtype != torch.float32:
         return x
@@ -100,8 +100,8 @@ def require_storage(x: Tensor, dtype: DType) -> None:
 def flattened(x: Tensor) -> Tensor:
     """The elements of `x` in C order: a vector [x.numel()] of stride 1, without a copy if `x` is contiguous.
 
-    To torch, an axis of size 1 is contiguous with any stride, which `reshape` may keep; torch can then not
-    view the vector as a type of another width.
+    torch regards an axis of size 1 as contiguous with any stride, and `reshape` may keep that stride. torch
+    could then not view the vector as a type of another width.
     """
     return x.contiguous().as_strided((x.numel(),), (1,))
 
@@ -117,11 +117,11 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
 
 
 def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
-    """`to_bytes`, without a copy if `x` is a contiguous CPU tensor without NaN or bools; valid until `x` is
-    written to.
+    """The bytes of `to_bytes`, valid until `x` is written to. They are not copied if `x` is a contiguous CPU
+    tensor that has no NaN and is not of bools.
 
-    For a contiguous `x` it uses one core and none of torch's threads, so it can run at the same time as a
-    step.
+    For a contiguous `x`, the function uses one core and none of torch's threads, so it can run at the same
+    time as a step.
     """
     require_storage(x, dtype)
     return canonical_rows(x.contiguous().reshape(1, -1), dtype).reshape(-1).data

@@ -1,8 +1,8 @@
 """Functions of elements, rows and lanes on CUDA, with the interface of `kernels.fused.Fused`.
 
-They are checked against the same digests. Operands are on one device, and f32 except in messages. Results
-are contiguous, canonical and, except for `canonical_in_place`, new. The host reads nothing back, so
-everything can be recorded in a CUDA graph.
+They are checked against the same digests as the functions on a CPU. Operands are on one device, and f32
+except in messages. Results are contiguous, canonical and, except for `canonical_in_place`, new. The host
+reads nothing back, so everything can be recorded in a CUDA graph.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ class CudaFused:
         """The next base and feedback from the current ones [N]; see `library.lanes`.
 
         `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
-        exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the
-        feedback.
+        exponent. `scalars` are the rate, the divisor, and the share of the lane's own message that returns to
+        the feedback.
         """
         base, feedback = (t.detach().contiguous() for t in tensors)
         own, *inbox = messages
@@ -177,8 +177,8 @@ def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: 
 
 
 def _message(tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Index, signed value and exponent, as kernels take them; without an index, the value is passed in its
-    place.
+    """A message's index, signed value and exponent, as kernels take them. If the message has no index, the
+    value takes its place.
     """
     *index, value, exponent = tensors
     value = value.view(torch.int8)

@@ -62,7 +62,7 @@ def root_words(x: Tensor, dtype: DType) -> Tensor:
 
 @cache
 def is_right(device: str) -> bool:
-    """Whether a few roots equal hashlib's: of several types, with odd and even numbers of leaves."""
+    """Whether test roots made on `device` equal hashlib's: of three types, with 4, 2 and 1 leaves."""
     where = torch.device(device)
     for dtype, count in ((DType.F32, 775), (DType.U8, 1079), (DType.BOOL, 6)):
         values = torch.arange(count, dtype=torch.int64, device="cpu") * 2654435761 % 251 - (
@@ -102,8 +102,8 @@ def _words(x: Tensor, dtype: DType) -> tuple[Tensor, int]:
 
 
 def _hash(data: Tensor, nbytes: int, prefix: int) -> Tensor:
-    """u32 [8, count]: hashes of `prefix` and the first `nbytes` bytes of each column of `data` [words,
-    count].
+    """u32 [8, count]: for each column of `data` [words, count], the hash of `prefix` and the column's first
+    `nbytes` bytes.
     """
     words, count = data.shape
     blocks = (nbytes + 9) // 64 + 1  # prefix, a one bit and the length are ten bytes; a block holds 64

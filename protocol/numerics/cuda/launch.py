@@ -78,8 +78,8 @@ def start(
 ) -> None:
     """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
 
-    `grid` is the number of programs, along one axis: CUDA's second and third end at 65,535.
-    Inside `compiled_only`, only compile it. Tensors are passed as pointers: the caller is responsible for
+    Inside `compiled_only`, only compile it. `grid` is the number of programs, all along one axis, because
+    CUDA's second and third axes end at 65,535. Tensors are passed as pointers: the caller is responsible for
     shapes and strides. Errors of Triton propagate.
     """
     function = getattr(code(module), kernel)
@@ -102,8 +102,8 @@ def start(
 def compiled_only(capability: int) -> Iterator[dict[str, Compiled]]:
     """Compile kernels for a compute capability (90: Hopper) instead of running them; needs no GPU.
 
-    Yields a dictionary that receives the compiled code, by kernel and constants. Inside, results of functions
-    are uninitialised memory.
+    Yields a dictionary that receives the compiled code, by kernel and constants. Until the context ends,
+    functions that start kernels return uninitialised memory.
     """
     from triton.backends.compiler import GPUTarget
 

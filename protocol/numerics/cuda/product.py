@@ -24,24 +24,26 @@ from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.shapes import broadcast
 
 TERMS = 64
-"""Terms of one step; rows are padded to a multiple of it.
+"""Terms of one step. Rows are padded to a multiple of this number.
 
-They fill two 32-byte operands of an int8 tensor core instruction.
+The terms of a step fill two 32-byte operands of an int8 tensor core instruction.
 """
 SECTION = 1 << 17
 """Terms that an i32 accumulator can add, at three products of 2^12 per term: 3 * 2^12 * 2^17 < 2^31."""
 SMALL, WIDE = 64, 128
 """Columns and rows of a tile.
 
-With 128 rows, each group of four warps has 64 rows, the size of a Hopper instruction. With more columns
-accumulators spill; with fewer rows a product of 20 x 13 bits takes four times as long (H100).
+With 128 rows, each group of four warps has 64 rows, the size of a Hopper instruction. With more columns, the
+accumulators spill; with fewer rows, a product of 20 x 13 bits takes four times as long (H100).
 """
 QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Rows and terms of a tile in the kernels that read the operands: 8 KiB, in any memory order."""
 WHOLE = 4096
 """Elements of a tile of whole rows, 32 for each of 128 threads. Such a tile needs no maxima in advance."""
 LEAST_ROWS, LEAST_APART = 2, 16
-"""Minimum rows of a tile of whole rows: with contiguous terms, and without (16 f32 are 64 bytes)."""
+"""The fewest rows in a tile of whole rows: LEAST_ROWS if a row's terms are contiguous, LEAST_APART if they
+are not (16 f32 are 64 bytes).
+"""
 WIDTHS = (64, 128, 256, 512, 1024, WHOLE // LEAST_ROWS)
 """Widths to which whole rows are padded, in terms."""
 
@@ -128,7 +130,8 @@ class CudaIntMM(Int8):
 class _Slices:
     """An operand [… R, K] cut into slices on its device: i8 [count, batch, R, padded].
 
-    `exponents` are those given, or the largest magnitudes of the rows, or unused for integers.
+    `exponents` are the exponents if they were given, otherwise the rows' largest magnitudes. They are unused
+    if the operand is integers.
     """
 
     def __init__(self, x: Tensor, p: int, e: Tensor | None, batch: torch.Size) -> None:

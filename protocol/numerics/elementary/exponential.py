@@ -1,6 +1,6 @@
 """`exp` and `log` as fixed lists of section-2 operations: arithmetic.md section 6.
 
-Coefficients are minimax polynomials (Remez exchange in 40 digits), then rounded to f32.
+The coefficients are those of minimax polynomials (Remez exchange in 40 digits), rounded to f32.
 """
 
 from __future__ import annotations

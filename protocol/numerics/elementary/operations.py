@@ -144,6 +144,6 @@ def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
 
 
 def copysign(o: Operations[V], x: V, y: V) -> V:
-    """x, which has no sign bit, with the sign bit of y."""
+    """x with the sign bit of y; the sign bit of x must be clear."""
     sign = o.and_u32(o.bits_u32(y), o.u32(SIGN))
     return o.from_bits_u32(o.or_u32(o.bits_u32(x), sign))

@@ -13,15 +13,19 @@ from protocol.numerics.elementary.operations import HALF, NAN, ONE, Operations, 
 LAST = 0x47000000  # 2^15
 TWO_OVER_PI = 0x3F22F983  # 0.636619747
 PI_HALF = (0x3FC90000, 0x39FD8000, 0x34A88000, 0x2E858000, 0x298C234C)
-"""pi/2 as four pieces of at most 9 bits and a last one of 24 bits, about 2^-43.9; their sum is within 2^-68.7
-of pi/2."""
+"""pi/2 as four pieces of at most 9 bits and a last piece of 24 bits, about 2^-43.9. Their sum is within
+2^-68.7 of pi/2.
+"""
 SIN_POLYNOMIAL = (0x3E2AAAA2, 0xBC088363, 0x394C8E2E)
 """(1 - sin(r) / r) / r^2 as a polynomial in r^2 on |r| <= pi/4, lowest power first.
 
 Relative error of sin: 2^-27.8.
 """
 COS_POLYNOMIAL = (0x3D2AAAA5, 0xBAB6060A, 0x37CCEF34)
-"""(cos(r) - 1 + r^2 / 2) / r^4, also as a polynomial in r^2. Relative error of cos: 2^-32.7."""
+"""(cos(r) - 1 + r^2 / 2) / r^4 as a polynomial in r^2 on |r| <= pi/4, lowest power first.
+
+Relative error of cos: 2^-32.7.
+"""
 
 
 def sin(o: Operations[V], x: V) -> V:
@@ -35,11 +39,11 @@ def cos(o: Operations[V], x: V) -> V:
 
 
 def _by_quadrant(o: Operations[V], x: V, ahead: int) -> V:
-    """sin(x + ahead pi/2): +-sin(r) or +-cos(r), as the low two bits of k + ahead say.
+    """sin(x + ahead pi/2): +-sin(r) or +-cos(r), depending on the low two bits of k + ahead.
 
     The pieces C0 … C4 of `PI_HALF` are subtracted in order. x - k C0 - k C1 is exact. The next difference is
-    exact if it is below 2^-6; otherwise its rounding error is added to k C3. So r is rounded once. k C4 is
-    subtracted with the last term of the sine.
+    exact if it is below 2^-6; otherwise its rounding error is subtracted together with k C3. So r is rounded
+    once. k C4 is subtracted with the last term of the sine.
     """
     quadrant = o.f32_to_i32(o.mul(x, o.f32(TWO_OVER_PI)))
     k = o.i32_to_f32(quadrant)

@@ -1,9 +1,9 @@
 """Attention in the compiled library: scores, softmax, dropout and products, by blocks of query rows.
 
 Between the products (arithmetic.md section 4), each head has a table of scores. In the forward pass,
-native/attention.cpp computes a block of its rows, uses it and discards it. The backward pass computes the
-scores again and keeps the whole table of a head only if it is small (`attention_shape_classes.WHOLE`). Every
-result has the bits of the separate functions.
+native/attention.cpp computes one block of the table's rows at a time, uses the block and discards it. The
+backward pass computes the scores again, and keeps a head's whole table only if the table is small
+(`attention_shape_classes.WHOLE`). Every result has the bits of the separate functions.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ MASK = 0xFFFFFFFF
 class Change:
     """A change of every score.
 
-    Depending on `kind`, a score is multiplied or divided by `value`, is replaced by `value` where a bool mask
-    is true or is false, or has an f32 table added. `table` is the mask or table. It broadcasts to the scores'
-    shape [… M, N], or has other leading axes with as many elements in total.
+    TIMES multiplies and OVER divides a score by `value`. FILL_TRUE and FILL_FALSE replace a score by `value`
+    where a bool mask is true or false. PLUS adds an f32 table. `table` is the mask or the added table. It
+    broadcasts to the scores' shape [… M, N], or has other leading axes with the same number of elements in
+    total.
     """
 
     kind: Kind
@@ -154,8 +155,8 @@ class Problem(ctypes.Structure):
 class Fused:
     """Fused attention with one instruction set.
 
-    Raises `NumericsError` if matrices are not f32 on the CPU, or do not have the shapes of `Forward` and
-    `Backward` with as many heads; the library would read beyond smaller ones.
+    Raises `NumericsError` if a matrix is not f32 on the CPU, or does not have the shape and the number of
+    heads that `Forward` and `Backward` give; the library would read beyond the end of a smaller matrix.
     """
 
     def __init__(self, variant: str, whole: int = WHOLE) -> None:
@@ -238,7 +239,10 @@ class _Call:
             )
 
     def _matrix(self, x: Tensor, bits: int, sideways: bool) -> Matrix:
-        """A matrix with adjacent terms, or with `sideways` adjacent rows; copied if it has another layout."""
+        """The record of a matrix whose terms, or with `sideways` whose rows, are adjacent in memory.
+
+        A matrix with another layout is copied.
+        """
         x = x.detach()
         beside = x.mT if sideways else x
         if beside.stride(-1) != 1 and beside.shape[-1] != 1:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
-"""The backward pass keeps the scores of a head if they are at most this many (32 MiB per thread). Otherwise
-it computes them twice."""
+"""The most scores of a head that the backward pass keeps (32 MiB per thread). If a head has more, the
+backward pass computes them twice.
+"""
 ROWS = 120
 """Queries of a block, as in native/attention.cpp."""
 LANES = 32
@@ -37,8 +38,9 @@ Forms = tuple[Form, ...]
 class Plan(NamedTuple):
     """Everything that determines the path through fused attention.
 
-    Queries M, keys N, terms of the scores D, columns of the values E, the bits of `Forward` and `Backward`
-    (None without a backward pass), then the changes between the products.
+    First the sizes: queries M, keys N, terms of the scores D, columns of the values E. Then the bits of
+    `Forward` and of `Backward` (the latter None without a backward pass), and the changes between the
+    products.
     """
 
     m: int

@@ -25,7 +25,9 @@ class ProductKernel(Protocol):
         """Whether the kernel can run on `device`."""
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """The sizes at which products of px by py bits take another path: they define the shape classes."""
+        """The sizes at which products of px by py bits change their path through the kernel. They define the
+        shape classes.
+        """
 
     def contract(
         self,
@@ -79,4 +81,4 @@ class UnifiedKernel(ABC):
         bias: Tensor | None,
         dtype: torch.dtype,
     ) -> Tensor:
-        """The product in `dtype`: f32, or i64 of integer operands."""
+        """The product in `dtype`: f32, or i64 for integer operands."""

@@ -28,9 +28,10 @@ class Problem(ctypes.Structure):
 
 
 class Channels:
-    """The functions of one instruction set: see `library.batch_norm`. Results are new, contiguous and canonical.
+    """The functions of one instruction set: see `library.batch_norm`. Results are new, contiguous and
+    canonical.
 
-    They raise `NumericsError` if an operand is not f32 on the CPU, or has another number of elements.
+    They raise `NumericsError` if an operand is not f32 on the CPU or has the wrong number of elements.
     """
 
     def __init__(self, variant: str) -> None:
@@ -38,7 +39,7 @@ class Channels:
         self._variant = variant
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean, 1 / sqrt(variance + eps) and the variance for running statistics, all [C], of [N, C, S]."""
+        """The mean, 1 / sqrt(variance + eps) and the variance for running statistics of x [N, C, S], each [C]."""
         out = {name: empty(x.shape[1]) for name in ("first", "second", "third")}
         self._call("statistics", x, eps=eps, **out)
         return out["first"], out["second"], out["third"]

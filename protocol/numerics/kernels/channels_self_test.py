@@ -20,7 +20,7 @@ def digests_of(channels: Channels) -> dict[str, str]:
 
 
 def _planes(seed: int, ordinary: bool) -> Tensor:
-    """f32 [N, C, S]: channels with all kinds of `numbers`, or without arbitrary bits if `ordinary`."""
+    """f32 [N, C, S] of `numbers`; if `ordinary`, without the rows of arbitrary bits."""
     rows = numbers(seed)
     return rows[1::3].reshape(2, 4, -1) if ordinary else rows.reshape(4, 6, -1)
 
@@ -49,7 +49,9 @@ def _grad(affine: bool, ordinary: bool, channels: Channels) -> Results:
 
 
 def _long(channels: Channels) -> Results:
-    """All functions' results on channels so long that channels.cpp computes each row as a separate piece."""
+    """The results of all functions on channels that are long enough for channels.cpp to compute each row as a
+    separate piece.
+    """
     x, g = (wide(seed).reshape(-1)[: math.prod(LONG)].reshape(LONG) for seed in (1, 2))
     mean, rstd, total, along, gain, bias = (wide(3)[10, k : k + LONG[1]] for k in range(6))
     return (

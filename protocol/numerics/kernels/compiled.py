@@ -1,6 +1,7 @@
 """Products in the compiled library: quantising, multiplying and rounding in one call.
 
-An operand's rows or its terms must be side by side in memory; other operands are copied first.
+The library takes operands whose terms, or whose rows, are adjacent in memory. Other operands are copied
+first.
 """
 
 from __future__ import annotations

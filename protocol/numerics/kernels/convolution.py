@@ -48,7 +48,8 @@ class Convolution:
         | AT_INPUT | w | g [N, O, OH, OW] | [N, C, H, W] |
         | AT_WEIGHT | g | x | [O, C/G, KH, KW] |
 
-        Raises `NumericsError` if an operand is not f32 on the CPU, or has not the elements of these shapes.
+        Raises `NumericsError` if an operand is not f32 on the CPU, or if its number of elements is not that
+        of its shape in this table.
         """
         shape = {FORWARD: call.g_shape, AT_INPUT: call.x_shape, AT_WEIGHT: call.w_shape}[call.kind]()
         out = empty(*shape)

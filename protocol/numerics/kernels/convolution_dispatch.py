@@ -36,7 +36,8 @@ def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
     """The convolutions to use for `call` on tensors like `x`, or None.
 
     None if `x` is not f32 on the CPU, if the call has too many phases or too large a kernel, or if no
-    convolutions are built, allowed and passed. Raises `NoKernel` if no product kernel may be used either.
+    convolutions are built, are allowed and pass their self-tests. Raises `NoKernel` if no product kernel may
+    be used either.
     """
     if x.device.type != "cpu" or x.dtype != torch.float32:
         return None

@@ -3,8 +3,8 @@
 `plain` computes the expected result: it quantises the operands, adds up one matrix product for each element
 of the kernel, and rounds once. float64 holds these integers exactly (20 x 20 bits up to 2^13 terms, more than
 any class of those widths has). If torch flushes subnormals, right results are refused, but wrong results
-never pass. The operands have rows, samples or channels of several kinds in turn: of ordinary size, at the
-limit of every width, half zero and tiny, and one with infinities.
+never pass. The operands' rows, samples or channels are in turn of ordinary size, at the limit of every width,
+and half zero, half tiny. One of them has infinities.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
-    """f32 slices along `axis`, in turn ordinary, at the limit, and half zero and tiny.
+    """f32 of `shape`, with slices along `axis` that are in turn ordinary, at the limit, and half zero, half
+    tiny.
 
     The sixth slice also has infinities.
     """
@@ -78,7 +79,7 @@ def _tables() -> tuple[Tensor, Tensor]:
 
 
 def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
-    """The expected result of a call of any sizes: f32, canonical."""
+    """The expected result of a call, whatever its sizes: f32, canonical."""
     axes = {FORWARD: (0, 0), AT_INPUT: (1, 0), AT_WEIGHT: (1, 1)}[call.kind]
     groups, inputs, outputs = call.groups, call.inputs, call.outputs
     if call.kind == AT_INPUT:  # in every group, the rows of w are its input channels
@@ -111,7 +112,9 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 def _sums(
     call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
-    """The one of x, w and g that is not given, in float64: one matrix product per kernel element, summed."""
+    """The operand among x, w and g that is not given, in float64: the sum of one matrix product for each
+    element of the kernel.
+    """
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
     shape = call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape()
     made = torch.zeros(shape, dtype=torch.float64, device="cpu")

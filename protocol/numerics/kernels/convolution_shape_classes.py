@@ -32,21 +32,21 @@ WIDE_BITS, MOST_TERMS = 51, 1 << 19
 20 x 13, and from 2^25 for 13 x 13, which is not tested. A self-test has fewer terms than `MOST_TERMS`.
 """
 BESIDE, SLAB, REACH, MOST_PLACES = 8, 32, 64, 1 << 18
-"""Limits of convolutions with one channel per group (native/convolution_depthwise.h): channels stored side by
-side, rows of results per slab, the most elements from the first to the last of a window, and the most
-positions of a thread's slabs (16 MiB).
+"""Limits of convolutions with one channel per group (native/convolution_depthwise.h): how many channels are
+stored side by side, the rows of results in a slab, the longest distance in elements from the first to the
+last element of a window, and the most positions of a thread's slabs (16 MiB).
 """
 MOST_PHASES = 1 << 12
 """The most phases of a convolution at the input (native/convolution_phases.h).
 
-There is one for each remainder modulo the strides, of about 200 bytes, even if it is for a single element.
+Each remainder modulo the strides has a phase, which takes about 200 bytes even if it is for a single element.
 """
 MOST_TAPS = 1 << 12
-"""The most elements of a kernel of one channel. The self-test multiplies matrices for each, in 0.1 ms or more,
-and no class has a smaller kernel than its call.
+"""The most elements of a kernel of one channel. For each element, the self-test multiplies matrices, which
+takes 0.1 ms or more, and no class has a smaller kernel than its call.
 """
 SHARED_PANELS = 8
-"""Panels of columns per thread from which on two are packed together (native/convolution_positions.h)."""
+"""From this many panels of columns per thread on, two panels are packed together (native/convolution_positions.h)."""
 THREADS = 2
 """Threads of a self-test: more threads would divide the work in the same way."""
 
@@ -54,7 +54,9 @@ Both = tuple[int, int]
 
 
 class ConvolutionCall(NamedTuple):
-    """One convolution. Pairs are along the height and the width; channels are those of a group."""
+    """One convolution. Pairs of sizes are in the order height, width; `inputs` and `outputs` are a group's
+    channels.
+    """
 
     kind: int
     samples: int
@@ -92,21 +94,21 @@ class ConvolutionCall(NamedTuple):
         return self.groups * self.outputs, self.inputs, *self.kernel
 
     def pairs(self) -> int:
-        """Pairs of terms of a weight gradient: two samples at a position."""
+        """The number of pairs of terms of a weight gradient. A pair is two samples at one position."""
         return _up(self.samples, 2) * self.result[0] * self.result[1]
 
     def is_depthwise(self) -> bool:
-        """Whether the separate code for one channel per group computes it.
+        """Whether the separate code for one channel per group computes this call.
 
-        Its windows must be short enough (`REACH`), its slabs small enough (`MOST_PLACES`), and the sum over
-        a window below 2^51.
+        The windows must be short enough (`REACH`), the slabs small enough (`MOST_PLACES`), and the sum over a
+        window below 2^51.
         """
         near = all((k - 1) * d <= REACH for k, d in zip(self.kernel, self.dilation, strict=True))
         exact = self.kernel[0] * self.kernel[1] <= 2 * _wide_pairs(self)
         return self.inputs == self.outputs == 1 and near and exact and _places(self) <= MOST_PLACES
 
     def phases(self) -> int:
-        """Number of phases: of sets of results that use the same elements of the kernel."""
+        """The number of phases. A phase is a set of results that use the same elements of the kernel."""
         return math.prod(map(min, self.stride, self.size)) if self.kind == AT_INPUT else 1
 
     def taps(self) -> int:
@@ -144,7 +146,9 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _by_products(call: ConvolutionCall) -> ConvolutionCall:
-    """`call`, with a second row of the left operand if it would not be computed by products otherwise."""
+    """`call`, but with a second row of the left operand if the code for one channel per group would compute
+    it otherwise.
+    """
     if not call.is_depthwise():
         return call
     return call._replace(inputs=2) if call.kind == AT_INPUT else call._replace(outputs=2)
@@ -198,10 +202,10 @@ def _depthwise(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
 
 
 def _places(call: ConvolutionCall) -> int:
-    """An upper bound of the positions in the slabs of a thread, if `call` has one channel per group.
+    """An upper bound on the positions in the slabs of a thread, if `call` has one channel per group.
 
-    A slab holds all image rows that 32 rows of results read, in their padded width. A weight gradient has
-    another one for rows of g.
+    A slab holds all image rows that 32 rows of results read, in their padded width. A weight gradient has a
+    second slab, for rows of g.
     """
     (height, width), (result_y, result_x), (step_y, step_x) = call.size, call.result, call.stride
     reach_y, reach_x = ((k - 1) * d for k, d in zip(call.kernel, call.dilation, strict=True))
@@ -218,13 +222,15 @@ def _places(call: ConvolutionCall) -> int:
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
-    """The counts of pairs of terms beyond which `call` takes other code, without those too long to test."""
+    """The counts of pairs of terms beyond which other code runs: those that `call` exceeds and that are not
+    too long to test.
+    """
     limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
     return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
 
 
 def _wide_pairs(call: ConvolutionCall) -> int:
-    """The number of pairs of terms from which on a sum may reach 2^51."""
+    """The least number of pairs of terms whose sum may reach 2^51."""
     return 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
 
 
@@ -239,7 +245,7 @@ def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> Convolut
 
 
 def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> ConvolutionCall:
-    """`few` with `rows` rows of results, or as many as `call` has if fewer."""
+    """`few`, extended to `rows` rows of results, or to as many as `call` has if those are fewer."""
     more = min(rows, call.result[0]) - few.result[0]
     if more <= 0:
         return few
@@ -264,7 +270,7 @@ def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """Like `least_size`, but at most one whole `tile` with a remainder, or two without."""
+    """Like `least_size`, but with at most one whole `tile` and a remainder, or two whole tiles and no remainder."""
     return (
         least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
     )

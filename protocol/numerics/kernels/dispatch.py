@@ -1,10 +1,10 @@
 """Chooses the product kernel: the fastest one that this machine runs, that is allowed, and that has passed.
 
 ASSAY_KERNELS may list names in order of preference; then only those kernels and functions (`fused_dispatch`)
-are considered. If none of the names is a product kernel, all product kernels are. A kernel is tested at its
+are considered. If it names no product kernel, all product kernels are considered. A kernel is tested at its
 first use on a device for a pair of widths, and again before the first product of each shape class
-(`self_test`). After one wrong bit a kernel is not used on that device again in this process: a warning says
-so once, and the next kernel is tried.
+(`self_test`). After one wrong bit, the kernel is not used on that device again in this process: a warning
+says so once, and the next kernel is tried.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _chosen(device: str, px: int, py: int, wanted: str | None, call: ProductCall
 def first_usable(
     kernels: Sequence[ProductKernel], device: torch.device, px: int, py: int, call: ProductCall | None = None
 ) -> ProductKernel:
-    """The first of `kernels` that runs on `device` and passes its self-test. Raises `NoKernel`."""
+    """The first of `kernels` that runs on `device` and passes its self-tests. Raises `NoKernel` if none does."""
     reasons = []
     for kernel in kernels:
         wrong = _refusal(kernel, device, px, py, None)
@@ -113,9 +113,9 @@ def _refusal(
 def _tested(
     kernel: ProductKernel, device: torch.device, px: int, py: int, shape_class: ShapeClass | None
 ) -> str | None:
-    """The failure in the self-test of a shape class, or None. Tests the widths if `shape_class` is None.
+    """Why a kernel is not available or fails the self-test of a shape class; None if it passes.
 
-    Runs once per process; logs a failure.
+    If `shape_class` is None, the self-test is that of the widths. Runs once per process; logs a failure.
     """
     if not kernel.available(device):
         return "not available"

@@ -23,7 +23,7 @@ class Float64:
         return device.type != "mps"
 
     def tiling(self, px: int, py: int, /) -> Tiling:
-        """Assumed tiles, because a BLAS may block in any way: 8 and 32 are usual.
+        """Tiles of 8 and 32, which are usual. They are assumed, because a BLAS may block in any way.
 
         Long products are sums of blocks.
         """

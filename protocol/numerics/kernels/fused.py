@@ -106,8 +106,8 @@ class Absorb(ctypes.Structure):
 class Fused:
     """The functions of one instruction set. Operands are f32 on the CPU unless a function says otherwise.
 
-    Results are contiguous, canonical and new, but some functions write to a given tensor instead. Each
-    function raises `NumericsError` if an operand has another type or another number of elements.
+    Results are contiguous, canonical and new, except that some functions write to a given tensor instead.
+    Each function raises `NumericsError` if an operand has the wrong type or the wrong number of elements.
     """
 
     def __init__(self, variant: str) -> None:
@@ -128,7 +128,7 @@ class Fused:
         return out
 
     def pair(self, operation: Pair, x: Tensor, y: Tensor) -> Tensor:
-        """operation(x, y) for tensors of equal shape, or if one has a single element; see `elementwise`."""
+        """operation(x, y) for tensors of equal shape, or for a tensor and a single element; see `elementwise`."""
         x, y = x.detach().contiguous(), y.detach().contiguous()
         dtype = torch.float32 if operation < Pair.LT else torch.bool
         out = empty(*broadcast(x.shape, y.shape), dtype=dtype)
@@ -230,9 +230,9 @@ class Fused:
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One AdamW update: p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'.
+        """One AdamW update from the tensors p, g, m, v to p', m', v'; see `library.adam`.
 
-        See `library.adam`.
+        The scalars are size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2.
         """
         kept = [t.detach().contiguous() for t in tensors]
         made = [empty(*kept[0].shape) for _ in range(3)]
@@ -249,7 +249,9 @@ class Fused:
         momentum: float = 0.0,
         nesterov: bool = False,
     ) -> tuple[Tensor, ...]:
-        """One SGD update: p, g to p', or p, g and a buffer to p' and the next buffer; see `library.sgd`."""
+        """One SGD update: from p and g to p', or from p, g and a buffer to p' and the next buffer; see
+        `library.sgd`.
+        """
         kept = [t.detach().contiguous() for t in tensors]
         made = tuple(empty(*kept[0].shape) for _ in kept[1:])
         count = kept[0].numel()
@@ -311,8 +313,8 @@ class Fused:
         """The next base and feedback from the current ones [N]; see `library.lanes`.
 
         `messages` are the lane's own message, then those of all lanes. `sizes` are the block and the largest
-        exponent. `scalars` are the rate, the divisor, and the share of the own message that returns to the
-        feedback.
+        exponent. `scalars` are the rate, the divisor, and the share of the lane's own message that returns to
+        the feedback.
         """
         base, feedback = (t.detach().contiguous() for t in tensors)
         kept = [[t.detach().contiguous() for t in message] for message in messages]
@@ -336,7 +338,7 @@ class Fused:
         return moved, left
 
     def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
-        """Sums of f32 rows [K, N] by i32 index [K], f32 [rows, N]; see `indexing.scatter_sum`."""
+        """The sums, f32 [rows, N], of f32 rows [K, N] by i32 index [K]; see `indexing.scatter_sum`."""
         index, value = index.detach().contiguous(), value.detach().contiguous()
         out = empty(rows, value.shape[1])
         at = _at(index, value.shape[0], torch.int32)
@@ -344,7 +346,7 @@ class Fused:
         return out
 
     def canonical_in_place(self, x: Tensor) -> Tensor:
-        """Canonicalise NaNs of an unshared contiguous tensor in place; writes only if it has one."""
+        """Canonicalise NaNs of an unshared contiguous tensor in place; write to it only if it has a NaN."""
         self._call("canonical", _at(x), _long(x.numel()))
         return x
 
@@ -364,7 +366,7 @@ def _at(
 
 
 def _groups(count: int, block: int) -> int:
-    """Groups of `SHARED` blocks in `count` numbers."""
+    """The number of groups of `SHARED` blocks in `count` numbers."""
     groups, rest = divmod(count, SHARED * block)
     if rest or not groups:
         raise NumericsError(f"expected whole groups of {SHARED} blocks of {block}, got {count} numbers")
@@ -372,7 +374,9 @@ def _groups(count: int, block: int) -> int:
 
 
 def _message(parts: Sequence[Tensor], groups: int, block: int) -> Message:
-    """A message: places unless a block is a single number, then values and the groups' exponents."""
+    """The record of a message. Its parts are the places (unless a block is a single number), the values and
+    the groups' exponents.
+    """
     if len(parts) != (3 if block > 1 else 2):
         raise NumericsError(f"expected a message for blocks of {block}, got {len(parts)} tensors")
     *bytes_, exponents = parts

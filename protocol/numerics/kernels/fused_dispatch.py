@@ -27,7 +27,9 @@ _log = logging.getLogger("assay.numerics")
 
 
 def fused_for(x: Tensor) -> Fused | CudaFused | None:
-    """The functions to use for `x`. None if it is empty or not f32 on CPU or CUDA, or if none may be used."""
+    """The functions to use for `x`. None if `x` is empty, not f32, or neither on the CPU nor on CUDA, or if
+    no functions may be used.
+    """
     if x.dtype != torch.float32 or x.numel() == 0:
         return None
     if x.device.type == "cpu":

@@ -58,7 +58,7 @@ SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0)
 
 
 def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
-    """Deterministic f32 [rows, columns]: rows of arbitrary bits, of ordinary size, of special values."""
+    """Deterministic f32 [rows, columns]: rows of arbitrary bits, of ordinary size and of special values."""
     k = torch.arange(rows * columns, dtype=torch.int64, device="cpu") + seed * 1_000_003
     words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
     anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
@@ -111,7 +111,9 @@ def _mapped(function: Map, fused: Any) -> Any:
 
 
 def _paired(operation: Pair, fused: Any) -> Any:
-    """An operation on two arrays, then on an array and single elements, such as 0, infinity and NaN."""
+    """An operation on two arrays, then on an array and a single element in either order. The single elements
+    include 0, infinity and NaN.
+    """
     x, y = numbers(1), numbers(2)
     y[9] = x[9]
     ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
@@ -146,7 +148,7 @@ def _emitted(block: int, fused: Any) -> Any:
 def _absorbed(block: int, fused: Any, size: int = 0, lanes: int = 3) -> Any:
     """The result of `absorb` for two groups, or for `size` numbers.
 
-    The messages have the same places, or places outside their blocks, and exponents of all kinds.
+    Some places of the messages coincide, and others lie outside their blocks. The exponents are of all kinds.
     """
     size = size or 2 * 64 * block
     messages = [_message(seed, size // block, block) for seed in range(lanes + 1)]

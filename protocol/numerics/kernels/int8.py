@@ -1,8 +1,8 @@
 """Products of int8 slices (base-128 digits) by `torch._int_mm`: two slices for 13 bits, three for 20.
 
-Each slice is in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs of products in 16 bits and
-saturates silently. With larger slices, such a pair may not fit. The self-test decides whether a machine may
-use this kernel.
+Each slice is in [-64, 64], because on a CPU without AVX512-VNNI `_int_mm` adds pairs of products in 16 bits
+and saturates silently. With larger slices, such a pair may not fit. The self-test decides whether a machine
+may use this kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLICES = {13: 2, 20: 3}
 BLOCK = 1 << 17
 """Limit on the terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29 fits i32."""
 ALIGNED, ROWS = 8, 17
-"""CUDA's kernel takes N and K in multiples of 8 and more than 16 rows."""
+"""CUDA's kernel needs N and K to be multiples of ALIGNED, and at least ROWS rows."""
 
 
 class Int8:
@@ -67,7 +67,7 @@ def _quantised(x: Tensor, e: Tensor, p: int) -> Tensor:
 
 
 def _product(x: Tensor, y: Tensor, slices_x: int, slices_y: int) -> Tensor:
-    """The product of i32 [M, K] and [N, K], i64 [M, N]: every slice of one with every slice of the other."""
+    """The product i64 [M, N] of i32 [M, K] and [N, K]: every slice of one times every slice of the other."""
     m, n = x.shape[0], y.shape[0]
     left = _slices(_padded(x, ROWS), slices_x)
     right = _slices(_padded(y, ALIGNED), slices_y)
@@ -81,7 +81,7 @@ def _product(x: Tensor, y: Tensor, slices_x: int, slices_y: int) -> Tensor:
 
 
 def _slices(x: Tensor, count: int) -> list[Tensor]:
-    """x = sum of slice_i * 128^i with every slice in [-64, 64], lowest first."""
+    """The slices of x, lowest first: x is the sum of slice_i * 128^i, and every slice is in [-64, 64]."""
     found = []
     for _ in range(count - 1):
         high = (x + 64) >> 7

@@ -63,8 +63,8 @@ def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 def address(x: Tensor | None, count: int | None = None, dtype: torch.dtype = torch.float32) -> int | None:
     """The address of a tensor's elements; None for None.
 
-    Raises `NumericsError` unless it is a contiguous `dtype` tensor on the CPU and has `count` elements (if
-    given). The library would read or write beyond a smaller one.
+    Raises `NumericsError` unless the tensor is contiguous, of type `dtype`, on the CPU and, if `count` is
+    given, of `count` elements. The library would read or write beyond the end of a smaller tensor.
     """
     if x is None:
         return None

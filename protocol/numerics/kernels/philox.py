@@ -72,8 +72,8 @@ def _tested() -> ctypes.CDLL | None:
 
 
 def _is_right(native: Any) -> bool:
-    """Whether words in every vector lane and at the borders of three tasks equal those of plain integers, and
-    a mask follows from its words.
+    """Whether the library's words equal those of plain integers, in every vector lane and at the borders of
+    three tasks, and whether its mask follows from the words.
     """
     key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
     count = 2 * TASK + 7

@@ -28,8 +28,8 @@ CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
 """Magnitudes of a chunk's terms.
 
-With the first two, the sum of squares of one chunk, or of two, is just below sqrt(4.6e18), where a run in i32
-ends. With the third, that of one chunk, 64 * 5795^2, is just beyond 2^31.
+The sum of squares of one chunk of ONE_CHUNK, or of two chunks of TWO_CHUNKS, is just below sqrt(4.6e18),
+where a run in i32 ends. That of one chunk of TOO_MUCH, 64 * 5795^2, is just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
 """Integers with base-128 digits that are all large and of one sign, so that all products add up."""
@@ -40,8 +40,9 @@ BAD_X, BAD_Y = 5, 7
 
 _ROWS, _COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 SHAPES = ((1, 1, 1), (3, 2, 8200), (14, 35, 130), (5, 33, 1029))
-"""(M, N, K): the smallest; over 2^13 terms, where float64 must split products of 20 x 20 bits; more rows than
-panels of 12 and 32; more terms at the limit than i32 can add, whatever the chunk.
+"""Four shapes (M, N, K): the smallest; one with over 2^13 terms, where float64 must split products of 20 x 20
+bits; one with more rows than panels of 12 and 32; and one with more terms at the limit than i32 can add,
+whatever the chunk.
 """
 
 
@@ -136,7 +137,7 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
 def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     """i64 [batch, rows]: each row's index in the table.
 
-    Each matrix of a batch begins one row of x, or two rows of y, further in the table than the one before.
+    Each matrix of a batch starts further on in the table than the one before: one row for x, two rows for y.
     """
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch, device="cpu")[:, None] * (1 + side if layout.batched else 0)
@@ -146,7 +147,7 @@ def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
 def _placed(rows: Tensor, layout: Layout, device: torch.device) -> Tensor:
     """The rows [batch, M, K] in the given layout.
 
-    Memory between the rows is filled with NaN, or the largest integer.
+    Memory between the rows is filled with NaN, or with the largest integer if the rows are integers.
     """
     rows = rows if layout.batched else rows[0]
     if layout.order is Order.APART:
@@ -192,7 +193,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
 
 
 def _runs(rows: int, terms: int, p: int) -> Tensor:
-    """i32 [rows, terms]: chunks of 64 terms whose sums, one or two together, just fit into i32 or do not.
+    """i32 [rows, terms]: chunks of 64 terms. The sums of one or of two chunks just fit into i32, or do not.
 
     The chunks repeat in this order: zeros, one that fits alone, two that fit together, zeros, one that does
     not fit. The first term of every row is 2^p.

@@ -151,8 +151,8 @@ def _same_parity(size: int, other: int) -> int:
 
 
 def least_size(size: int, tiles: Sequence[int]) -> int:
-    """The smallest size that each tile divides in the same way: into none, one or several whole tiles, with
-    or without a remainder.
+    """The smallest size that every tile divides as it divides `size`: into no, one or several whole tiles,
+    with or without a remainder.
     """
     if not tiles:
         return min(size, 5)  # one, two, three, four, or a few
@@ -163,8 +163,8 @@ def least_size(size: int, tiles: Sequence[int]) -> int:
 
 
 def _terms(size: int, tiles: Sequence[int]) -> int:
-    """Like `least_size`, but with the parity of `size`. Two or more of the longest tile become six, so that
-    runs are long.
+    """Like `least_size`, but with the parity of `size`. If `size` has two or more of the longest tile, the
+    result has six of them, so that runs are long.
     """
     found, longest = least_size(size, tiles), tiles[-1]
     if size >= 2 * longest:

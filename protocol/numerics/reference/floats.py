@@ -183,7 +183,7 @@ def floor_of(m: int, q: int) -> int:
 
 
 def nearest_of(m: int, q: int) -> int:
-    """m * 2^q to the nearest integer, ties to even."""
+    """m * 2^q rounded to the nearest integer, ties to even."""
     if q >= 0:
         return m << q
     whole, rest, half = m >> -q, m & ((1 << -q) - 1), 1 << (-q - 1)
@@ -198,5 +198,5 @@ def _integral(x: int, whole_of: Callable[[int, int], int]) -> int:
 
 
 def _order(x: int) -> int:
-    """An integer that has the order of the values; both zeros give 0."""
+    """An integer that sorts as the value of x does; both zeros give 0."""
     return -(x & MAGNITUDE) if x & SIGN else x

@@ -1,7 +1,7 @@
 """Wrapping integers, shifts, bits and casts: arithmetic.md section 2, encoding.md section 3 ("Casts").
 
-Values of every type are plain ints, bools too; f32 is its bit pattern. `wrap` and `saturate` bring an integer
-into its type's range.
+Values of every type, bools included, are plain ints; an f32 is its bit pattern. `wrap` and `saturate` bring
+an integer into its type's range.
 """
 
 from __future__ import annotations

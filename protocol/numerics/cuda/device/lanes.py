@@ -45,7 +45,7 @@ def _numbers(block, there, BLOCK: tl.constexpr):
 
 @triton.jit
 def _sent(v, e, index, place):
-    """v 2^(e - 7), rounded once, at the place `index` of each block, and 0 elsewhere; e - 7 wraps in i32."""
+    """Each block's numbers: v 2^(e - 7), rounded once, at the place `index`, and 0 elsewhere. e - 7 wraps in i32."""
     k = tl.minimum(tl.maximum(e - POINT, -MOST_SCALE), MOST_SCALE)
     number = op_scale(v.to(tl.float32), k[:, None])
     return tl.where(place == index[:, :, None], number[:, :, None], 0.0)
@@ -92,10 +92,10 @@ def absorb(
     base, feedback, own_index, own_value, own_exponent, index, value, exponent, moved, kept,
     divisor, returned, rate, limit, blocks, end, GROUPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Write the next base and feedback, to `moved` and `kept`.
+    """Write the next base to `moved` and the next feedback to `kept`.
 
-    Messages of `blocks` blocks each lie one after another, `end` blocks in total. `divisor` and `returned`
-    are pointers, so the host reads nothing back.
+    The messages lie one after another, each with `blocks` blocks; `end` is the number of blocks in all of
+    them. `divisor` and `returned` are pointers, so the host reads nothing back.
     """
     group, there, block = _blocks(blocks >> 6, GROUPS)
     place, at, here = _numbers(block, there, BLOCK)

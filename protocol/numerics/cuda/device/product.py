@@ -4,8 +4,8 @@ Each integer is cut into base-128 digits (slices) in [-64, 64]: two for 13 bits,
 multiply every slice of one operand by every slice of the other. Products of equal weight share an i32
 accumulator. The sums are combined and rounded once, in registers.
 
-`plane` is the distance of two slices, in bytes. Triton passes it in 32 bits if it fits, so it is widened before
-it is multiplied.
+`plane` is the distance between two slices, in bytes. Triton passes it in 32 bits if it fits, so the kernels
+widen it before they multiply it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _tile(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """This program's tile: its values (zero outside the matrix), its matrix's index in the batch, its rows
-    and its terms.
+    """This program's tile: its values (zero outside the matrix), the index of its matrix in the batch, its
+    rows and its terms.
     """
     along = tl.cdiv(k, BLOCK)
     tiles = tl.cdiv(m, ROWS) * along
@@ -72,9 +72,9 @@ def slice_rows(
 ):  # fmt: skip
     """Write slices[i, batch, row, term], the lowest digit first, with zeros for terms from k to `padded`.
 
-    `exponents` [batch, row] holds the exponents if GIVEN, otherwise the results of `largest_of_rows`. With
-    WHOLE, a BLOCK holds whole rows, and this kernel computes and stores their largest magnitudes. With
-    INTEGERS, `x` is quantised already.
+    If GIVEN, `exponents` [batch, row] holds exponents, otherwise the rows' largest magnitudes, as written by
+    `largest_of_rows`. With WHOLE, a BLOCK holds whole rows, and this kernel computes the largest magnitudes
+    and stores them in `exponents`. With INTEGERS, `x` is quantised already.
     """
     value, batch, row, term = _tile(
         x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
@@ -119,7 +119,7 @@ def _section(
 ):  # fmt: skip
     """i64 [BM, BN]: the sums over terms begin … end - 1.
 
-    An accumulator adds at most three products of 2^12 per term.
+    For each term, an accumulator adds at most three products, each of at most 2^12.
     """
     a0 = tl.zeros((BM, BN), tl.int32)
     a1 = tl.zeros((BM, BN), tl.int32)

@@ -51,14 +51,14 @@ def _largest(found, x, there):
 
 @triton.jit
 def _key(x):
-    """Map the bits of an f32 to an i32 so that the integers have the order of the numbers."""
+    """Map an f32 to an i32 so that the integers sort as the numbers do."""
     b = bits_of(x)
     return b ^ ((b >> 31) & 0x7FFFFFFF)
 
 
 @triton.jit
 def _max(x, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The maximum of every row, plus +0.0: NaN if any element is NaN."""
+    """The maximum of every row, plus +0.0, which turns -0 into +0; NaN if any element is NaN."""
     top = tl.full((ROWS, 1), -0x80000000, tl.int32)
     largest = tl.zeros((ROWS, 1), tl.int32)
     for start in range(0, columns, BLOCK):
@@ -287,7 +287,7 @@ def _column_terms(
 def largest_of_columns(
     g, x, means, rstds, largest, rows, columns, NORMAL: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    """Set largest[column] to the bits of the column's largest magnitude; it must start as zero."""
+    """Set largest[column] to the bits of the column's largest magnitude; `largest` must start as zero."""
     value = _column_terms(g, x, means, rstds, rows, columns, NORMAL, ROWS, BLOCK)
     column = _columns_of_block(rows, ROWS, BLOCK)
     tl.atomic_max(largest + column, tl.max(magnitude(value), axis=0), mask=column < columns, sem="relaxed")

@@ -34,7 +34,7 @@ def canonical(x):
 
 @triton.jit
 def magnitude(x):
-    """The bits without the sign. They order like the magnitudes, with NaN above infinity."""
+    """The bits of x without the sign. They sort as the magnitudes do, with NaN above infinity."""
     return bits_of(x) & 0x7FFFFFFF
 
 
@@ -152,9 +152,9 @@ def op_power_of_two(k):
 
 @triton.jit
 def op_scale(x, k):
-    """x * 2^k for |k| <= 250, as x times 2^(k >> 1) times the rest.
+    """x * 2^k for |k| <= 250, computed as (x * 2^half) * 2^(k - half) with half = k >> 1.
 
-    It is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
+    The result is rounded only once if k >= 0, or if the first product is at least 2^-126 in magnitude.
     """
     half = k >> 1
     return (x * op_power_of_two(half)) * op_power_of_two(k - half)
@@ -165,7 +165,7 @@ def op_scale(x, k):
 
 @triton.jit
 def exponent_of(largest):
-    """A row's exponent from its largest magnitude's bits: at least -95; 32767 for a NaN or an infinity."""
+    """A row's exponent, from the bits of its largest magnitude: at least -95, or 32767 for a NaN or an infinity."""
     e = (largest >> 23) - 126
     e = tl.where(e < -95, -95, e)
     return tl.where(largest >= 0x7F800000, 32767, e)
@@ -179,7 +179,7 @@ def factor_of(e, p):
 
 @triton.jit
 def whole(x, factor):
-    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and if it is beyond i32."""
+    """rint(x * factor) as i32, exact for elements of the factor's row; 0 for NaN and for results beyond i32."""
     m = op_rint(x * factor)
     return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
 
@@ -192,7 +192,9 @@ def power64(k):
 
 @triton.jit
 def jam(x):
-    """An i64 that float64 holds and that rounds to the same f32 as x, times any power of two: section 8."""
+    """An i64 that float64 holds exactly and that, scaled by a power of two, rounds to the same f32 as x:
+    section 8.
+    """
     low = x & 0x7FF
     sticky = (x - low) | tl.where(low != 0, 1024, 0).to(tl.int64)
     small = (x < 9007199254740992) & (x > -9007199254740992)

@@ -20,7 +20,7 @@ def _round(a, b, c, d, e, f, g, h, k, w):
 
 @triton.jit
 def _next(w0, w1, w9, w14):
-    """The word of the message schedule that comes sixteen after `w0`."""
+    """The word of the message schedule sixteen places after `w0`."""
     s0 = ((w1 >> 7) | (w1 << 25)) ^ ((w1 >> 18) | (w1 << 14)) ^ (w1 >> 3)
     s1 = ((w14 >> 17) | (w14 << 15)) ^ ((w14 >> 19) | (w14 << 13)) ^ (w14 >> 10)
     return w0 + s0 + w9 + s1
@@ -28,9 +28,10 @@ def _next(w0, w1, w9, w14):
 
 @triton.jit
 def compress(messages, out, constants, count, blocks, LANES: tl.constexpr):
-    """Write the digests, out[8, count] words, of messages [16 blocks, count], padded to `blocks` blocks each.
+    """Write the digests of `count` messages to `out`, u32 [8, count].
 
-    `constants` are the 64 round constants and the 8 initial hash values. All are pointers to u32.
+    `messages` holds the padded messages, u32 [16 blocks, count]: each has `blocks` blocks of 16 words.
+    `constants` are the 64 round constants and the 8 initial hash values. All three are pointers to u32.
     """
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     there = lane < count
