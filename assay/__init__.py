@@ -1,7 +1,7 @@
 """The submitter's side: development chain, deployment, tasks and results.
 
 In Python, `train` posts a task, `attach` finds it again, and `data` reads training data. Names in `__all__`
-are loaded on first use, so that neither a command's start nor `import assay` loads torch or web3.
+are loaded on first use, so `import assay` and the start of a command load neither torch nor web3.
 """
 
 from __future__ import annotations

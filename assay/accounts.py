@@ -30,7 +30,7 @@ def account_new(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an account; its key is encrypted with a password that is asked for."""
+    """Make an account, and encrypt its key with a new password."""
     from assay import keys
     from protocol.node.output import Output
 
@@ -52,7 +52,7 @@ def account_import(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take over a key: from a key file, or a raw one from standard input. It is encrypted with a new password."""
+    """Import a key from a key file, or a raw key from standard input, and encrypt it with a new password."""
     from assay import keys
     from protocol.node.output import Output
 
@@ -69,7 +69,7 @@ def account_export(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write an account's encrypted key file elsewhere. It opens with the same password unless a new one is given."""
+    """Write an account's encrypted key to another file. It keeps the account's password unless a new one is given."""
     from assay import keys
     from protocol.node.output import Output
 
@@ -85,7 +85,7 @@ def account_passwd(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Encrypt an account's key with another password. A wrong old one changes nothing."""
+    """Change the password that encrypts an account's key. If the old password is wrong, nothing changes."""
     from assay import keys
     from protocol.node.output import Output
 
@@ -100,7 +100,9 @@ def account_list(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the accounts under the home folder: addresses, and if a chain is reachable coin, tokens and stakes."""
+    """Show the accounts under the home folder: their addresses and, if a chain is reachable, coin, tokens and
+    stakes.
+    """
     from assay.balances import show_accounts
 
     show_accounts(context_of("account list", home, as_json, **connection), offline=offline)

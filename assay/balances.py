@@ -52,7 +52,7 @@ class Balance:
         return f"{amount(self.coin)} coin" + ("" if self.held is None else f", {self.held}")
 
     def plain(self) -> dict[str, str | None]:
-        """The amounts for JSON, as text; those of `held` are None if there is no deployment."""
+        """The amounts as text, for JSON. Those of `held` are None if there is no deployment."""
         held = dict.fromkeys(HELD) if self.held is None else asdict(self.held)
         amounts = {"coin": self.coin, **held}
         return {name: None if value is None else str(value) for name, value in amounts.items()}
@@ -83,11 +83,11 @@ def show_accounts(context: Context, *, offline: bool) -> None:
 
 
 def _found(context: Context, addresses: Sequence[str]) -> tuple[dict[str, Balance], int | None]:
-    """Returns the balances by address, and the chain's id. Without a deployment, the balances hold coin
-    only. Without a reachable chain, there are no balances and the id is None.
+    """Returns the balances by address, and the chain's id. Without a deployment, the balances hold coin only.
+    Without a reachable chain, there are no balances and the id is None.
 
-    Raises DeploymentError if there is no deployment but a setting names one, and RpcUnavailable if the
-    chain is not reachable but a setting names its node.
+    A missing deployment raises DeploymentError if a setting names the deployment. An unreachable chain raises
+    RpcUnavailable if a setting names the chain's node.
     """
     try:
         with context.client() as client:
@@ -135,7 +135,7 @@ def _registered(client: Client, address: str) -> int:
 
 
 def _in_open_tasks(client: Client, addresses: Sequence[str], tasks: Sequence[int]) -> defaultdict[str, int]:
-    """Token units that each account has locked in these tasks."""
+    """Token units that each account has locked in these tasks, by address."""
     client.market.ask_ahead("taskOf", *([task] for task in tasks))
     locks = [
         (owner, lock)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 def serve(context: Context, source: str | None) -> None:
-    """Serve a network's rounds until stopped. `source` names the network; None means that of the development
-    chain.
+    """Serve a network's rounds until stopped. `source` names the network; None stands for the development
+    chain's network.
     """
     stop = Stop()
     stop.on_signals()

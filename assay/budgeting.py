@@ -1,11 +1,10 @@
 """The default budget of a task: twice the least price of a solver with default settings or, if tasks of
-similar size were sold on the chain, an amount that follows from their prices. Pure; amounts are token
-units.
+similar size were sold on the chain, an amount that follows from their prices. Pure; amounts are token units.
 
-The solver's least price follows from the task's operations at its default speed and prices
-(`protocol.tasks.usual_solver`), gas, and the capital cost of its locks. A budget that follows from earlier
-tasks is kept between 1.25 and 4 times that price, so that an account that pays itself for sham tasks cannot
-move budgets further than that.
+The least price of such a solver follows from the task's operations, at the solver's default speed and prices
+(`protocol.tasks.usual_solver`), from gas, and from the capital cost of the solver's locks. A budget that
+follows from earlier tasks is kept between 1.25 and 4 times that price, so an account that pays itself for
+sham tasks cannot move budgets beyond these bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ DIGITS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A task that a solver was or will be paid for: scalar operations of its training, and its price."""
+    """A task that a solver has been or will be paid for: the scalar operations of its training, and its price."""
 
     operations: int
     price: int
@@ -39,8 +38,8 @@ class Sold:
 
 def budget_of(least: int, operations: int, sold: Sequence[Sold] = ()) -> int:
     """The default budget of a training of `operations` scalar operations, given the `least` price of a solver
-    with default settings and the tasks `sold` before. Rounded up to two digits, so that small changes of the
-    gas price do not change it.
+    with default settings and the tasks `sold` before. The budget is rounded up to two digits, so that small
+    changes of the gas price do not change it.
     """
     return rounded_up(_between(least, _asked(least, operations, sold)))
 

@@ -31,8 +31,8 @@ def require_cancellable(client: Client, task: int) -> int:
 
 
 def cancel(client: Client, task: int) -> int:
-    """Cancel a task and return the token units that this frees. Raises NotCancelled, also if a bid was mined
-    first; ChainError.
+    """Cancel a task and return the token units that this frees. Raises ChainError, and NotCancelled if the
+    account may not cancel the task or a bid was mined first.
     """
     escrow = require_cancellable(client, task)
     try:

@@ -74,9 +74,10 @@ def beacon(
     port: PortOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
+    """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until
+    Ctrl-C.
 
-    Anyone who has the key knows all rounds in advance: for tests, not where money is real.
+    Only for tests, not where real money is at stake: anyone who has the key knows all rounds in advance.
     """
     from assay.beacon import serve
 
@@ -101,7 +102,8 @@ def deploy(
 ) -> None:
     """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
 
-    Their addresses are known before (--dry-run); existing contracts are not created again.
+    The contracts' addresses are known before deployment (--dry-run). Existing contracts are not created
+    again.
     """
     _require_meaningful(
         check,
@@ -124,9 +126,9 @@ def deploy(
 
 
 def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:
-    """Raise SettingsError for options of `deploy` that would be ignored: with `--check`, those that say what
-    to deploy; without it, `--deployment`, because a deployment is always written to its chain's file in the
-    home folder.
+    """Raise SettingsError for options of `deploy` that would be ignored. With `--check`, these are the
+    options that say what to deploy. Without it, this is `--deployment`, because a deployment is always
+    written to its chain's file in the home folder.
     """
     from protocol.node.settings import SettingsError
 
@@ -149,7 +151,7 @@ def mint(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make test tokens; the test token of a development chain lets anyone."""
+    """Mint test tokens. On a development chain, anyone may mint the test token."""
     from assay import funding
 
     funding.mint(context_of("mint", home, as_json, **connection), to, amount)
@@ -209,9 +211,10 @@ def attempt(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train the first steps on this machine, exactly and with plain torch, without a chain.
+    """Train the first steps on this machine, in exact arithmetic and in plain torch. No chain.
 
-    Runs the file's own Python source. Says how far the losses differ, what a step takes, and what the task may cost.
+    Runs the file's own Python source. Says how far the losses differ, how much time and memory a step takes,
+    and what the task may cost.
     """
     from assay import trying
 
@@ -247,9 +250,10 @@ def submit(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source.
+    """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python
+    source.
 
-    Names the price and asks before it posts.
+    Shows the price, and asks before posting.
     """
     from assay import posting
 
@@ -298,9 +302,10 @@ def watch(
     home: HomeOption = None,
     as_json: LinesOption = False,
 ) -> ExitCode:
-    """Follow a task until it is over: bids, progress, losses, audit, games; fetch its result and check it.
+    """Follow a task until it is over: bids, progress, losses, audit, games. Fetch its result and check it.
 
-    Ctrl-C stops watching. Ends with 0 if it was settled, 3 if its solver was convicted, 2 if there is no result.
+    Ctrl-C stops watching. The exit code is 0 if the task was settled, 3 if its solver was convicted, and 2 if
+    there is no result.
     """
     from assay import commands
 
@@ -316,7 +321,7 @@ def cancel(
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back a task that nobody has bid on; its whole escrow is free again."""
+    """Cancel a task that nobody has bid on. Its whole escrow becomes free again."""
     from assay import commands
 
     commands.cancel(context_of("cancel", home, as_json, **connection), task, dry_run)
@@ -334,7 +339,9 @@ def result(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch a task's final state from its solver, check it against the chain, write it with a proof of it."""
+    """Fetch a task's final state from the parties that serve it, check it against the chain, and write it
+    with a proof.
+    """
     from assay import commands
 
     context = context_of("result", home, as_json, **connection)
@@ -363,9 +370,10 @@ def verify(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Compute a task's segments again and compare them with the chain; or a proof, and weights, without an account.
+    """Recompute a task's segments and compare them with the chain, or check a proof and weights. Needs no
+    account.
 
-    The exit code is 3 where something differs: a segment, a field of the proof, a tensor.
+    The exit code is 3 if something differs: a segment, a field of the proof, or a tensor.
     """
     given = [
         name for name, value in (("--segments", segments), ("--segment", segment), ("--all", every)) if value

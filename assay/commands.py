@@ -1,6 +1,6 @@
-"""Implements some of the `assay` commands, and the `Context` that most commands share. It loads web3 and,
-where needed, torch; so it is imported only when a command runs, or when `assay.train` or `assay.attach` is
-used.
+"""Implements some of the `assay` commands, and the `Context` that most commands share. This module loads web3
+and, if needed, torch. It is therefore imported only when a command runs, or when `assay.train` or
+`assay.attach` is used.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from protocol.tasks.bundles import Limits
 
 PURSE = 100_000
-"""Test tokens that each development account without any gets when contracts are deployed on a development
-chain.
+"""Test tokens that each development account gets when contracts are deployed on a development chain, if the
+account has none.
 """
 
 
@@ -127,9 +127,9 @@ def deploy_contracts(
     """Deploy the missing contracts to the chain at `rpc`, and write the deployment file. On a development
     chain, also give out test tokens, unless `token` names a token to use.
 
-    `parameters` names a preset or a file; the default is the preset for development chains, or the
-    recommended one. `beacon` names a network or a file; the default is the development chain's own, or
-    evmnet.
+    `parameters` names a preset or a file; the default is the preset devnet on a development chain, and
+    recommended on any other. `beacon` names a network or a file; the default is the development network on a
+    development chain, and evmnet on any other.
     """
     settings, output = context.settings, context.output
     connection = Connection(settings.rpc)
@@ -214,7 +214,7 @@ def serve(context: Context) -> None:
 
 
 def result(context: Context, task: int, folder: Path, evaluate: bool, embed: bool) -> None:
-    """Fetch a task's result, check it against the chain, write it and a proof, print its metrics."""
+    """Fetch a task's result, check it against the chain, write it with a proof, and print its metrics."""
     from assay import notes, results
     from assay.writing import write
 

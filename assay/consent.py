@@ -1,4 +1,4 @@
-"""Confirmation before a payment: who confirms that a task is posted, and what happens if nobody can."""
+"""Confirmation before a payment: who confirms the posting of a task, and what happens if nobody can confirm it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Ask = Callable[[Price], bool]
 
 
 def require_asked(yes: bool, output: Output) -> None:
-    """Raise NotConfirmed unless `yes` is set or somebody can be asked: at a terminal, and without `--json`."""
+    """Raise NotConfirmed unless `yes` is set or a person can be asked, which takes a terminal and no `--json`."""
     if not yes and (output.as_json or not _is_terminal()):
         raise NotConfirmed(
             "posting",
@@ -26,7 +26,7 @@ def require_asked(yes: bool, output: Output) -> None:
 
 
 def at_terminal(price: Price) -> bool:
-    """Ask at the terminal; returns whether the answer is yes. The question goes to stderr, because stdout
+    """Ask at the terminal, and return whether the answer is yes. The question goes to stderr, because stdout
     carries the result.
     """
     print(_question(price), end="", file=sys.stderr, flush=True)

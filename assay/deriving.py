@@ -1,4 +1,4 @@
-"""Derives, for a deployment, the terms that a task file leaves out, and the cost of trust under these
+"""Derives the terms that a task file leaves out, for a given deployment, and the cost of trust under these
 terms.
 
 Small changes of the chain's gas price seldom change the terms: by default, amounts follow from twice this
@@ -48,7 +48,7 @@ from protocol.tasks.task import AMOUNTS, INCLUSION_BLOCKS, Terms, replay_allowan
 
 ROUNDS: Final = 100
 """Maximum number of rounds in which terms are adjusted. It exceeds the number of segments that a seat may
-have. If the budget still grows after that, nobody would accept it.
+have. If the budget still grows after so many rounds, nobody would accept the task.
 """
 GWEI: Final = 10**9
 
@@ -61,11 +61,10 @@ class Place:
     gas_price: Fraction = GAS_PRICE
     """Wei per gas from which amounts are derived."""
     coin_price: Fraction = COIN_PRICE
-    """Price of one coin of the chain in tokens."""
+    """The price, in tokens, of one coin of the chain."""
     arithmetic: int = ARITHMETIC
     block_time: float = 1.0
-    """Seconds between two blocks; by default those of a development chain, used when no chain is reachable.
-    """
+    """Seconds between two blocks. The default is a development chain's, used when no chain is reachable."""
     present_gas_price: Fraction | None = None
     """Wei per gas that the chain's node reports now; None if no chain is reachable."""
 
@@ -79,8 +78,8 @@ class Place:
         block_time: float = 1.0,
         present: int | None = None,
     ) -> Place:
-        """A place with the prices of the settings. The default gas price is twice the chain's `present` one,
-        rounded up to one digit, and at least the assumed one.
+        """A place with the prices from the settings. The default gas price is twice the chain's `present`
+        price, rounded up to one digit, but at least the assumed price.
         """
         now = None if present is None else Fraction(present)
         if gas_gwei is not None:
@@ -111,12 +110,12 @@ class Derived:
     segments_reckoned: int = 1
     """The number of segments per seat for which the periods leave time."""
     traces: Traces = field(default_factory=Traces)
-    """What a game of the task takes beside replays."""
+    """The work that a game of the task takes in addition to replays."""
 
     @classmethod
     def of(cls, description: Plan, place: Place, load: Load, sold: Sequence[Sold] = ()) -> Derived:
-        """Derive the terms of a task with these requirements. A budget that the file leaves out follows from
-        the tasks `sold` before. Raises NoRecommendation.
+        """Derive the terms of a task that puts this `load` on its parties. A budget that the file leaves out
+        follows from the tasks `sold` before. Raises NoRecommendation.
 
         The periods depend on the number of segments per seat, this number depends on the periods and the
         budget, and a derived budget depends on both. So this number and the budget start low and grow until
@@ -156,7 +155,7 @@ class Derived:
     """Terms that are derived if the file does not give them."""
 
     def terms(self) -> dict[str, int]:
-        """The market fields of `Terms`; the thinning only if the file gives it."""
+        """The market fields of `Terms`. The thinning is included only if the file gives it."""
         attest = self.periods["attest_period"]
         return {
             "move_time": move_time(self.place.parameters, attest),
@@ -169,8 +168,8 @@ class Derived:
         }
 
     def usual_solver(self, terms: Terms) -> Figures:
-        """The figures of a solver with default settings that has read the bundle of this task, whose terms
-        these are.
+        """The figures of a solver with default settings that has read the bundle of this task. `terms` are
+        the task's terms.
         """
         return replace(self.place.usual_solver, traces={terms.program_id: self.traces})
 
@@ -186,7 +185,7 @@ class Derived:
         return trust_price(self.setting, RULES, self.amounts)
 
     def lines(self) -> list[str]:
-        """The terms in words: the derived ones, the cost of trust, and notes if the stake or the seat lock
+        """The terms in words: the derived terms, the cost of trust, and a note if the stake or the seat lock
         is too low to deter.
         """
         given = self.description.terms.fields()
@@ -259,7 +258,7 @@ def _first_budget(place: Place, load: Load, sold: Sequence[Sold]) -> int:
 
 
 def _derived(description: Plan, place: Place, load: Load, size: int, budget: int) -> Derived:
-    """All terms, with periods for seats of `size` segments, or of as many as the file gives."""
+    """All terms. The periods are for seats of `size` segments, or of as many segments as the file gives."""
     given, parameters = description.terms.fields(), place.parameters
     jurors = given.get("jurors", default_jurors(parameters))
     verifiers, size = given.get("verifiers", RULES.verifiers), given.get("segments_per_verifier", size)

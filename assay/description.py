@@ -47,11 +47,10 @@ class RunTable(_Table):
 
 
 class TaskTable(RunTable):
-    """What is trained. `source` is a Python file, relative to the task file's folder; `build` is its
-    function that takes the number of steps. If `micro_batches` is given, `build` also takes it: the number
-    of parts of a batch, which several processes may share. If `start` is given, `build` also takes
-    `resume`, the state to continue from; `start` is the folder of a result, relative to the task file's
-    folder.
+    """What is trained. `source` is a Python file, relative to the task file's folder. `build` is the function
+    in it that takes the number of steps. `micro_batches` is the number of parts of a batch, which several
+    processes may share; if it is given, `build` takes it too. `start` is the folder of a result, relative to
+    the task file's folder; if it is given, `build` also takes `resume`, the state to continue from.
     """
 
     source: str

@@ -35,7 +35,7 @@ class NotServed(SubmitterError):
 
 
 class TooFewVerifiers(SubmitterError):
-    """Too few registered accounts would take a seat of the task: its seats might stay empty."""
+    """Too few registered accounts would take a seat of the task, so its seats might stay empty."""
 
     exit_code = ExitCode.RETRY
 
@@ -61,7 +61,7 @@ class NotMade(SubmitterError):
 
 
 class NotCancelled(SubmitterError):
-    """The task is somebody else's, has a bid, or is not up for bids any more."""
+    """The task belongs to another account, has a bid, or is no longer open for bids."""
 
 
 class MetricsError(SubmitterError):

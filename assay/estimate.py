@@ -45,8 +45,8 @@ class Estimate:
 
 
 class Progress:
-    """A context manager that shows the progress of a run: as a bar on stderr if that is a terminal. Otherwise
-    it calls `say` once with the remaining time, if the run takes long.
+    """A context manager that shows the progress of a run. If stderr is a terminal, it shows a bar there.
+    Otherwise it calls `say` once with the remaining time, if the run takes long.
     """
 
     def __init__(self, steps: int, say: Callable[[str], None]) -> None:

@@ -25,7 +25,7 @@ def require_writable(folder: Path) -> None:
 
 
 def require_new(folder: Path) -> None:
-    """Check that a folder is empty, or that there is none and it can be made. It is not made. Raises NotMade."""
+    """Check that a folder is empty, or that it does not exist and can be made. Does not make it. Raises NotMade."""
     place = folder.absolute()
     try:
         if os.path.lexists(place) and (not place.is_dir() or any(place.iterdir())):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def fund(context: Context, account: str, coins: int, amount: int) -> None:
     """Give an account whole coins and whole test tokens of a development chain. Raises WrongChain on any
-    other.
+    other chain.
     """
     settings, output = context.settings, context.output
     with closing(Connection(settings.rpc)) as connection:

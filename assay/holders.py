@@ -1,8 +1,8 @@
 """The parties that serve a task's data: its solver, then the accounts of attested seats.
 
-Their answers are not trusted: a state must have the committed root, and segment roots must make the
-committed tree. A party that failed to serve a request is asked after the others. It is not asked again
-after `MOST_FAILURES` failures, or after one that took more than `SLOW_SECONDS`.
+Their answers are not trusted: a state must have the committed root, and segment roots must give the committed
+tree. A party that failed to serve a request is asked after the others. It is no longer asked after
+`MOST_FAILURES` failures, or after one failure that took more than `SLOW_SECONDS`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from protocol.tasks.bundles import BundleError, BundleMismatch, BundleUnavailabl
 from protocol.tasks.bundles.sources import Source, open_source, read
 
 ANSWER_SECONDS: Final = 30
-"""Seconds for a server to answer, in addition to what its bytes take at `LEAST_RATE`, and a state's tensors at
-`TENSOR_SECONDS`.
+"""Seconds for a server to answer, in addition to the time that its bytes take at `LEAST_RATE` and the
+`TENSOR_SECONDS` for each tensor of a state.
 """
 MOST_FAILURES: Final = 3
 SLOW_SECONDS: Final = 10.0
@@ -40,8 +40,8 @@ SLOW_SECONDS: Final = 10.0
 
 
 class Holders:
-    """The servers of one task. Each answer is read within `limits`; `remedy` is the advice in the error if
-    none answers.
+    """The servers of one task. Each answer is read within `limits`. `remedy` is the advice in the error that
+    is raised if no server gives a good answer.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Holders:
         )
 
     def roots(self, root: bytes, size: int, segments: int) -> list[bytes]:
-        """The `size` state roots r_0, r_1, … whose segment tree has this root, of a task of `segments`
-        segments. Raises NotHeld if nobody serves them.
+        """The `size` state roots r_0, r_1, … of a task of `segments` segments. The root of their segment tree
+        is `root`. Raises NotHeld if nobody serves them.
         """
         most = (segments + 1) * HASH_BYTES  # a solver that is still training may have committed more by now
         for url in self._asked():
@@ -141,8 +141,8 @@ def _tensors(url: str, task: int, number: int, program: StepProgram, limits: Lim
 
 
 def _source(url: str, below: str, nbytes: int, limits: Limits, tensors: int = 0) -> Source:
-    """The files below a server's address. The time limit for all files together allows for `nbytes`, and for
-    `tensors` that the server reads.
+    """The files below a server's address. The time limit for all files together allows for `nbytes` bytes,
+    and for the `tensors` tensors that the server reads.
     """
     due = ANSWER_SECONDS + math.ceil(nbytes / LEAST_RATE + tensors * TENSOR_SECONDS)
     seconds = min(limits.seconds, due)

@@ -28,8 +28,8 @@ from protocol.chain.passwords import PasswordSource, ask
 from protocol.node.output import Output
 
 MOST: Final = 200
-"""Limit on the characters that are read from standard input for a raw key, which has 64 and an optional
-prefix of 2.
+"""Limit on the characters that are read from standard input for a raw key. A raw key has 64 characters and an
+optional prefix of 2.
 """
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _SOURCE_OPTION: Final = "--source-password-file"
@@ -47,7 +47,7 @@ def bring_in(
     source_password_file: Path | None,
     password_file: Path | None,
 ) -> None:
-    """Take the key of a key file, or a raw one from standard input, as account `name`."""
+    """Import the key of a key file, or a raw key from standard input, as account `name`."""
     require_new(name)
     if file is None:
         account = _raw_key()
@@ -64,7 +64,7 @@ def bring_in(
 def take_out(
     output: Output, name: str, file: Path, password_file: Path | None, new_password_file: Path | None
 ) -> None:
-    """Write an account's key file to another place. It keeps the account's password unless a new one is
+    """Write an account's key file to another place. The copy keeps the account's password unless a new one is
     given.
     """
     wanted = None if new_password_file is None else PasswordSource(new_password_file)

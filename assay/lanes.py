@@ -39,7 +39,7 @@ def split(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a job of several lanes from a task, for `solver lane`. Runs the file's own Python source. No chain."""
+    """Turn a task into a job of several lanes, for `solver lane`. Runs the file's own Python source. No chain."""
     from assay import splitting
 
     context = context_of("split", home, as_json)
@@ -71,9 +71,11 @@ def plan(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how many machines, steps a round and numbers a message make a task's training end first, and its cost.
+    """Find the number of machines, steps per round and message density that end a task's training first, and
+    the cost.
 
-    Measures the file's step on this machine. Of lists, fewer machines are the first. No chain.
+    Measures the file's step on this machine. Of a list of links or speeds, W machines use the first W. No
+    chain.
     """
     from assay import planning
 

@@ -72,7 +72,7 @@ class Posting:
         write_atomically(self._file, json.dumps(values).encode())
 
     def read(self) -> Terms | None:
-        """The terms that an interrupted command noted; None if there is no readable note. The terms are then
+        """The terms that an interrupted command noted. None if there is no readable note; the terms are then
         derived again.
         """
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, TermsError):

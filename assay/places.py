@@ -1,5 +1,5 @@
-"""Finds where a task would be posted: the deployment and its chain's prices, or assumptions if none is
-reachable.
+"""Finds where a task would be posted: the deployment and its chain's prices, or assumed ones if no deployment
+is reachable.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def reached(context: Context) -> Iterator[Client | None]:
 
 
 def place_of(settings: AssaySettings, client: Client | None) -> Place:
-    """Where a task would be posted: the deployment's parameters, the chain's block time and gas price.
-    Without a client, the recommended parameters, a development chain's block time and the assumed gas price.
-    Raises UnknownArithmetic, ChainError.
+    """Where a task would be posted: the deployment's parameters, and the chain's block time and gas price.
+    Without a client, these are the recommended parameters, a development chain's block time and the assumed
+    gas price. Raises UnknownArithmetic, ChainError.
     """
     if client is None:
         return Place.at(RECOMMENDED, settings.gas_price, settings.coin_price)

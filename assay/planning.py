@@ -1,4 +1,4 @@
-"""`assay plan`: finds with how many machines, how many steps per round and what message density a task's
+"""`assay plan`: finds the number of machines, the steps per round and the message density with which a task's
 training ends first over given links. Computing times are measured on this machine; the rest is calculated
 (`protocol.lanes.schedule`). No chain.
 """
@@ -44,7 +44,7 @@ from protocol.tasks.task import TOKEN
 TIMED: Final = 3
 """Timed repetitions of each measurement, after one that warms up the kernels."""
 SHOWN: Final = 12
-"""Number of schedules in the table; `--json` has all."""
+"""Number of schedules in the table; `--json` has all of them."""
 COLUMNS: Final = (
     "lanes",
     "steps a round",
@@ -60,7 +60,7 @@ COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Choices:
-    """The command's options. Lists are still text, as typed."""
+    """The command's options. Lists are still text, not yet parsed."""
 
     lanes: str
     links: str
@@ -114,8 +114,8 @@ def plan(context: Context, file: Path, choices: Choices) -> None:
 
 
 def cost(schedule: Schedule) -> int:
-    """The cost of a schedule's lane-hours in token units, with the figures of a solver with default settings:
-    machines, power, the risk of delay, margin. Gas and stake are not included, because lanes use no
+    """The cost in token units of a schedule's lane-hours, by the figures of a solver with default settings:
+    machines, power, the risk of delay, and a margin. Gas and stake are not included, because lanes use no
     contracts.
     """
     costs = usual_solver.costs(Fraction(0))
@@ -129,9 +129,9 @@ def cost(schedule: Schedule) -> int:
 def measured(
     captured: CapturedStep, seed: int, widths: Sequence[int], blocks: Sequence[int], folder: Path
 ) -> Times:
-    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its
-    state in `folder`, and checking and keeping the others' messages. Also the bytes of a message with its
-    announcement, by density.
+    """Seconds of an inner step, and of a lane's other work in a round: absorbing, emitting, keeping its state
+    in `folder`, and checking and keeping the others' messages. Also the bytes of a message and its
+    announcement together, by block size.
     """
     state: State = captured.initial_state(seed)
 

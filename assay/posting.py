@@ -93,7 +93,7 @@ def post(
 ) -> Posted:
     """Capture the task, write its bundle, `ask` for consent, and post. Quick checks come before the capture.
     `priced` is called with the price as soon as it is known, before the other checks; an error that it raises
-    ends the posting. The task is noted as coming from `file`. Raises AssayError.
+    ends the posting. `file` is noted as the file that the task came from. Raises AssayError.
     """
     settings, output = context.settings, context.output
     _require_announceable(settings)
@@ -132,9 +132,9 @@ def post(
 
 
 def dry_run(context: Context, file: Path, choices: Choices) -> None:
-    """Check everything that `submit` checks, and send nothing. Prints all errors but the gravest, and
-    raises that one. If no deployment is reachable, it checks only whether a solver with default settings
-    would take the task.
+    """Check everything that `submit` checks, and send nothing. Prints every error except the gravest, which
+    is raised. If no deployment is reachable, the only check is whether a solver with default settings would
+    take the task.
     """
     settings, output = context.settings, context.output
     description = read(file)
@@ -180,8 +180,8 @@ def _checks(
     choices: Choices,
     served_seconds: float = submitting.SERVED_SECONDS,
 ) -> Iterator[Check]:
-    """The checks to pass before anything is sent, the gravest first. Without an `account`, tokens and gas are
-    not checked.
+    """The checks that must pass before anything is sent, the gravest first. Without an `account`, tokens and
+    gas are not checked.
     """
     settings = context.settings
     yield lambda: require_within_bounds(terms, derived.place.parameters)
@@ -224,8 +224,8 @@ def _taken(output: Output, terms: Terms, derived: Derived, choices: Choices) -> 
 def _sent(
     context: Context, client: Client, posting: notes.Posting, terms: Terms, given: dict[str, int]
 ) -> tuple[Terms, int | None] | None:
-    """The terms that an interrupted command, or one run elsewhere, has sent, with their task if it is known;
-    None if nothing was sent.
+    """The terms that an interrupted command, or a command run elsewhere, has already sent, and their task if
+    it is known. None if nothing was sent.
     """
     output = context.output
     for sent in filter(None, (posting.read(), terms)):
@@ -260,8 +260,8 @@ def _say(output: Output, prepared: Prepared, derived: Derived, terms: Terms) -> 
 
 
 def _require_budget(context: Context, client: Client, plan: Plan) -> None:
-    """Before the capture: raise NotEnoughTokens if the account lacks even the budget, unless an interrupted
-    command may have locked it.
+    """Raise NotEnoughTokens, before the capture, if the account has fewer tokens than the budget alone,
+    unless an interrupted command may have locked the budget.
     """
     budget = plan.terms.fields().get("budget", 0)
     try:
@@ -310,8 +310,8 @@ def _address(output: Output, settings: AssaySettings, client: Client) -> str | N
 
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
-    """A function that looks up a round's beacon signature at the relays. The relays need to be configured
-    only when it is called. It raises SettingsError, NoRelay.
+    """A function that looks up the beacon signature of a round at the relays. The relays need not be
+    configured before it is called. It raises SettingsError, NoRelay.
     """
     network, is_signed = client.deployment.beacon, client.beacon.is_signed_round
     return lambda number: relays_by(settings, network, is_signed).signature(number)

@@ -113,9 +113,9 @@ class Price:
 
 
 def price(context: Context, file: Path) -> None:
-    """Print the cost of the task in a file, in parts, and how long its stages take. Also says whether a
-    solver with default settings takes it, and what the chain's newest tasks cost, if one is reachable. Raises
-    SourceError, CaptureError, NoRecommendation, TermsError.
+    """Print the cost of the task in a file, in parts, and how long its stages take. Also print whether a
+    solver with default settings would bid on it and, if a chain is reachable, what the chain's newest tasks
+    cost. Raises SourceError, CaptureError, NoRecommendation, TermsError.
     """
     settings, output, description = context.settings, context.output, read(file)
     with reached(context) as client:

@@ -67,7 +67,7 @@ class _Model(BaseModel):
 
 
 class SeatFact(_Model):
-    """A seat or a look, by its number. `attestation` is the 32-byte word that the audit board keeps of its
+    """A seat or a look, by its number. `attestation` is the 32-byte word that the audit board stores for its
     attestation; None if it has not attested.
     """
 
@@ -80,8 +80,8 @@ class SeatFact(_Model):
 
 
 class GameFact(_Model):
-    """A game, by its number: its progress, and how it ended. Segment and step are 0 if the game did not reach
-    any.
+    """A game, by its number: its progress, and how it ended. Segment and step are 0 if the game has not
+    reached them.
     """
 
     number: Count
@@ -117,10 +117,10 @@ class BlockFact(_Model):
 
 
 class Proof(_Model):
-    """A proof file. `final` says that the task is settled, in a block that is final. `segment_roots` are
-    the roots of the states after segments 0 … K, or None if nobody served them. `tensor_roots` are those of
-    the result's tensors, in the order of the manifest's state. `manifest` is the text of the bundle's
-    manifest, whose SHA-256 is in the terms.
+    """A proof file. `final` says whether the task is settled in a final block. `segment_roots` are the roots
+    of the states after segments 0 … K, or None if nobody served them. `tensor_roots` are the roots of the
+    result's tensors, in the order of the manifest's state. `manifest` is the text of the bundle's manifest,
+    whose SHA-256 is in the terms.
     """
 
     format: Literal["assay-proof"] = "assay-proof"

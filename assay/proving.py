@@ -22,7 +22,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class Compared:
-    """The outcome of comparing a proof: what was and was not compared, one sentence each, and the task's
+    """The outcome of comparing a proof: sentences on what was compared and on what was not, and the task's
     present state on the chain.
     """
 
@@ -130,7 +130,9 @@ def compare(client: Client, proof: Proof) -> Compared:
 
 
 def _standing(connection: Connection, said: BlockFact) -> Block:
-    """The chain's block of this number, if the proof's block still stands. Raises ProofMismatch."""
+    """The chain's block that has the number of the proof's block. Raises ProofMismatch if the two blocks
+    differ, or if the chain has no such block yet.
+    """
     newest = connection.block()
     if said.number > newest.number:
         raise ProofMismatch(
@@ -191,7 +193,7 @@ def _seat(client: Client, task: int, seat: Seat, audit: AuditView, terms: Terms)
 
 
 def is_final(client: Client, view: TaskView) -> bool:
-    """Whether a task is settled, in a block that is final."""
+    """Whether a task is settled in a final block."""
     return view.status is TaskStatus.SETTLED and client.is_over_for_good(view.task)
 
 

@@ -13,14 +13,14 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.task import Terms, TermsError
 
 LAST: Final = 20
-"""Number of tasks to look at, which takes few requests."""
+"""Number of tasks to look at. So few tasks take only a few requests."""
 UNSOLD: Final = (TaskStatus.NONE, TaskStatus.BIDDING, TaskStatus.REFUNDED)
 
 
 @dataclass(frozen=True)
 class RecentTask:
     """A task of the deployment. `operations` are the scalar operations of the whole training; `budget` and
-    `price` are token units. `price` is that of the winning bid, None if nobody has won.
+    `price` are token units. `price` is the price of the winning bid; None if nobody has won.
     """
 
     task: int
@@ -55,7 +55,7 @@ def sold(tasks: Iterable[RecentTask]) -> list[Sold]:
 
 
 def _recent(client: Client, task: int) -> RecentTask | None:
-    """One task; None if its terms are not valid here, because strangers may post anything."""
+    """One task; None if its terms are not valid here, which is possible because strangers may post any terms."""
     view = client.market.task(task)
     try:
         terms = client.market.terms(task)

@@ -23,8 +23,8 @@ NotHeld.
 
 @dataclass(frozen=True)
 class Finding:
-    """The outcome of replaying one segment. If the segment is false, `tensors` names the tensors of its
-    last state that differ from the committed ones; None if nobody serves the committed state.
+    """The outcome of replaying one segment. If the segment is false, `tensors` names the tensors of its last
+    state that differ from the committed ones, or is None if nobody serves the committed state.
     """
 
     segment: int
@@ -63,8 +63,8 @@ class Run:
     def compare(
         self, segments: Sequence[int], roots: Sequence[bytes], state_at: StateAt
     ) -> Iterator[Finding]:
-        """Replay some segments, counted from 1 and ascending, against the committed roots r_0 …. Raises
-        NotHeld if nobody serves the state before a segment.
+        """Replay some segments, and compare each with the committed roots r_0, r_1, …. `segments` count from
+        1 and are ascending. Raises NotHeld if nobody serves the state before a segment.
         """
         kept: tuple[int, State] | None = None
         for segment in segments:
@@ -96,9 +96,9 @@ class Run:
 
 
 def first_false(own: Sequence[bytes], commitments: Iterable[tuple[int, bytes]]) -> range | None:
-    """The range of segments that contains the first false one; None if all are right. `own` are the state
-    roots r_0, r_1, … of a replay here, `commitments` the sizes and roots of the segment trees that the
-    solver committed.
+    """The range of segments that contains the first false one; None if no segment is false. `own` are the
+    state roots r_0, r_1, … of a replay on this machine. `commitments` are the sizes and roots of the segment
+    trees that the solver committed.
     """
     right = 1
     for size, root in sorted(commitments):

@@ -1,5 +1,5 @@
-"""Fetches a task's final state from the parties that hold it. They need not be trusted: its root must be the
-one on the chain.
+"""Fetches a task's final state from the parties that hold it. They need not be trusted, because the state's
+root must equal the root on the chain.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The scalars of the last step's batch."""
+        """The metrics of the last step's batch, by name."""
         return metrics(self.state)
 
 

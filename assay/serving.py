@@ -1,6 +1,6 @@
 """The bundle server: serves the bundles under the home folder read-only, by hash. Clients check every byte.
 
-Only valid names are looked up: `manifest.json`, and blobs by their own hash.
+Only valid names are looked up: `manifest.json`, and blobs named by their hashes.
 """
 
 from __future__ import annotations

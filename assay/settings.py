@@ -24,31 +24,31 @@ class AssaySettings(ConnectionSettings):
     """Address on which `assay serve` and `assay beacon` listen."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
     beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702
-    """Port of `assay beacon`, on the same host, and of the beacon of `assay devnet`, which only this machine
-    can reach.
+    """Port of the beacon. `assay beacon` serves it on `host`; the beacon of `assay devnet` is reachable from
+    this machine only.
     """
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """IP addresses of proxies in front of this server. Limits for a single client do not apply to their
     connections, because these come from many clients.
     """
     min_eligible: Annotated[int, Field(ge=1)] | None = None
-    """Registered accounts that must be eligible for a task before it is posted. Empty: three per seat and
-    juror, or one on a development chain. An account has one seat at a time.
+    """Registered accounts that must be eligible for a task before it is posted. Empty: three for each seat
+    and juror, or one for each on a development chain. An account has one seat at a time.
     """
     patience: Annotated[float, Field(gt=0, le=10**7)] = 3600.0
-    """Seconds that `assay submit --wait` waits at most for enough eligible accounts."""
+    """Maximum seconds that `assay submit --wait` waits for enough eligible accounts."""
     gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
     """Gwei per gas from which a task's amounts are derived. Empty: twice the chain's present price, rounded
     up to one digit, but at least the price assumed for a rollup.
     """
     coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
-    """Price in tokens of one coin of the chain, in which gas is paid; empty: the assumed price."""
+    """Price, in tokens, of one coin of the chain, in which gas is paid. Empty: the assumed price."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where `assay verify` replays; auto: on a CUDA device if torch has one. Every device gives the same
     bits.
     """
     bundles_url: WebUrl | None = None
-    """Public address of the bundle server, if it differs from http://<host>:<port>."""
+    """Public address of the bundle server, if it is not http://<host>:<port>."""
 
     @property
     def bundle_base(self) -> str:

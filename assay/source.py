@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 MODULE = "assay_task_source"
 PROTOCOL = str(Path(protocol.__path__[0])) + os.sep
 LOADING = (__file__, "<frozen importlib")
-"""Frames of these files load the submitter's file; tracebacks leave them out."""
+"""Prefixes of file names. A frame of such a file belongs to the loading of the submitter's file, so
+tracebacks leave it out.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ def captured(description: Description) -> Captured:
 
 
 def build(description: Description, start: Start | None = None) -> CapturedStep:
-    """Capture the step of a training of `description.steps` steps, which begins at `start` if given. Raises
-    SourceError, and CaptureError for operations that cannot be captured.
+    """Capture the step of a training of `description.steps` steps, which begins at `start` if that is given.
+    Raises SourceError, and CaptureError for operations that cannot be captured.
     """
     from protocol.capture import CapturedStep
 
@@ -94,7 +96,7 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
 def told(source: Path) -> Iterator[None]:
     """Turn errors of the submitter's code into a SourceError with their traceback.
 
-    Errors of this project pass unchanged. So do unintended errors of `protocol`, which are defects.
+    An AssayError passes unchanged. So does any other error that `protocol` raises, because it is a defect.
     """
     try:
         yield

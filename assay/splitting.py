@@ -33,9 +33,9 @@ def split(
     most_exponent: int,
     steps: int | None = None,
 ) -> None:
-    """Capture the step of a task file and write the job's folder, which must be new or empty. If there are
-    enough development accounts, it includes a file of members with these accounts, for trying the job on one
-    machine. Each lane trains `steps` steps, by default the task's.
+    """Capture the step of a task file and write the job's folder, which must be new or empty. If there is a
+    development account for each lane, also write a members file with these accounts, for trying the job on
+    one machine. Each lane trains `steps` steps, by default as many as the task has.
 
     Raises SourceError, CaptureError, LanesError, JobError, and before the capture PlanError and NotMade.
     """
@@ -107,8 +107,8 @@ def density_of(text: str) -> Fraction:
 def _require_numbers(
     width: int, density: Fraction, inner_steps: int, rounds: int, rate: float, most_exponent: int
 ) -> None:
-    """Check the numbers that are known before the capture, with others in place of the captured ones. Raises
-    PlanError.
+    """Check the numbers that are known before the capture, with placeholders for what the capture determines.
+    Raises PlanError.
     """
     try:
         Numbers(

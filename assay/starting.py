@@ -1,5 +1,5 @@
-"""Reads the state from which a training continues another task: the final state of that task, with weights
-and moments. It comes from memory, or from the folder that `assay result` and `assay watch` write.
+"""Reads the state from which a training continues another task. This is the final state of that task, with
+weights and moments. It comes from memory, or from the folder that `assay result` and `assay watch` write.
 
 The submitter may choose any state, so no proof is needed: the terms commit to the task's initial state.
 """
@@ -30,7 +30,7 @@ class Start:
 
     @property
     def seed(self) -> int:
-        """The key of that task's random numbers. Raises StartError if the state has none of two integers."""
+        """The key of the task's random numbers. Raises StartError unless the state has a key of two integers."""
         key = self.state.get("key")
         if key is None or key.numel() != 2 or key.is_floating_point() or key.is_complex():
             raise StartError(
@@ -63,8 +63,9 @@ def read_start(folder: Path) -> Start:
 
 
 def seed_of(task: RunTable, start: Start | None) -> int:
-    """The task's seed: the given one; without one, the seed of the task it continues plus one, or 0. Raises
-    StartError if the given seed is that of the earlier task, because all batches would be drawn again.
+    """The task's seed. If the task continues another one and gives no seed, this is the earlier task's seed
+    plus one. If it continues none, the default is 0. Raises StartError if the given seed is the earlier
+    task's, because the same batches would be drawn again.
     """
     if start is None:
         return task.seed

@@ -55,8 +55,8 @@ def report(client: Client, tasks: list[int], *, brief: bool = False) -> list[Tas
 
 
 def report_of(client: Client, task: int, games: Mapping[int, tuple[int, ...]], now: int) -> TaskStatusReport:
-    """The status of one task. `games` are its games with the call instructions that each descended into;
-    `now` is the block's time. Must be called inside a view of that block. Raises ChainError.
+    """The status of one task. `games` maps each of its games to the call instructions that the game descended
+    into; `now` is the block's time. Must be called inside a view of that block. Raises ChainError.
     """
     client.game.ahead(games)
     found = [_game(client.game.game(game), path, now) for game, path in games.items()]
@@ -121,7 +121,7 @@ def _brief(client: Client, view: TaskView, now: int) -> TaskStatusReport:
 
 
 def segments_to_replay(seat: Seat, audit: AuditView, terms: Terms) -> list[int]:
-    """The segments of a drawn seat, in its order; for a look, its one segment."""
+    """The segments that a drawn seat replays, in the order of the draw. A look has one."""
     each = terms.segments_per_verifier
     if not is_look(seat.number):
         return list(segments_of(audit.seed, seat.number, terms.segments, each))

@@ -71,7 +71,7 @@ class Prepared:
         return Derived.of(self.description, place, self.load, sold)
 
     def terms(self, base: str, derived: Derived) -> Terms:
-        """The complete terms; the bundle's address is below `base`, that of the bundle server. Raises
+        """The complete terms. The bundle's address is below `base`, the address of the bundle server. Raises
         TermsError.
         """
         given, load = self.description.task, self.load
@@ -135,7 +135,7 @@ def require_served(terms: Terms, seconds: float = SERVED_SECONDS) -> None:
 
 
 def is_private(terms: Terms) -> bool:
-    """Whether only parties that explicitly allow the bundle's address can read it."""
+    """Whether only parties that explicitly allow the bundle's address can read the bundle."""
     try:
         open_source(terms.bundle, Limits()).close()
     except BundleRefused:
@@ -149,9 +149,9 @@ def is_posted(client: Client, terms: Terms) -> bool:
 
 
 def unnoted(home: Home, client: Client, terms: Terms, fixed: Collection[str] = FIELDS) -> int | None:
-    """The account's newest open task with these terms that is not noted here (`remember`): posted from
-    another home folder, or by an interrupted command whose journal is lost. Terms count as the same if all
-    `fixed` fields are equal, because derived ones may have changed.
+    """The account's newest open task that has these terms and is not noted here (`remember`). Such a task was
+    posted from another home folder, or by an interrupted command whose journal is lost. Terms count as the
+    same if all `fixed` fields are equal, because derived fields may have changed.
 
     Waits until pending transactions are mined. Raises ChainError.
     """

@@ -85,9 +85,9 @@ class JuryStep(StrEnum):
 
 @dataclass(frozen=True)
 class JuryStatus:
-    """A claim by a seat or look that it cannot fetch an item, and the votes on it by `jurors` jurors. The
-    item is a state by its number, or the constants (None). `seconds_left` is the time for what is `awaited`;
-    None for a draw and the verdict.
+    """The claim of a seat or look that it cannot fetch an item, and the votes of `jurors` jurors on this
+    claim. The item is the state with number `state`; None stands for the constants. `seconds_left` is the
+    time for what is `awaited`; it is None for a draw and for the verdict.
     """
 
     seat: int
@@ -117,9 +117,9 @@ class JuryStatus:
 @dataclass(frozen=True)
 class TaskStatusReport:
     """One task. Times are seconds from now, None if they do not matter; amounts are token units. `most_bid`
-    is the highest possible next bid, None if no bids are taken any more. `awaited_round` is the beacon's
-    round for which a draw waits. Each `market` counts its own task ids. `name` is what the submitter calls
-    the task, None if its bundle is not in the home folder. For a task that is over, seats, looks and games
+    is the highest possible next bid; None if bids are no longer taken. `awaited_round` is the beacon's round
+    for which a draw waits. Each `market` counts its own task ids. `name` is the submitter's name for the
+    task; None if the task's bundle is not in the home folder. For a task that is over, seats, looks and games
     may be left out.
     """
 

@@ -1,5 +1,5 @@
-"""`assay try`: trains the first steps of a task on this machine, exactly and with plain float32 torch side by
-side. No chain.
+"""`assay try`: trains the first steps of a task on this machine, side by side in exact arithmetic and in
+plain float32 torch. No chain.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MEBIBYTE = 1 << 20
 
 @dataclass
 class Side:
-    """One of the two ways to train: the seconds of each step, and the peak of bytes in use during a step,
-    None if the system does not report it.
+    """Measurements of one of the two ways to train: the seconds of each step, and the peak of bytes in use
+    during a step; None if the system does not report the peak.
     """
 
     seconds: list[float] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Step:
-    """Losses of one step by the names of their metrics; torch's are empty if torch is not compared."""
+    """The losses of one step, by the names of their metrics. `torch` is empty if torch is not compared."""
 
     step: int
     losses: dict[str, float]
@@ -211,7 +211,7 @@ def _short(name: str) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes in words."""
+    """A number of bytes, in words."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

@@ -30,7 +30,9 @@ class Report:
     unchecked: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     first_false: tuple[int, int] | None = None
-    """The first and last segment that may be the first false one, if it is not known exactly."""
+    """The first and the last of the segments that may be the first false one. None unless a comparison of
+    segment trees found a difference.
+    """
     weights: Weights | None = None
 
     @property
@@ -40,8 +42,9 @@ class Report:
 
     @property
     def code(self) -> ExitCode:
-        """The exit code. If the solver was convicted, its result is false, whatever was compared. If the task
-        ended without a result, its proof no longer holds.
+        """The exit code. It is FRAUD if something differs, or if the solver was convicted, because the result
+        is then false whatever was compared. It is HOPELESS if a proof was compared whose task no longer has a
+        result.
         """
         if not self.equal or self.status is TaskStatus.SLASHED:
             return ExitCode.FRAUD

@@ -1,8 +1,8 @@
 """`assay verify`: computes a task's segments again and compares them with the chain; also compares a proof
 and a file of weights.
 
-Anyone can do this: it needs no account and no stake and, if all segments are replayed, none of the solver's
-states. Its output says what was not checked.
+Anyone can do this, without an account or a stake. If all segments are replayed, none of the solver's states
+are needed. The output says what was not checked.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def _verify_proof(
 
 
 def _unknown(context: Context, connection: Connection, proof: Proof) -> list[str]:
-    """Sentences on what is unknown about the proof's contracts, because its maker may have deployed them for
-    it. Raises ProofMismatch if the command names a deployment file with other contracts.
+    """Sentences on what is unknown about the contracts of a proof, because the proof's maker may have
+    deployed them for it. Raises ProofMismatch if the command names a deployment file with other contracts.
     """
     said, named = proof.deployment.addresses, context.settings.deployment
     if named is not None:

@@ -1,8 +1,8 @@
 """Checks whether a safetensors file holds the tensors of a task's result, bit for bit. The file is read
 tensor by tensor.
 
-Names, types and shapes come from the bundle's manifest, whose hash is on the chain. A root does not cover
-them, so two tensors of one shape could be swapped.
+Names, types and shapes come from the bundle's manifest, whose hash is on the chain. Roots do not cover them:
+without the manifest, two tensors of the same shape could be swapped.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Weights:
-    """A file whose tensors all match the result: the number of its tensors, and the names of the result's
-    tensors that it lacks.
+    """A file whose tensors all match the result: the number of its tensors, and the names of the tensors of
+    the result that it lacks.
     """
 
     tensors: int
@@ -51,9 +51,9 @@ def embedded_proof(path: Path) -> str | None:
 
 
 def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) -> Weights:
-    """Compare a file with the tensors of a state that have these names, types, shapes and roots. The file may
-    lack some of them, such as an optimiser's, but may not have others. Raises WeightsMalformed,
-    WeightsMismatch.
+    """Compare a file with the tensors of a state, given their entries in the manifest and their roots. The
+    file may lack some of these tensors, such as an optimiser's, but may not have others. Raises
+    WeightsMalformed, WeightsMismatch.
     """
     due = {entry.name: (entry, root) for entry, root in zip(state, roots, strict=True)}
     with _opened(path) as file:
@@ -75,8 +75,8 @@ def compare(path: Path, state: Sequence[TensorEntry], roots: Sequence[bytes]) ->
 
 
 def _root(file: Opened, name: str) -> bytes:
-    """The root of the tensor's bytes in the file. Bytes that are not canonical give another root than the
-    state's tensor.
+    """The root of a tensor's bytes in the file. If the bytes are not canonical, it differs from the root of
+    the state's tensor.
     """
     array = np.ascontiguousarray(file.get_tensor(name))
     return tensor_root(array.reshape(-1).view(np.uint8).data)

@@ -1,4 +1,4 @@
-"""Writes a fetched and checked result: the state, its proof, and the metrics of its last steps; and runs the
+"""Writes a fetched and checked result: the state, its proof, and the metrics of its last steps. Also runs the
 evaluation that the task's file names.
 """
 

@@ -74,7 +74,9 @@ def documents(compiled: Path) -> dict[str, Any]:
 
 
 def artifact(compiled: Path, name: str) -> Artifact:
-    """Forge's artifact of a contract. An interface compiled in two profiles has two, with the same ABI."""
+    """Forge's artifact of a contract. An interface that is compiled in two profiles has two artifacts with
+    the same ABI; one of them is returned.
+    """
     folder = compiled / f"{name}.sol"
     whole = folder / f"{name}.json"
     path = whole if whole.is_file() else min(folder.glob(f"{name}.*.json"), default=whole)
@@ -83,9 +85,10 @@ def artifact(compiled: Path, name: str) -> Artifact:
 
 
 def format(made: Artifact) -> dict[str, Any]:
-    """The ABI, the creation and runtime code in hexadecimal, and where the constructor writes immutables.
+    """The ABI, the creation and runtime code in hexadecimal, and the places in the runtime code where the
+    constructor writes immutables.
 
-    Immutables are sorted by their first place; each place in the runtime code is [start, length] in bytes.
+    Immutables are sorted by their first place. Each place is [start, length] in bytes.
     """
     runtime = made["deployedBytecode"]
     places = [

@@ -38,7 +38,9 @@ is under a copyleft licence without standing among the exceptions.
 
 @dataclass(frozen=True)
 class Package:
-    """A package's name, version, and licence as in its metadata; OR separates alternatives."""
+    """A package's name, its version, and its licence as the metadata gives it. In a licence, OR separates
+    alternatives.
+    """
 
     name: str
     version: str
@@ -78,7 +80,7 @@ def lock() -> dict[str, str]:
 
 
 def normal(name: str) -> str:
-    """A distribution's name as package indexes compare it (PEP 503)."""
+    """A distribution's name in the form in which package indexes compare names (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -99,7 +101,9 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def licence_of(metadata: PackageMetadata) -> str:
-    """The SPDX expression, else a short text in the old field, else the classifiers, else "unknown"."""
+    """The licence that metadata gives: the SPDX expression, otherwise a short text in the old field,
+    otherwise the classifiers, otherwise "unknown".
+    """
     fields = metadata.json
     for key in ("license_expression", "license"):
         text = str(fields.get(key, "")).strip()

@@ -1,8 +1,8 @@
-"""Builds a release into build/release: sdist, wheel, the lock of exact versions, contract artefacts and SHA256SUMS.
-`make release`.
+"""Builds a release into build/release: sdist, wheel, the lock of exact versions, contract artefacts and
+SHA256SUMS. `make release` runs it.
 
-Everything is built in a copy of the committed files, so that nothing else is included. All times are the last
-commit's. Two builds of one commit with the same tools are therefore byte-identical, in any folder.
+Everything is built in a copy of the committed files, so that nothing else is included. All times are that of
+the last commit. Two builds of one commit with the same tools are therefore byte-identical, in any folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scripts import contract_data
 
 REPOSITORY = contract_data.REPOSITORY
 LOCK = "requirements.lock"
-"""Exact versions of what the wheel needs, which an installation and the image take."""
+"""The file of exact versions of the wheel's dependencies. An installation and the image use it."""
 SUMS = "SHA256SUMS"
 OUTPUTS = [
     "abi",
@@ -49,8 +49,8 @@ def main() -> None:
 
 
 def release(out: Path, forge: str) -> list[Path]:
-    """Build a release of the last commit in `out`, in place of an earlier one; returns its files, SHA256SUMS last.
-    Ends the program if `out` holds something else.
+    """Build a release of the last commit in `out`, where it replaces an earlier release, and return its
+    files, SHA256SUMS last. End the program if `out` holds anything else.
     """
     require_replaceable(out)
     time = int(command(["git", "log", "-1", "--format=%ct"], REPOSITORY))
@@ -77,8 +77,8 @@ def release(out: Path, forge: str) -> list[Path]:
 
 
 def require_replaceable(out: Path) -> None:
-    """Ends the program unless `out` does not exist, is an empty folder, or holds a release alone: files that
-    its SHA256SUMS names.
+    """Ends the program unless `out` does not exist, is an empty folder, or holds only a release: SHA256SUMS,
+    and files that it names.
     """
     sums = out / SUMS
     named = {line.partition("  ")[2] for line in sums.read_text().splitlines()} if sums.is_file() else set()
@@ -136,9 +136,9 @@ def contract_files(compiled: Path) -> dict[str, bytes]:
 def standard_json(name: str, compiled: Path, root: Path) -> dict[str, Any]:
     """The input for solc (--standard-json), sources included, that reproduces a contract's code.
 
-    Code generated from the IR depends on the numbering of syntax nodes, and so on all files of a solc run.
-    Forge compiles files with the same settings together. `root` contains the sources that the artifacts'
-    metadata names.
+    Code that solc generates from the IR depends on the numbering of syntax nodes, and therefore on all files
+    of the run. Forge compiles all files with the same settings together, so the input contains all of them.
+    `root` contains the sources that the artifacts' metadata names.
     """
     artifacts = {name: contract_data.artifact(compiled, name) for name in contract_data.DEPLOYED}
     settings = _settings(artifacts[name])
@@ -171,7 +171,7 @@ def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
 
 
 def command(line: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command and return its output. If it fails, this program ends with that output."""
+    """Run a command and return its output. If the command fails, end this program with that output."""
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(

@@ -1,7 +1,8 @@
-"""A hook of mkdocs that turns links out of docs/ into text, as the site contains only docs/.
+"""A hook of mkdocs that replaces links to files outside docs/ by their text, because the site contains only
+docs/.
 
-It warns of dead links out of docs/; mkdocs itself checks the links inside. `mkdocs build --strict`, part of
-`make lint`, fails on a warning.
+It warns if the target of such a link does not exist; mkdocs itself checks the links inside docs/. `mkdocs
+build --strict`, part of `make lint`, fails on a warning.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ _log = logging.getLogger("mkdocs.hooks.site_links")
 
 
 def on_page_markdown(markdown: str, page: Any, **_given: object) -> str:
-    """mkdocs calls this for each page; returns the page without links to files outside docs/."""
+    """mkdocs calls this for each page. Returns the page without links to files outside docs/."""
     return without_outer_links(markdown, DOCS / page.file.src_uri)
 
 
 def without_outer_links(markdown: str, page: Path) -> str:
-    """A page with each link out of docs/ replaced by its text; warns if a target does not exist."""
+    """A page in which each link to a file outside docs/ is replaced by its text. Warns if a link's target
+    does not exist.
+    """
 
     def words(found: re.Match[str]) -> str:
         target = (page.parent / found[2]).resolve()

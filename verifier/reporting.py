@@ -24,7 +24,7 @@ class Reports:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._late: set[tuple[int, int]] = set()
+        self._late: set[tuple[int, int, int]] = set()
         """Tasks and seats whose time ended without an attestation."""
 
     def see(self, seen: Observation, alerts: Alerts | None) -> None:
@@ -45,7 +45,7 @@ class Reports:
         if seen.view.status is not TaskStatus.SUBMITTED:
             return
         for seat in own_seats(seen, self._context.clients):
-            late = seen.view.task, seat.number
+            late = seen.view.task, seat.number, seat.until  # a seat may be drawn again, and be late again
             waits = waits_for_jury(seen, seat)
             if seen.now > seat.until and not waits and late not in self._late:
                 self._late.add(late)

@@ -124,7 +124,7 @@ def whole(path: Path, arrays: Mapping[str, Array]) -> Arrays:
 
 
 def require_count(name: str, value: Any) -> int:
-    """Return a number of elements, if it is a whole number of at least 1. Raises DataError."""
+    """Return `value` if it is a whole number of at least 1. Raises DataError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise DataError(
             name, expected="a whole number from 1 on", got=repr(value), remedy=f"give another {name}="
@@ -146,7 +146,7 @@ def package(name: str, distribution: str, what: str) -> Any:
 
 
 def unreadable(path: Path, what: str, error: BaseException) -> DataError:
-    """The DataError for an error that the library of a file format raised."""
+    """The DataError that reports an error of a file format's library."""
     said = str(error)[:200].replace("\n", " ")
     return DataError(
         f"data {path}", expected=what, got=f"{type(error).__name__}: {said}", remedy="write the file again"

@@ -31,8 +31,8 @@ def require_number_types(path: Path, schema: Any, names: Sequence[str]) -> None:
 
 
 def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator[Array]:
-    """The chunks of a column as arrays, without empty ones. Every row must have the shape and type of
-    `first` or, if that is None, of the first chunk. Raises DataError.
+    """The non-empty chunks of a column, as arrays. Every row must have the shape and type of `first` or, if
+    that is None, of the first chunk. Raises DataError.
     """
     row = 0
     for chunk in column.chunks:
@@ -54,7 +54,7 @@ def numbers(path: Path, name: str, column: Any, first: Array | None) -> Iterator
 
 
 class _Column:
-    """One chunk of a column. `start` is the row of the file at which it begins, used in errors."""
+    """One chunk of a column. `start` is the row of the file at which the chunk begins, for error messages."""
 
     def __init__(self, path: Path, name: str, start: int) -> None:
         self._path, self._name, self._start = path, name, start

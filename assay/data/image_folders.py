@@ -18,19 +18,19 @@ SUFFIXES: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".ti
 """The suffixes that `ImageFolder` reads; files with other suffixes are ignored."""
 FORMATS: Final = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")
 WIDE: Final = ("I", "F")
-"""Prefixes of Pillow's modes with more than 8 bits per channel, which u8 would clip."""
+"""Prefixes of Pillow's modes that have more than 8 bits per channel. A conversion to u8 would clip their values."""
 
 
 def images(
     folder: str | os.PathLike[str], size: tuple[int, int] | None = None, *, most: int = MOST
 ) -> Arrays:
-    """Read a folder of images into `x` u8 [n, 3, height, width], with channels red, green and blue, and `y`
-    int64 [n], the class.
+    """Read a folder of images into `x` u8 [n, 3, height, width], whose channels are red, green and blue, and
+    `y` int64 [n], the class of each image.
 
-    Classes are the folders in `folder`, numbered in the order of their names. A class contains all images
-    in or below its folder, in the order of their folders and names. All images must have the same size
-    unless `size` (height, width) is given; then images of other sizes are resized to it (bilinear). `x` may
-    have at most `most` bytes. Transparency is dropped.
+    Classes are the folders in `folder`, numbered in the order of their names. A class contains all images in
+    or below its folder, ordered by folder and then by name. All images must have the same size unless `size`
+    (height, width) is given, in which case images of other sizes are resized to it (bilinear). `x` may have
+    at most `most` bytes. Transparency is dropped.
 
     Raises DataError, and PackageMissing if Pillow is not installed.
     """

@@ -25,8 +25,9 @@ from assay.errors import DataError
 NAME: Final = "x"
 """The name given to the array of an `.npy` file."""
 LOCAL_HEADER: Final = 30
-"""Bytes of a member's header in a zip archive; the last four are the lengths of the name and of the extra field, which
-follow it (APPNOTE 4.3.7)."""
+"""Bytes of the fixed part of a member's header in a zip archive. The last four bytes are the lengths of the
+name and of the extra field, which follow (APPNOTE 4.3.7).
+"""
 DAMAGED: Final = (
     *(
         zipfile.BadZipFile,
@@ -87,7 +88,7 @@ def mapped(
     begin: int,
     order: Literal["C", "F"] = "C",
 ) -> Array:
-    """Map, read-only, the array at an offset of a file; if it is not aligned, copy it."""
+    """Map the array at an offset of a file, read-only. If the array is not aligned, copy it instead."""
     if not math.prod(shape):
         return np.empty(shape, dtype)
     array = np.memmap(path, dtype, "r", begin, shape, order)

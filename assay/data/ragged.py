@@ -18,10 +18,10 @@ NONE: Final = np.iinfo(np.int64).max
 def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> Arrays:
     """Pad rows to one length.
 
-    Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True
-    for a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
-    vectors keep their further axes. `length` defaults to that of the longest row. The type is one that
-    holds all rows. Raises DataError, also for a row that is longer than `length`.
+    Returns `x` [n, length, …], where `fill` follows each row, and `mask` bool [n, length], which is True for
+    a row's own elements. A row is a list, array or tensor of numbers with at least one element; rows of
+    vectors keep their further axes. `length` defaults to the length of the longest row. The type of `x` is
+    one that can hold all rows. Raises DataError, also for a row that is longer than `length`.
     """
     arrays = _arrays(rows)
     if length is None:
@@ -39,17 +39,17 @@ def padded(rows: Iterable[Any], length: int | None = None, fill: float = 0) -> A
 def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
     """Pack several sequences into each row.
 
-    Returns `x` [m, length, …], where each row holds sequences one after the other, then `fill`; `segment` and
-    `position`, int32 [m, length]. `segment` counts the sequences of a row from 1, and is 0 for `fill`.
-    `position` counts the elements of each sequence from 0.
+    Returns `x` [m, length, …], and `segment` and `position`, both int32 [m, length]. Each row of `x` holds
+    sequences one after the other, and then `fill`. `segment` counts the sequences of a row from 1, and is 0
+    for `fill`. `position` counts the elements of each sequence from 0.
 
     The mask `segment[:, :, None] == segment[:, None, :]` keeps attention inside a sequence; for causal
     attention add `position[:, :, None] >= position[:, None, :]`. Every element then attends at least to
-    itself. The loss should count only where `segment > 0`. For next-token prediction, the target of an
-    element is the next element; it should count only where both have the same segment, other than 0.
+    itself. The loss should count only where `segment > 0`. In next-token prediction, the target of an element
+    is the next element, and the loss should count only where both have the same segment, other than 0.
 
     Sequences are placed in their order, each into the first row that has room (first fit), so the result is
-    deterministic. None is cut. Raises DataError, also for a sequence that is longer than `length`.
+    deterministic. No sequence is cut. Raises DataError, also for a sequence that is longer than `length`.
     """
     arrays = _arrays(rows)
     _require_fits(arrays, require_count("length", length))
@@ -67,7 +67,7 @@ def packed(rows: Iterable[Any], length: int, fill: float = 0) -> Arrays:
 
 def _first_fit(lengths: list[int], most: int) -> tuple[list[tuple[int, int]], int]:
     """The row and the offset of each sequence, and the number of rows. `first[room]` is the first of the rows
-    with exactly `room` elements left; these rows are kept in a heap.
+    that have exactly `room` elements left. A heap holds these rows.
     """
     first = np.full(most + 1, NONE)
     heaps: dict[int, list[int]] = {}

@@ -22,14 +22,13 @@ def read(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, 
     """Read the arrays of a file or folder by name, with one row per example. `columns` selects some of them.
 
     `.npy` gives one array, named `x`. `.npy`, `.safetensors` and uncompressed arrays of `.npz` are mapped
-    read-only, so they may be larger than memory; arrays that are not aligned in the file are copied. From a
-    `.parquet` file, columns of numbers, bools, and lists of equal length are read. So are those of a folder
-    of such files, in the order of their names, and of a folder written by `save_to_disk` of Hugging Face's
-    `datasets`.
+    read-only, so they may be larger than memory; arrays that are not aligned in the file are copied. A
+    `.parquet` file gives columns of numbers, bools, and lists of equal length. So does a folder of such
+    files, which are read in the order of their names, and a folder that `save_to_disk` of Hugging Face's
+    `datasets` wrote.
 
-    At most `most` bytes are unpacked from a compressed `.npz` or from Parquet files; the sizes that the
-    files declare are checked before reading. Raises DataError, and PackageMissing if pyarrow is not
-    installed.
+    At most `most` bytes are unpacked from a compressed `.npz` or from Parquet files; the sizes that the files
+    declare are checked before reading. Raises DataError, and PackageMissing if pyarrow is not installed.
     """
     place = Path(path)
     require_count("most", most)

@@ -25,8 +25,8 @@ WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 
 
 def read_parquet(files: Sequence[Path], wanted: Sequence[str] | None, most: int) -> Arrays:
-    """Read the columns of Parquet files and concatenate the files in order. Every file must have the
-    columns that are read from the first, with the same types. Raises DataError, PackageMissing.
+    """Read the columns of Parquet files and concatenate the files in order. Every file must have the columns
+    that are read from the first file, with the same types. Raises DataError, PackageMissing.
     """
     arrow = package("pyarrow", "pyarrow", "Parquet files")
     parquet = package("pyarrow.parquet", "pyarrow", "Parquet files")
@@ -69,8 +69,8 @@ def _names(path: Path, schema: Any, wanted: Sequence[str] | None) -> list[str]:
 
 
 def _declared(metadata: Any, names: set[str]) -> Iterator[int]:
-    """Yields the most bytes that each column of each row group takes in memory, by the counts that the file
-    declares.
+    """Yields the most bytes that each column of each row group can take in memory, according to the counts
+    that the file declares.
     """
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):
@@ -102,7 +102,7 @@ def _joined(tables: Iterator[tuple[Path, Any]]) -> Arrays:
 
 
 def _saved_files(folder: Path) -> list[Path]:
-    """The data files that the state of a saved dataset names, in its order."""
+    """The data files that the state of a saved dataset names, in the order of the state."""
     path = folder / STATE
     try:
         state = parse_json(path.read_bytes())

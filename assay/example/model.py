@@ -1,8 +1,9 @@
-"""NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the loss.
+"""NAME: a small network that learns which of two spirals a point lies on. Change the model, the data, the
+loss.
 
-This file runs on your machine alone: when the task is tried, priced or captured, and when its result is
-evaluated. Solvers and verifiers get what `capture` makes of it: the step as a program, and all numbers of
-data and weights. Anyone who wants to can read these.
+This file runs only on your machine: when the task is tried, priced or captured, and when its result is
+evaluated. Solvers and verifiers get what `capture` makes of it: the step as a program, and all numbers of the
+data and the weights. Anyone can read these.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, di
 
 
 def data() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Training and held-out data: points f32 [N, 2], labels int64 [N]. Put your own here: tensors or numpy
-    arrays by name. Training data may also be a map-style dataset of items of one shape.
+    """Training and held-out data: points f32 [N, 2], labels int64 [N]. Put your own data here, as tensors or
+    numpy arrays by name. Training data may also be a map-style dataset whose items all have one shape.
     """
     generator = torch.Generator().manual_seed(1)
     count = POINTS + HELD_OUT

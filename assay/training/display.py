@@ -1,5 +1,5 @@
 """How a task is shown while its handle waits: at a terminal as lines like those of `assay watch`, in a
-notebook as one output that is rewritten.
+notebook as one output that is rewritten again and again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.watching.progress import Listener, Progress
 from protocol.node.output import Output
 
 SHOWN: Final = 12
-"""Number of lines in a notebook's output, besides the last one."""
+"""Number of events in a notebook's output, above the line that shows the progress."""
 
 
 class Page:
@@ -52,7 +52,7 @@ class Page:
 
 
 def notebook_page() -> Page | None:
-    """A page in the running cell, by IPython; None outside a notebook's kernel."""
+    """A page in the running notebook cell, shown through IPython. None outside a notebook's kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
@@ -83,7 +83,7 @@ class Relay:
         return self._on_progress is not None or (self._shown is not None and self._shown.refreshes)
 
     def begin(self, shown: Listener | None, on_progress: Callable[[Progress], object] | None) -> None:
-        """The handle begins to wait: show the kept events."""
+        """Begin to pass on events, because the handle begins to wait. The kept events come first."""
         self._shown, self._on_progress, self._waits = shown, on_progress, True
         kept, self._kept = self._kept, []
         for kind, text, time, data in kept:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 class Handle:
-    """The handle of a task. It reads the chain without an account; only `cancel` opens one. `price` is None
-    for `attach`, and is then computed at today's prices. `wait` calls the callbacks.
+    """The handle of a task. It reads the chain without an account; only `cancel` opens one. If `price` is
+    None, as for `attach`, the price is computed at today's prices. Callbacks are called only during `wait`.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class Handle:
         on_progress: Callable[[Progress], object] | None = None,
         on_metrics: Callback | None = None,
     ) -> str:
-        """Wait until the task is over for good and, if it was settled, until its result is here; at most
-        `timeout` seconds. Returns the status. `on_progress` is called each second with the progress;
-        `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step
-        of each segment, from the first segment on.
+        """Wait until the task is over for good and, if it was settled, until its result is fetched, but at
+        most `timeout` seconds. Returns the status. `on_progress` is called every second with the progress.
+        `on_metrics`, like the `callbacks` of `train`, is called with the checked metrics of the last step of
+        each segment, from the first segment on.
 
         Ctrl-C does not affect the task. Raises ChainError, and ResultError or BundleError if nobody serves
         the result.
@@ -162,7 +162,7 @@ class Handle:
         return folder
 
     def cancel(self) -> int:
-        """Cancel the task, if nobody has bid yet, and return the token units that this frees. Raises
+        """Cancel the task if nobody has bid yet, and return the token units that this frees. Raises
         NotCancelled, ChainError.
         """
         with self._context.client(account=True) as client:

@@ -19,8 +19,9 @@ OPTIMISER: Final = re.compile(r"optimizer\.\d+\.\w+")
 
 
 def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a state that belong to the model, in the order of capture. Left out are step, key,
-    metrics, and an optimiser's tensors, whose names are a parameter's name and a word.
+    """The tensors of a state that belong to the model, in the order of capture. The step, the key, metrics
+    and an optimiser's tensors are left out. The name of an optimiser's tensor is a parameter's name followed
+    by a word.
     """
     found: dict[str, Tensor] = {}
     for name, tensor in state.items():
@@ -32,15 +33,16 @@ def model_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _above(name: str) -> Iterator[str]:
-    """All prefixes of a name that end before a dot, the longest first; then the empty string."""
+    """All prefixes of a name that end before a dot, the longest first, and then the empty string."""
     while name:
         name = name.rpartition(".")[0]
         yield name
 
 
 def load_result(model: nn.Module, result: Result, constants: Mapping[str, Tensor]) -> None:
-    """Copy a result into a model that was built like the captured one. `constants` are the task's; the model
-    may have some of them. Raises LoadError, and changes nothing, if names, shapes or types differ.
+    """Copy a result into a model that was built like the captured one. `constants` are the task's constants;
+    those that the model has are copied too. Raises LoadError, and changes nothing, if names, shapes or types
+    differ.
     """
     names = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
     plain = {name.replace("_orig_mod.", "").removeprefix("module.") for name in names}

@@ -61,24 +61,24 @@ def train(
     quiet: bool = False,
     **settings: Any,
 ) -> Handle:
-    """Have strangers train a model: capture its training step, print the price, post it as a task. All
+    """Have strangers train a model: capture its training step, print the price, and post it as a task. All
     parties can read its data and weights.
 
-    Model, objective, optimiser, data, `batch_size` and the options from `scheduler` to `preflight` are
-    those of `protocol.capture.capture`. The task has `steps` steps in `segments` segments, each of which
-    ends with a committed checkpoint; `segments` must divide `steps`. `seed` is the key of all random
-    numbers, by default 0. `terms` are those of a task file by name, in tokens and seconds; any that are
-    left out are derived. `start` is a result, its handle, or the folder it was written to: training
-    continues from its weights and the optimiser's state, by default with the next seed.
+    The model, objective, optimiser, data, `batch_size` and the options from `scheduler` to `preflight` are
+    those of `protocol.capture.capture`. The task has `steps` steps in `segments` segments, each of which ends
+    with a committed checkpoint; `segments` must divide `steps`. `seed` is the key of all random numbers, by
+    default 0. `terms` are the terms of a task file by name, in tokens and seconds; any that are left out are
+    derived. `start` is a result, its handle, or the folder it was written to: training continues from its
+    weights and the optimiser's state, by default with the next seed.
 
-    Nothing is paid without consent. With `yes` the task is posted. Otherwise `ask`, such as `assay.prompt`,
+    Nothing is paid without consent. With `yes`, the task is posted. Otherwise `ask`, such as `assay.prompt`,
     gets the `Price` and decides. Without either, nothing is sent, and NotConfirmed carries the price. The
     bundle must be served meanwhile (`assay serve`).
 
-    `callbacks` are called with the checked metrics of each segment's last step while the handle waits.
-    `home` is the home folder, which this process then keeps using. `quiet` suppresses output. `settings`
-    are those of `assay config show`: rpc, account, password_file, deployment, bundles_url and others. They
-    take precedence over environment and file.
+    `callbacks` are called with the checked metrics of each segment's last step while the handle waits. `home`
+    is the home folder, which this process then keeps using. `quiet` suppresses output. `settings` are those
+    that `assay config show` lists: rpc, account, password_file, deployment, bundles_url and others. They take
+    precedence over the environment and the settings file.
 
     The model is left unchanged. Raises PlanError, StartError, CaptureError, SettingsError, NotConfirmed,
     NoRecommendation, and all other errors of `assay submit`.

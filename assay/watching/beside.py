@@ -1,5 +1,5 @@
-"""Runs work that waits for strangers' servers beside the loop of `command`: one piece of each kind at a
-time, in daemon threads.
+"""Runs work that waits for strangers' servers, in daemon threads beside the loop of `command`. Only one piece
+of each kind runs at a time.
 
 Failed work may begin again after a pause, which doubles with each failure.
 """
@@ -35,7 +35,7 @@ class _Kind:
 
 
 class Beside:
-    """Runs pieces of work, one of each kind at a time. Used by one thread."""
+    """Runs pieces of work, one of each kind at a time. Only one thread may use it."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Outcome] = SimpleQueue()
@@ -46,7 +46,7 @@ class Beside:
         return self._of(kind).failures
 
     def may_begin(self, kind: str) -> bool:
-        """Whether no work of this kind is running, or pausing after a failure."""
+        """Whether work of this kind may begin: none is running, and no pause after a failure is left."""
         found = self._of(kind)
         return not found.running and time.monotonic() >= found.rests_until
 

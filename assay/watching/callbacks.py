@@ -1,5 +1,5 @@
 """Callbacks that receive a training's metrics: only checked values, of the last step of each segment, in
-order. Of a task with more than `MOST_POINTS` segments, only some segments are read.
+order. If a task has more than `MOST_POINTS` segments, only some of them are read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Callback(Protocol):
 
 
 class Told:
-    """Passes points on to callbacks. Each callback gets all points from the first on, once each. A step is
+    """Passes points on to callbacks. Each callback gets every point once, from the first point on. A step is
     repeated only if a re-organisation of the chain replaced its state.
     """
 

@@ -48,9 +48,9 @@ ENDS: Final = {
 
 
 class Watch:
-    """Watches one task. The result is written to `folder`, or only checked if that is None; `file` is the
-    task's file, for its evaluation. While things happen, `pace` seconds pass between two looks, by default a
-    block's time.
+    """Watches one task. The result is written to `folder`, or only checked if that is None. `file` is the
+    task's file, which names its evaluation. While things happen, `pace` seconds pass between two looks, by
+    default the time of a block.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Watch:
         self._seen_at = 0, 0.0
         """The newest block's time, and the monotonic time at which it was seen."""
         self._asked: set[bool] = set()
-        """When the reasons why nobody bids were looked up: contains False if that was done during bidding,
-        and True if it was done after its end.
+        """The times at which the reasons why nobody bids were looked up: False stands for during bidding,
+        True for after its end.
         """
         self._untaken: list[str] = []
         self._refused = ""
-        """The last error because of which metrics were not shown."""
+        """The last error that kept metrics from being shown."""
         self._result: Result | None = None
         self._failure: Exception | None = None
         self._may_have_ended = False
@@ -92,7 +92,7 @@ class Watch:
         self._wait = self._pace
 
     def run(self) -> ExitCode:
-        """Run until the task is over for good and, if it was settled, until its result is here. Raises
+        """Run until the task is over for good and, if it was settled, until its result is fetched. Raises
         ChainError, and ResultError or BundleError if nobody serves the result.
         """
         code = self.run_until(math.inf)
@@ -100,8 +100,8 @@ class Watch:
         return code
 
     def run_until(self, until: float) -> ExitCode | None:
-        """Like `run`, but only until `until`, by `time.monotonic`. Returns None if the task is not over by
-        then. At least one look is made. Nothing is reported twice.
+        """Like `run`, but only until the time `until` of `time.monotonic`. Returns None if the task is not
+        over by then. Looks at the chain at least once. Nothing is reported twice.
         """
         lost = 0
         while True:
@@ -231,7 +231,7 @@ class Watch:
         return may
 
     def _pass_time(self, until: float) -> None:
-        """Wait for the next look, or for a piece of work to end, whose outcome is then reported. Meanwhile
+        """Wait until the next look is due or a piece of work ends, whose outcome is then reported. Meanwhile,
         show the progress.
         """
         deadline = min(until, time.monotonic() + self._wait)

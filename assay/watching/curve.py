@@ -11,8 +11,8 @@ from typing import Final
 LOSS: Final = "loss"
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 MOST_POINTS: Final = 512
-"""Limit on the segments whose states are read. Of a task with more segments, every n-th and the last are
-read.
+"""Limit on the segments whose states are read. If a task has more segments, every n-th segment and the last
+one are read.
 """
 
 
@@ -35,9 +35,7 @@ class Point:
 
 
 def wanted(checkpoints: int, segments: int) -> list[int]:
-    """The numbers of the checkpoints whose metrics are shown, out of the committed ones (1 …
-    `checkpoints`).
-    """
+    """The numbers of the checkpoints whose metrics are shown. Only checkpoints 1 … `checkpoints` are committed."""
     stride = -(-segments // MOST_POINTS)
     return [i for i in range(1, checkpoints + 1) if i % stride == 0 or i == segments]
 

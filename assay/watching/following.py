@@ -1,7 +1,7 @@
 """Follows one task on the chain, with few requests: its state, and each of its events once.
 
-A look without a new block requests only the chain's head. A new block also costs a request for its events.
-The contracts are read again only after an event of the task, or a re-organisation.
+If there is no new block, a look requests only the chain's head. A new block also costs a request for its
+events. The contracts are read again only after an event of the task, or a re-organisation.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ class News:
 
 
 class Following:
-    """Follows a task from its post on. `terms` are read once; `standing` is None before the first look, and
-    read again after events of the task. Raises ChainError: Reverted (UnknownTask) if there is no such task.
+    """Follows a task from its posting on. `terms` are read once. `standing` is None before the first look,
+    and is read again after events of the task. Raises ChainError: Reverted (UnknownTask) if there is no such
+    task.
     """
 
     def __init__(self, client: Client, home: Home, task: int) -> None:

@@ -21,7 +21,7 @@ class Told:
 
     @property
     def key(self) -> Key:
-        """Identifies the event even if its transaction is mined again in another block."""
+        """What identifies the event, even if its transaction is mined again in another block."""
         event = self.event
         return event.contract, event.name, event.log.transaction, repr(sorted(event.arguments.items()))
 
@@ -49,7 +49,7 @@ class Happened:
         return Happened(tuple(kept)), void
 
     def new(self, events: Sequence[Event]) -> list[Event]:
-        """The events that were not reported yet."""
+        """The events that have not been reported yet."""
         known = {each.key for each in self.told}
         return [event for event in events if Told(event).key not in known]
 
@@ -73,8 +73,8 @@ OPENING = "Challenged"
 
 
 def own(task: int, events: Sequence[Event], games: Sequence[int]) -> list[Event]:
-    """Those of the `events` that belong to a task or its games. `games` are the games that were opened
-    before; games that `events` open count too.
+    """The `events` that belong to a task or to its games: to the `games` opened before, or to games that
+    `events` open.
     """
     known, found = set(games), []
     for event in events:

@@ -70,8 +70,8 @@ class Losses:
         return kept
 
     def rewind(self) -> None:
-        """The chain was re-organised: drop all metrics, which may belong to an abandoned branch, so that they
-        are read again.
+        """Drop all metrics after a re-organisation of the chain, so that they are read again: they may belong
+        to an abandoned branch.
         """
         self._points = {}
         self._rewinds += 1

@@ -47,7 +47,7 @@ class Committed:
 
 
 def metric_tensors(manifest: Manifest) -> dict[str, int]:
-    """Index in the manifest's state of each scalar f32 tensor that holds a metric, by the metric's name."""
+    """The position in the manifest's state of each scalar f32 tensor that holds a metric, by the metric's name."""
     return {
         entry.name.removeprefix(METRIC): number
         for number, entry in enumerate(manifest.state)

@@ -19,8 +19,8 @@ _DAY: Final = 86_400
 
 
 class Printer:
-    """Prints to a command's output. `terminal` says whether the output is a terminal; elsewhere nothing is
-    rewritten. Metrics also go to `callbacks`.
+    """Prints to a command's output. `terminal` says whether the output is a terminal; if it is not, nothing
+    is rewritten. Metrics also go to `callbacks`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Printer:
         return self.terminal
 
     def points(self, points: Sequence[Point]) -> None:
-        """Print checked metrics, or leave them to the curve on a terminal; then call the callbacks."""
+        """Print checked metrics, except on a terminal, where the curve shows them. Then call the callbacks."""
         for point in () if self.terminal else points:
             self.line(
                 "metrics",

@@ -1,7 +1,8 @@
-"""Finds out why no solver bids on a task, as far as its submitter can tell: what a solver with default
-settings would refuse.
+"""Finds out why no solver bids on a task, as far as its submitter can tell: the reasons for which a solver
+with default settings would refuse it.
 
-Actual solvers use their own figures, which nobody else knows, and the same rule (`protocol.tasks.offers`).
+Actual solvers follow the same rule (`protocol.tasks.offers`), but with their own figures, which nobody else
+knows.
 """
 
 from __future__ import annotations

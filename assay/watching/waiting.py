@@ -27,7 +27,7 @@ _OVER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Something that happens or is due by second `until` of the chain's time."""
+    """Something that happens, or is due, by second `until` of the chain's time."""
 
     what: str
     until: int
@@ -62,8 +62,8 @@ def deadlines(report: TaskStatusReport, read_at: int, round_time: int | None) ->
 
 
 def waiting(found: Iterator[Deadline], status: str, awaits_draw: bool, now: int) -> tuple[str, int | None]:
-    """What comes next after second `now`, in words, and the seconds until then; None if there is no
-    deadline.
+    """What comes next after second `now`, in words, and the seconds until then. The seconds are None if there
+    is no deadline.
     """
     ahead = sorted((each for each in found if each.until >= now), key=lambda each: each.until)
     if ahead:

@@ -18,7 +18,7 @@ GROUP_BYTES: Final = 1 << 20
 `GROUP_TENSORS` tensors. So at a mebibyte a second, there is half a second for each request.
 """
 GROUP_TENSORS: Final = 1 << 14
-"""Maximum tensors of a group. A solver reads each tensor from a file, which takes about a second for this many."""
+"""Maximum tensors of a group. A solver reads each tensor from a file, which takes about two seconds for this many."""
 TENSOR_SECONDS: Final = 1 / 250
 """Seconds that a server may take for each tensor, in addition to the time for the tensor's bytes. A solver
 reads about 8,000 tensors a second and answers one reader at a time; 32 seats or jurors may ask it at once.

@@ -1,9 +1,9 @@
 """Lanes as separate processes that do not trust each other: announcements, and the exchange of messages.
 
-A lane serves a folder of plain files: announcements signed by its account, and tensors named by their
-roots. An announcement from another lane or a mirror is checked by its signature, and everything else
-against the announcement, so anybody may serve these files. The members file says which lane counts in which
-round; later a chain will replace it (docs/lanes.md).
+A lane serves a folder of plain files: announcements signed by its account, and tensors named by their roots.
+A lane checks the signature of an announcement, and checks everything else against the announcement, so
+anybody may serve these files. The members file says which lane counts in which round; later a chain will
+replace it (docs/lanes.md).
 
     jobs            a folder with all that a lane needs: a bundle, and the numbers of the job
     members         the lanes' accounts and addresses, mirrors, and who counts in which round

@@ -3,8 +3,8 @@
 It lists the tensor roots of the state after the round; the roots of the message come last. The lane signs the
 state's root as EIP-712 structured data, so that a contract can verify the same signature.
 
-The signature also covers the job and its run. If a job is trained again, its lanes may sign other states of the
-same rounds; without the run, these would look like two states of one round.
+The signature also covers the job and its run. If a job is trained again, its lanes may sign different states
+of the same rounds. Without the run, these would look like two states of one round.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Announcement:
 
     @classmethod
     def bytes_of(cls, lanes: Lanes) -> int:
-        """Approximate bytes that a lane fetches per round from each other lane: announcement and message."""
+        """Approximate bytes that a lane fetches per round from each other lane: an announcement and a message."""
         roots = (bytes(32),) * len(lanes.inner.state)
         return len(cls(bytes(32), 0, 0, 0, roots, bytes(65)).encode()) + lanes.message_bytes
 
@@ -127,8 +127,8 @@ class Announcement:
         return encode_typed_data(DOMAIN, TYPES, said)
 
     def require(self, job: LaneJob, members: Members, number: int, lane: int) -> None:
-        """Raise `MessageError` unless lane `lane` signed this for round `number` of the members' run of the
-        job, with a root for each tensor of the state, and trains in that round.
+        """Raise `MessageError` unless lane `lane` trains in round `number` and has signed this announcement
+        for that round of the members' run of the job, with a root for each tensor of the state.
         """
         accounts, table = members.accounts, members.table
         what = f"announcement of lane {lane} in round {number}"

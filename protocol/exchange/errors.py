@@ -20,7 +20,7 @@ class MessageError(ExchangeError):
 
 
 class Divergence(MessageError):
-    """A lane has announced other shared parameters than another lane."""
+    """Two lanes have announced different shared parameters."""
 
 
 class Equivocation(MessageError):

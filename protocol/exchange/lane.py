@@ -1,6 +1,6 @@
-"""Runs the rounds of one lane. In each it waits for the others' messages, absorbs them, trains, emits its
-own message and announces it. After the last round it absorbs once more and announces the result, which all
-lanes must share.
+"""Runs the rounds of one lane. In each round, the lane waits for the others' messages, absorbs them, trains,
+emits its own message and announces it. After the last round it absorbs once more and announces the result,
+which all lanes must share.
 
 A lane that was stopped resumes after its last announced round.
 """
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 _log = logs.get("lane")
 
 TABLE: Final = "table.json"
-"""File that records which lanes counted in past rounds; a changed members file must not contradict it."""
+"""The file that records which lanes counted in past rounds. A changed members file must not contradict it."""
 AGAIN: Final = "train the job again, with another `run` in the file of members of all lanes"
 STOP_SECONDS: Final = 0.2
-"""Seconds between two checks of a waiting lane whether it should stop."""
+"""Seconds between two checks by which a waiting lane finds out whether it should stop."""
 
 _PAST: Final = TypeAdapter(list[list[str]], config=ConfigDict(strict=True))
 
@@ -68,7 +68,7 @@ class Lane:
     reach: Reach = field(default_factory=Reach)
     """Which addresses of other lanes this machine may connect to."""
     keep_rounds: int | None = None
-    """For how many rounds messages are kept for others; None keeps them all."""
+    """The number of rounds for which messages are kept for other lanes; None keeps all messages."""
 
     def __post_init__(self) -> None:
         """Raise `JobError` for an unknown lane, a wrong account, or a members file that changes past rounds."""
@@ -88,9 +88,9 @@ class Lane:
     def run(self) -> dict[str, Tensor] | None:
         """Train the remaining rounds and return the job's result, a state of the captured step.
 
-        Returns None if the lane was asked to stop or was away in the last round. Raises `MessageError` if a lane has
-        announced something that the job's programs cannot have made, another result than this lane has, or two
-        states of one round (`Equivocation`).
+        Returns None if the lane was asked to stop or was away in the last round. Raises `MessageError` if a
+        lane has announced something that the job's programs cannot have made, shared parameters or a result
+        that differ from this lane's (`Divergence`), or two states of one round (`Equivocation`).
         """
         interpreter = self.job.interpreter()
         peers = Peers(self.job, self.members, self.number, self.shelf, self.reach)
@@ -154,7 +154,7 @@ class Lane:
         return [found.get(lane, nothing) for lane in range(self.job.lanes.width)]
 
     def _confirm(self, absorbed: State, peers: Peers) -> None:
-        """Announce the result, and wait until all lanes that count have announced the same."""
+        """Announce the result, and wait until all lanes that count have announced the same result."""
         number, counting = self.job.rounds, self._counting(self.job.rounds)
         roots = self.job.lanes.inner.tensor_roots(absorbed)
         self._write_table(number)
@@ -167,8 +167,8 @@ class Lane:
         return [lane for lane, part in enumerate(row) if part is Part.COUNTS]
 
     def _agreed(self, number: int, peers: Peers, question: Awaitable[Found]) -> Found:
-        """Wait for the answer of a question about a round. If another lane shares other parameters, look for a
-        lane that has signed two messages: then its `Equivocation` is raised, instead of the `Divergence`.
+        """Wait for the answer to a question about a round. If it raises `Divergence`, look for a lane that
+        has signed two states of a round. If there is one, its `Equivocation` is raised instead.
         """
         try:
             return self._wait(question)
@@ -179,8 +179,9 @@ class Lane:
             raise
 
     def _require_shared(self, announcement: Announcement) -> None:
-        """Raise `Divergence` if a lane announced other shared parameters than this lane did in the same round, or
-        if this lane joins after it, than the state that it joins with has.
+        """Raise `Divergence` if the shared parameters that a lane announced differ from those that this lane
+        announced in the same round. If this lane joins in the next round, the state that it joins with is
+        compared instead.
         """
         number = announcement.number
         own = self._joined_from(number + 1) or self.shelf.announced(number, self.number)
@@ -201,8 +202,8 @@ class Lane:
             )
 
     def _joined_from(self, number: int) -> Announcement | None:
-        """The announcement of the state with which this lane joins in a round; None if it does not join, or has
-        not fetched it yet.
+        """The announcement of the state with which this lane joins in a round. None if it does not join in
+        that round, or has not fetched the announcement yet.
         """
         table = self.members.table
         if not 0 < number < self.job.rounds or not table.joins(number, self.number):
@@ -210,8 +211,8 @@ class Lane:
         return self.shelf.announced(number - 1, table.member(number - 1))
 
     def _joined(self, number: int, peers: Peers) -> dict[str, Tensor]:
-        """The state to continue from after missed rounds; it is fetched from the first lane that trained in
-        the round before. Its announcement is kept, so that its message comes from the same state.
+        """The state to continue from after missed rounds, made from the state of the first lane that trained
+        in the round before. That lane's announcement is kept, so that its message comes from the same state.
         """
         member = self.members.table.member(number - 1)
         _log.info("joins", round=number, member=member)
@@ -241,9 +242,11 @@ class Lane:
         self.shelf.announce(Announcement.signed(self.account, self.job.id, run, number, self.number, roots))
 
     def _forget(self, number: int) -> None:
-        """Remove what is no longer needed: the previous state, and messages older than `keep_rounds`.
+        """Remove what is no longer needed: the previous state, and messages that are `keep_rounds` rounds
+        old.
 
-        The previous state's message is kept, and the whole state if another lane joins with it.
+        The previous state's message is kept. If another lane joins with the previous state, all of it is
+        kept.
         """
         gone = number - 1
         announced = self.shelf.announced(gone, self.number) if gone >= 0 else None
@@ -276,9 +279,9 @@ class Lane:
         return joining and table.member(number - 1) == self.number
 
     def _kept(self) -> tuple[dict[str, Tensor] | None, int]:
-        """The state after the last announced round of this lane whose tensors are all on the shelf, and the
-        number of the next round; None and 0 if there is no such round. If the table says that the lane was
-        away in an announced round, the state is None too, and the lane joins again in a later round.
+        """The state after this lane's last announced round whose tensors are all on the shelf, and the number
+        of the next round. Without such a round, None and 0. If the table says that the lane was away in that
+        round, the state is None, and the lane joins again in a later round.
         """
         step = self.job.lanes.inner
         for number in reversed(self.shelf.rounds()):
@@ -332,7 +335,7 @@ class Lane:
             )
 
     def _write_table(self, number: int) -> None:
-        """Record who counted in the rounds before this one; their messages have been absorbed."""
+        """Record which lanes counted in the rounds before round `number`, whose messages have been absorbed."""
         rows = [[part.value for part in row] for row in self.members.table.rows[:number]]
         write_atomically(self.shelf.folder / TABLE, json.dumps(rows).encode())
 
@@ -351,5 +354,5 @@ class Lane:
 
 
 def shelf_folder(home: Path, job: LaneJob, run: int, number: int) -> Path:
-    """The folder of a lane's shelf, for a run of a job, below a home folder."""
+    """The folder, below a home folder, of a lane's shelf in one run of a job."""
     return home / "lanes" / job.id.hex()[:16] / str(run) / str(number)

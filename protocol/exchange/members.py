@@ -19,11 +19,11 @@ from protocol.lanes import Membership, MembershipError
 from protocol.node.addresses import Address, BadAddress
 
 FILE: Final = "members.json"
-"""The default name, in the job's folder."""
+"""The default name of the members file, which is in the job's folder."""
 FIRST_PORT: Final = 8720
 """The default port of lane 0. Lane N listens on this port plus N."""
 MOST_RUNS: Final = 1 << 31
-"""Runs of a job are numbered from 0 to below this."""
+"""The numbers of a job's runs start at 0 and stay below this."""
 MOST_BYTES: Final = 1 << 26
 """Size limit of a members file, which takes about ten bytes per lane and round."""
 
@@ -50,12 +50,13 @@ class _Members(BaseModel):
 
 @dataclass(frozen=True)
 class Members:
-    """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may serve any
-    lane's files. `table` has a row for each round and one for the result, which a lane has when it has absorbed the
-    last round: lanes that count there must announce the same result. By default these are those of the last round.
+    """The members of a job. `accounts` sign for the lanes, `urls` are the lanes' addresses, and `mirrors` may
+    serve any lane's files. `table` has a row for each round and a last row for the result, which is the state
+    of a lane that has absorbed the last round's messages. Lanes that count in this last row must announce the
+    same result; by default they are the lanes that count in the last round.
 
-    `run` numbers the trainings of the job. Members that train it again choose a number that they have not used
-    before: a lane signs one state for each round of a run.
+    `run` numbers the trainings of the job. Members that train it again choose a number that they have not
+    used before, because a lane signs only one state for each round of a run.
     """
 
     accounts: tuple[str, ...]
@@ -66,8 +67,9 @@ class Members:
 
     @classmethod
     def read(cls, path: Path, job: LaneJob) -> Members:
-        """Read the members of a job from a file. If it has no `run`, that is 0. If it has no `rounds`, every lane
-        counts in every round; if these have no row for the result, it is that of the last round.
+        """Read the members of a job from a file. `run` is 0 if the file does not give it. Without `rounds`,
+        every lane counts in every round. If `rounds` has no row for the result, the row of the last round is
+        used for it.
 
         Raises `JobError` for a malformed file, `MembershipError` for a table that contradicts itself or the
         job.

@@ -1,7 +1,7 @@
 """Checks, before a lane absorbs a message, that `emit` could have produced it.
 
-`absorb` itself accepts any bytes and clamps exponents (`library.lanes`). But a signed message that is
-refused here proves that its lane did not run the job's program.
+`absorb` itself accepts any bytes and clamps exponents (`library.lanes`). The checks here are stricter: a
+signed message that they refuse proves that its lane did not run the job's program.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Fetches announcements and tensors from any place that has them: their lane, other lanes, mirrors.
 
-Everything is checked: an announcement must be signed by its lane, a tensor must have its root. A place that
-sends anything else, or does not answer in time, is asked after the others until it gives a good answer.
-Otherwise the lane's own addresses are asked first, then the other places, fast ones before slow ones. A
-place that does not have a file yet keeps its rank and is asked again.
+Everything is checked: an announcement must be signed by its lane, and a tensor must have its root. The lane's
+own addresses are asked first, then the other places, fast ones before slow ones. A place that sends anything
+wrong, or does not answer in time, is asked after all others until it gives a good answer. A place that does
+not have a file yet keeps its rank and is asked again.
 
 While an announcement is awaited, each place is asked independently of the others, so a silent one delays
-nothing. The tensors of an announced state are there already: they are fetched from one place after the other,
-because each has many bytes. All questions share one connection to each place, since a server grants few to
-one address.
+nothing. The tensors of an announced state exist already, so they are fetched from one place after another,
+because each has many bytes. All questions share one connection to each place, because a server grants only a
+few to one address.
 
-A lane may sign two states of one round, for different lanes. This is found when places are asked for an
-announcement that is here already: while its tensors are missing, or when `compare` is called.
+A lane may sign two states of one round, for different lanes. This comes to light when places are asked again
+for an announcement that this lane already has: while its tensors are missing, or when `compare` is called.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ PAUSED: Final = 0.1
 ALL_TURNS: Final = 4
 """Every fourth turn asks all places. The other turns ask only the best place, to spare slow lanes."""
 HEAD_START: Final = 1.0
-"""Seconds for the best place to answer about an announcement before the others are asked too. A place that has
-not answered after as long, when another place has the file, is asked after the others from then on.
+"""Seconds that the best place has to answer about an announcement before the others are asked too. If a place
+has not answered for this long when another place delivers the file, it is asked after the others from then
+on.
 """
 LONG_SECONDS: Final = 10.0
 """Seconds after which a wait for an announced tensor is logged as a warning, once."""
@@ -79,7 +80,7 @@ class _Standing:
 
 @dataclass(frozen=True)
 class _File(Generic[Found_co]):
-    """A file's name, its maximum bytes, and a function that makes of its bytes what is wanted, or raises
+    """A file's name, its maximum bytes, and a function that makes the wanted object from its bytes, or raises
     `MessageError`.
     """
 
@@ -141,8 +142,9 @@ class Peers:
     ) -> Mapping[int, tuple[Tensor, ...]]:
         """The messages that `lanes` announced after a round; waits until it has all of them.
 
-        Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have produced a
-        signed message; `Equivocation` if a message is missing and its lane has signed another state too.
+        Raises `MessageError` if `require` refuses a correctly signed announcement, or if `emit` cannot have
+        produced a signed message. Raises `Equivocation` if a message is missing and its lane has also signed
+        another state.
         """
         async with _Clients(self.reach) as clients:
             asked = (self._message(clients, number, lane, require) for lane in lanes)
@@ -150,8 +152,8 @@ class Peers:
                 return dict(zip(lanes, await asyncio.gather(*tasks), strict=True))
 
     async def state(self, number: int, lane: int, names: Sequence[str]) -> dict[str, Tensor]:
-        """Tensors, by name, of the state that a lane announced after a round; waits until it has them. Keeps the
-        announcement and its message, so that `messages` has those of the same state.
+        """Tensors, by name, of the state that a lane announced after a round; waits until it has them. Keeps
+        the announcement and its message, so that `messages` later gives the message of the same state.
 
         Raises `MessageError` and `Equivocation` as `messages` does.
         """
@@ -161,8 +163,8 @@ class Peers:
     async def results(
         self, number: int, lanes: Sequence[int], require: Callable[[Announcement], None]
     ) -> None:
-        """Wait for the announcements of `lanes` of a round whose tensors nobody needs, and keep them. Raises
-        `MessageError` if `require` refuses one.
+        """Wait for the announcements of `lanes` of a round, and keep them. For a round whose tensors nobody
+        needs. Raises `MessageError` if `require` refuses one.
         """
         async with _Clients(self.reach) as clients:
             asked = (self._result(clients, number, lane, require) for lane in lanes)
@@ -170,8 +172,8 @@ class Peers:
                 await asyncio.gather(*tasks)
 
     async def compare(self, announcements: Iterable[Announcement]) -> None:
-        """Ask every place once for each of these announcements. Raises `Equivocation` if one has another that
-        the lane has signed too.
+        """Ask every place once for each of these announcements. Raises `Equivocation` if a place has a
+        different announcement that the same lane has signed.
         """
         async with _Clients(self.reach) as clients:
             for announcement in announcements:
@@ -244,8 +246,8 @@ class Peers:
         answered: asyncio.Event,
         first: bool,
     ) -> Found:
-        """Ask a place for a file until it has it. The place that is asked `first` sets `answered`; the others
-        wait for that, but not longer than its head start.
+        """Ask a place again and again until it has a file. The place that is asked `first` has a head start:
+        the others wait until it has answered and `answered` is set, but at most `HEAD_START` seconds.
         """
         if not first:
             with suppress(TimeoutError):
@@ -293,8 +295,8 @@ class Peers:
     async def _fetched(self, clients: _Clients, announced: Announcement, file: _File[Found]) -> Found:
         """Fetch a tensor from the first place that has it. `announced` is the announcement that has its root.
 
-        While no place has the tensor, the places are asked for that announcement too: a lane may have signed another
-        state for others.
+        While no place has the tensor, the places are also asked for that announcement, because its lane may
+        have signed another state for other lanes.
         """
         lane = announced.lane
         began, turn, said = time.monotonic(), 0, False
@@ -316,7 +318,9 @@ class Peers:
             turn += 1
 
     def _places(self, lane: int) -> list[Address]:
-        """Places that may have a lane's files, sorted by failures, then the lane's own addresses first, then speed."""
+        """Places that may have a lane's files, sorted by failures; among equals, the lane's own addresses
+        come first, then the faster places.
+        """
         others = [
             url
             for number, urls in enumerate(self.members.urls)

@@ -4,10 +4,10 @@
     tensors/<2 digits>/<root>       canonical bytes
     equivocations/<round>/<lane>/   announcements of two states of one round; they are not served
 
-An announcement is written after its tensors: the whole state for this lane, only the message for another
-lane. So when an announcement is here, its message is here too, until it is removed. This lane's last
-announcement of a trained round shows how far it has come. The announcement of the result has the number of
-rounds as its round; its tensors are not kept.
+An announcement is written after its tensors, which are the whole state for this lane, and only the message
+for another lane. So when an announcement is here, its message is here too, until the message is removed. This
+lane's last announcement of a trained round shows how far the lane has come. The announcement of the result
+has the number of rounds as its round; its tensors are not kept.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def tensor_name(root: bytes) -> str:
 
 
 class Shelf:
-    """The folder of one lane in one run of one job. Any thread may read and write. Raises `OSError` if the disk fails.
+    """The folder of one lane in one run of one job. Any thread may read and write. Raises `OSError` if the
+    disk fails.
 
-    Announcements and published tensors are also written to `place`, before the folder, for readers that
-    cannot reach this lane.
+    Announcements and published tensors are also written to `place`, and there first, for readers that cannot
+    reach this lane.
     """
 
     def __init__(self, folder: Path, place: Place | None = None) -> None:
@@ -70,7 +71,9 @@ class Shelf:
             write_atomically(self.folder / tensor_name(root), data)
 
     def put_state(self, step: StepProgram, state: State, published: Container[int]) -> tuple[bytes, ...]:
-        """Keep all tensors of a state and return their roots. `published` holds the positions to publish."""
+        """Keep all tensors of a state and return their roots. `published` holds the positions of the tensors
+        to publish.
+        """
         roots = tuple(step.tensor_roots(state))
         for k, (x, type_, root) in enumerate(zip(step.order(state), step.state_types, roots, strict=True)):
             self.put(root, canonical_buffer(x, type_.dtype), publish=k in published)

@@ -23,8 +23,8 @@ class Membership:
 
     Raises `MembershipError` for rows of unequal length, for no rows, and for a round in which no lane trains.
 
-    A lane that trains, and was away in the round before, joins: it starts from the state of a lane that
-    trained in the round before. A lane that stays away has left, or was evicted.
+    A lane joins if it trains in a round and was away in the round before: it starts from the state of a lane
+    that trained in the round before. A lane that stays away has left, or was evicted.
     """
 
     rows: tuple[tuple[Part, ...], ...]

@@ -1,4 +1,4 @@
-"""Runs a whole job in one process. A network of lanes must give the same bits for the same table."""
+"""Runs a whole job in one process. A network of lanes with the same membership table must give the same bits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def _as_sent(_round: int, _lane: int, message: tuple[Tensor, ...]) -> tuple[Tens
 
 
 class Job:
-    """A job's lanes, a seed for each, and the membership table. Raises `MembershipError` if they do not fit.
+    """A job's lanes, a seed for each, and the membership table. Raises `MembershipError` if they do not fit
+    together.
 
     `sent` may change messages on their way, for studies of cheating.
     """

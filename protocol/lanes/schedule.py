@@ -4,13 +4,14 @@ links.
 The model: all lanes begin a round together. A lane computes (absorb, H inner steps, emit, keeping and
 checking states), and then fetches the other W - 1 messages. A message passes between two lanes once both have
 computed. A lane's downlink passes W - 1 messages. Its uplink passes W - 1 copies of its message, or a single
-copy to a bucket, which serves the message once it has all of it. Messages on a link share its rate, so the
-last one ends as late as if they went one after another. A round ends when every link has passed its messages.
+copy to a bucket, which serves the message once it has the whole of it. Messages on a link share its rate, so
+the last one ends at the same time as if they were sent one after another. A round ends when every link has
+passed its messages.
 
-This is exact if all lanes compute equally long: each message then gets an equal share of both its links, and
-the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The model ignores
-that a lane with all messages begins the next round before the others do. docs/lanes.md compares it with
-measurements over shaped links.
+This is exact if all lanes compute for the same time: each message then gets an equal share of both its links,
+and the slowest link never waits for another. In addition, `QUESTIONS` round trips are counted. The model
+ignores that a lane with all messages begins the next round before the others do. docs/lanes.md compares it
+with measurements over shaped links.
 """
 
 from __future__ import annotations
@@ -27,22 +28,24 @@ from protocol.numerics.kernels.fused import MOST_LANES
 INNER: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Numbers of inner steps that are tried."""
 MOST_INNER: Final[Mapping[int, int]] = {1: 20, 8: 20, 16: 5, 32: 5, 64: 5}
-"""For each block size: the most inner steps with which lanes are known to train better than a single lane
-does in as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 %
+"""For each block size: the most inner steps at which lanes are known to train better than a single lane that
+makes as many steps. In the study of docs/lanes.md, the loss of four lanes with the smallest model was 2.0 %
 lower at 20 steps and density 1/8, 2.9 % lower at 5 steps and 1/64, but 6.4 % higher at 20 steps and 1/64. At
 50 steps it was between 0.5 % lower (density 1) and 14.1 % higher (1/64). At 20 steps and 1/16 it was 0.4 %
-lower, which is too little to rely on."""
+lower, which is too little to rely on.
+"""
 LEAST_TURNS: Final = 3
 """Minimum number of times that a training must send each parameter on average: rounds times density.
 
-In the same study the loss was higher than a single lane's at 20/8 = 2.5 times (2.0 % higher), and lower at
-200/64 = 3.1 times."""
+In the same study, the loss was higher than a single lane's when each parameter was sent 20/8 = 2.5 times (2.0
+% higher), and lower at 200/64 = 3.1 times.
+"""
 SHARE: Final = 0.1
 """The largest share of a round that communication takes in a recommended schedule."""
 QUESTIONS: Final = 5
 """Round trips to fetch a message, not counting its bytes: a connection, the announcement, three tensors."""
 MEGABIT: Final = 125_000
-"""Bytes of a megabit."""
+"""Bytes in a megabit."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class Link:
 class Times:
     """Measurements on one machine: seconds of one `step`, and of the rest of a round's computing.
 
-    `beside` has, by (width, block), the seconds of absorbing, emitting, and keeping and checking states.
-    `message_bytes` has the size by block, announcement included.
+    `beside` maps (width, block) to the seconds of absorbing, emitting, and keeping and checking states.
+    `message_bytes` maps a block size to the bytes of a message and its announcement.
     """
 
     step: float
@@ -70,7 +73,8 @@ class Times:
 class Schedule:
     """A choice of width, inner steps and block, with its estimated times.
 
-    A round takes `round` seconds. All lanes have finished computing `computing` seconds after its start.
+    A round takes `round` seconds. The slowest lane has finished computing `computing` seconds after the
+    round's start.
     """
 
     width: int
@@ -134,7 +138,9 @@ def round_seconds(
 
 
 def _passed(there: Iterable[float], each: float) -> float:
-    """When a link has passed all messages, which become available at `there` and take `each` seconds each."""
+    """The time when a link has passed all messages. They become available at the times `there`, and each
+    takes `each` seconds.
+    """
     end = 0.0
     for begin in sorted(there):
         end = max(end, begin) + each
@@ -153,9 +159,9 @@ def schedules(
 ) -> list[Schedule]:
     """All schedules that train `steps` steps with the widths and blocks of `times`, the earliest end first.
 
-    Of schedules that end equally soon, the nearest to all-reduce comes first. W lanes have the first W links
-    and speeds. Without `everything`, only schedules within `MOST_INNER` and `LEAST_TURNS` are given. Raises
-    `ScheduleError` for fewer links or speeds than lanes, and if no schedule is left.
+    Of schedules that end equally soon, the nearest to all-reduce comes first. W lanes use the first W links
+    and speeds. Without `everything`, only schedules within `MOST_INNER` and `LEAST_TURNS` are returned.
+    Raises `ScheduleError` for fewer links or speeds than lanes, and if no schedule is left.
     """
     found: list[Schedule] = []
     for (width, block), beside in times.beside.items():

@@ -10,8 +10,8 @@ The state is the captured step's state, followed by:
 | message.index, .value, .exponent, .count | `library.lanes` | the lane's last message, always the last tensors |
 
 N is the number of trained parameters, padded to whole groups; they form one row, in the state's order.
-Between rounds the parameters are the shared ones, so that lanes can be compared with each other and reports
-read from any lane's state. Each lane has its own optimiser tensors and buffers.
+Between rounds, the parameters are those that all lanes share, so lanes can be compared with each other, and
+reports can be read from any lane's state. Each lane has its own optimiser tensors and buffers.
 """
 
 from __future__ import annotations
@@ -47,12 +47,14 @@ NUMBER, BASE, FEEDBACK = "lane.number", "lane.base", "lane.feedback"
 INDEX, VALUE, EXPONENT, COUNT = (f"message.{name}" for name in ("index", "value", "exponent", "count"))
 
 MOST_EXPONENT = 0
-"""Default of the largest exponent of sent values: a change of magnitude 2^0 or more is spread over several
-rounds.
+"""Default of the largest exponent of sent values. With it, a change of magnitude 2^0 or more is spread over
+several rounds.
 """
 
 LEAST_CUT, LARGEST_CUT = MIN_EXPONENT, 127
-"""Bounds of that exponent. `emit` makes none below the first. Above the second, 2^e is not an f32."""
+"""Bounds of the largest exponent. `emit` makes no exponent below the first bound. Above the second, 2^e is
+not an f32.
+"""
 
 NO_HINTS: Mapping[bytes, Hint] = MappingProxyType({})
 CPU = torch.device("cpu")
@@ -139,8 +141,8 @@ class Lanes:
         return Interpreter(found, device, fusions)
 
     def train(self, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
-        """Train one round: absorb, the inner steps, emit; only the inner steps for a single lane without
-        messages. Raises `LanesError` for an inbox of wrong size.
+        """Train one round: absorb, the inner steps, emit. A single lane without messages runs only the inner
+        steps. Raises `LanesError` for an inbox of wrong size.
         """
         if self.block is not None:
             state = self.absorbed(state, inbox, interpreter)
@@ -178,10 +180,9 @@ def lanes(
     """Split a captured step into the programs of `width` lanes that train `inner_steps` steps per round.
 
     `density` is the share of the parameters that a message holds: 1, 1/8, 1/16, 1/32 or 1/64. It is None for
-    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. The
-    changes that its message leaves out stay in its error feedback; the next emit multiplies them by `decay`.
-    `parameters` names the trained tensors of a step that was not made by `capture`. Raises
-    `LanesError`.
+    a single lane, which exchanges nothing. A lane absorbs the mean of the messages times `rate`. The changes
+    that its message leaves out stay in its error feedback, which the next emit multiplies by `decay`.
+    `parameters` names the trained tensors, for a step that `capture` did not make. Raises `LanesError`.
     """
     block = _block(density, width)
     if not 1 <= width <= MOST_LANES:

@@ -1,7 +1,7 @@
 """`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a separate process.
 
-The node, its settings and its exit codes are those of the production party. Only the strategy differs, and
-the machine: the steps of an honest party may be late or fail on it.
+The node, its settings and its exit codes are those of the production party. Only the strategy and the machine
+differ: on this machine, the steps of an honest party may be late or fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ with importing():
 
 
 def main() -> None:
-    """Run the party that the command line names; exits with its exit code."""
+    """Run the party named on the command line, and exit with its exit code."""
     options = _options()
     home = Home.find(options.home)
     os.environ[VARIABLE] = str(home.root)

@@ -1,4 +1,4 @@
-"""Verifiers that are not registered, and so are never drawn, but replay all segments of every task.
+"""Unregistered verifiers. They are never drawn, but replay every segment of every task.
 
 The false accuser's replay is wrong in one weight of one step. Its game ends where the EVM agrees with the
 solver: the accuser has no move left and loses its bond when its clock runs out. The honest accuser is for

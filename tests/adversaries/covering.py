@@ -18,7 +18,7 @@ INFINITY = 0x7F80_0000
 
 
 def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
-    """All moves that the solver owes now: the honest ones, but splits are covered up (`covers_up`)."""
+    """All moves that the solver owes now. They are honest, except that splits are covered up (`covers_up`)."""
     if game.demand is not None:
         return defender.moves(game, run)
     move = covers_up(game, run)
@@ -26,7 +26,7 @@ def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
 
 
 def covers_up(game: GameView, run: Run) -> Move | None:
-    """The honest defence's next move, but the block results of a split fold to the claimed element."""
+    """The honest defence's next move, except that the block results of a split fold to the claimed element."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
         return defender.next_move(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)

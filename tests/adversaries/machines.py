@@ -21,7 +21,7 @@ class Machine:
     seconds: Mapping[int, float] = field(default_factory=dict)
     """Additional seconds for each step, by task."""
     failing: Collection[int] = ()
-    """Tasks of which every step fails; traces do not fail."""
+    """Tasks in which every step fails. Their traces do not fail."""
     unloadable: Collection[int] = ()
     """Tasks whose executor cannot be created."""
     log: Path | None = None

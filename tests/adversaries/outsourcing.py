@@ -1,8 +1,8 @@
-"""A seat that replays nothing: a service computes its digest, for which it needs the seat's salt.
+"""A seat that replays nothing. A service computes the seat's digest, and needs the seat's salt for that.
 
-The digest is right, and nothing on the chain distinguishes it from an honest one. But an account that shows
-the salt to the contracts gets half of the seat's lock: the service offers it to verifiers, and one of them
-shows it. Seat and service run in one process, the verifiers in others.
+The digest is right, and nothing on the chain distinguishes it from an honest one. But any account that shows
+the salt to the contracts gets half of the seat's lock. So the service offers the salt to verifiers, and one
+of them shows it. The seat and the service run in one process, the verifiers in others.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ OUTSOURCER = "outsourcer"
 
 
 class DigestService:
-    """Replays for a party that gives it a salt, and offers the salt to `informers`, which are verifiers'
-    URLs.
+    """A service that replays for any party that gives it a salt, and offers the salt to verifiers, whose URLs
+    are the `informers`.
     """
 
     def __init__(self, context: Context, informers: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def offer(url: str, task: int, seat: int, salt: bytes) -> int:
 
 
 def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
-    """Offer a salt again until it is accepted: at first the verifier may not have seen the draw."""
+    """Offer a salt until it is accepted. At first the verifier may not have seen the draw yet."""
     until("somebody to take the salt", lambda: offer(url, task, seat, salt) == 202)
 
 

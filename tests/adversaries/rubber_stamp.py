@@ -41,8 +41,8 @@ class RubberStamp:
         return self.seat
 
     def reveal(self) -> bool:
-        """Open the digest to every look at this seat, unless that is done; returns whether there is any
-        look.
+        """Open the digest to every look at this seat that has not been answered yet; returns whether there
+        are any looks at it.
         """
         each, calls = len(self._segments), self._client.looks
         own = [

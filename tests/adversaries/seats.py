@@ -23,6 +23,6 @@ def seated(options: Namespace, home: Home, task: int) -> Iterator[tuple[Client, 
 
 
 def own_seat(client: Client, task: int) -> Seat:
-    """The client's seat in the task, of which it must have exactly one."""
+    """The client's seat in the task. The client must have exactly one seat there."""
     (seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
     return seat

@@ -1,7 +1,7 @@
-"""Solvers that cheat: the strategy of each cheat, with which the production solver runs.
+"""Solvers that cheat: the strategies that the production solver runs with in order to cheat.
 
-A cheat replaces one or more collaborators: the executor, the first state, the server, the defence. The
-honest solver replaces none; it is for tests in which steps are late or fail.
+A cheat replaces one or more collaborators: the executor, the first state, the server, the defence. The honest
+solver replaces none; it is for tests in which steps are late or fail.
 """
 
 from __future__ import annotations

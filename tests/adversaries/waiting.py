@@ -16,7 +16,7 @@ BUSY = (BundleError, Unserved, OSError)
 
 
 def until(what: str, done: Callable[[], bool | None]) -> None:
-    """Call `done` until it succeeds: it is called again if it returns False or raises an error in `BUSY`.
+    """Call `done` until it succeeds. It has not succeeded if it returns False or raises an error in `BUSY`.
     Fails after `PATIENCE` seconds.
     """
     end = monotonic() + PATIENCE

@@ -89,7 +89,7 @@ def scene(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def trickling() -> Iterator[str]:
-    """A server whose answers have one byte a second and do not end; yields its address."""
+    """A server that answers with one byte a second and never ends; yields its address."""
     ended = Event()
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
 

@@ -45,9 +45,7 @@ ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 
 
 class Process:
-    """A program with its own home folder, which ends with the context. `lines` are the lines of its log so
-    far.
-    """
+    """A process with its own home folder. It ends when the context does. `lines` are the lines of its log so far."""
 
     def __init__(self, command: Sequence[str], home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
@@ -100,7 +98,7 @@ class Process:
             sleep(0.02)
 
     def close(self) -> None:
-        """Ask the process to end, and kill it if it does not within `GRACE` seconds."""
+        """Ask the process to end. If it has not ended after `GRACE` seconds, kill it."""
         self._process.terminate()
         try:
             self._process.wait(GRACE)

@@ -53,10 +53,9 @@ DRAW_FEE: Final = TOKEN // 10
 SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 10 * TOKEN + DRAW_FEE, 70 * TOKEN)
 """Changes of the balances when the solver is slashed. Of the stake of 100 tokens in the arena's terms, 10 go
 to the challenger as reward, 20 to the submitter as restitution, and the rest, which no seat claims, is
-burned. Escrow and bond return. The submitter pays the fee of the draw to the challenger, which executes it.
+burned. The escrow and the bond are returned. The submitter pays the fee of the draw to the challenger, which
+executes it.
 """
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
-"""Changes of the balances when the challenger was wrong: half of its bond goes to the solver, half is
-burned.
-"""
+"""Changes of the balances when the challenger was wrong: half of its bond goes to the solver, and half is burned."""

@@ -35,14 +35,14 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
 """Further accounts of the verifier under test, or accounts of the cheat's accomplices. With these eight
-accounts and one more, a draw fills all of the four or five seats, except less than once in 10^9 draws.
+accounts and one more, a draw fills all four or five seats; fewer than one draw in 10^9 does not.
 """
 
 
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The verifier under test, alone in the draw, with nine accounts, because an account has one seat at a
-    time.
+    """The verifier under test, which is alone in the draw. It has nine accounts, because an account can have
+    only one seat at a time.
     """
     for account in ACCOUNTS:
         scene.client(account).close()  # gives it tokens

@@ -5,8 +5,8 @@ Issue F, rows 7 and 8, reproduced at commits aa59d97 and fd6f56d. Row 7: a re-or
 transaction while the next nonce was pending. Only pending journal entries were sent again, so the verifier
 hung until it was restarted, and the accused cheat's task ended void. Row 8: with a node whose reads are
 sometimes two blocks old, both parties ended with exit code 2. A call about a task that the node did not know
-yet reverted; a missing receipt was taken to mean that somebody else had used the nonce, and an old balance
-that tokens were missing.
+yet reverted. A missing receipt was taken to mean that somebody else had used the nonce, and an old balance
+was taken to mean that tokens were missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def scene(scene: Stage) -> Stage:
 
 @contextmanager
 def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Mine five blocks a second inside the context, but none after one for which `enough` holds."""
+    """Mine five blocks a second inside the context, until a block after which `enough` holds."""
     ended = Event()
 
     def mine() -> None:

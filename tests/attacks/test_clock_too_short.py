@@ -2,7 +2,7 @@
 
 A deployment's minimum clock does not depend on the length of segments. With too short a clock, the submitter
 could challenge its own task; the honest solver could not post its step trees in time, and the submitter would
-get the restitution. The same holds for steps that take microseconds, of which a trace or an answer takes minutes.
+get the restitution. The same holds for steps that take microseconds but whose traces or answers take minutes.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def known(program: Program, step: float) -> Figures:
 
 
 def test_traces_and_values_count_where_the_programs_steps_are_fast() -> None:
-    """A step takes 55 us, a trace 0.9 s. 16 games have a trace and 106 values of 256 MiB each: 1,531 s, three times
-    that at a third of the rates.
+    """A step takes 55 us, a trace 0.9 s. Each of 16 games needs a trace and 106 values of 256 MiB. That takes
+    1,531 s, or three times as long at a third of the rates.
     """
     program = one_of_many()
     figures = known(program, 55e-6)
@@ -115,7 +115,7 @@ def test_traces_and_values_count_where_the_programs_steps_are_fast() -> None:
 
 @pytest.mark.parametrize("step", [1e-3, 10.0], ids=["fast", "as slow as its cost"])
 def test_words_of_a_long_row_do_not_fit_into_a_day(step: float) -> None:
-    """The row has 4 GiB, which a machine hashes in 14 s: 106 times in each of 16 games."""
+    """The row has 4 GiB. A machine hashes it in 14 s, and must hash it 106 times in each of 16 games."""
     program = long_row()
     figures = known(program, step)
     decision = decide(short_steps(program, DAY), figures)

@@ -1,5 +1,5 @@
-"""Programs that seem cheap but need much time or memory. They must be costed right, because a solver that
-bids on one would lose its stake.
+"""Programs that seem cheap but need much time or memory. Their cost must be found correctly, because a solver
+that bids on one would otherwise lose its stake.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocol.tasks.bundles.limits import WORKSPACE
 ONE = TensorType(DType.F32, (1,))
 LARGE = TensorType(DType.F32, (1 << 20,))
 LIMIT = 1 << 48
-"""The maximum operations of a step that `bundles.Limits` allows by default."""
+"""The maximum number of operations of a step that `bundles.Limits` allows by default."""
 
 
 def tower(levels: int, width: int) -> Program:
@@ -75,8 +75,8 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Admission counts on a third of the machine's rates; what is left must cover traces. So a step must cost
-    at least as much as hashing its values.
+    """Admission plans with a third of the machine's rates, and the rest must cover traces. So a step must
+    cost at least as much as hashing its values.
     """
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
@@ -84,7 +84,9 @@ def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
 
 
 def test_a_path_of_frames_counts_what_is_most_on_any_path() -> None:
-    """One callee has most operations, the other most bytes; the step itself has three instructions beside calls."""
+    """One callee has the most operations, the other the most bytes. The step itself has three instructions
+    besides calls.
+    """
     busy = Builder("busy")
     x = busy.input(ONE)
     for _ in range(9):
@@ -221,7 +223,7 @@ def test_an_element_of_a_large_constant_does_not_copy_the_constant() -> None:
 
 
 def test_an_element_of_a_transposed_value_does_not_copy_the_value() -> None:
-    """Not in the frame that makes it, and not in a frame that it is given to at every call."""
+    """The value is copied neither in the frame that makes it nor in a frame that gets it at every call."""
     inner = Builder("corners")
     _corners(inner, inner.input(SQUARE))
     corners = inner.build()
@@ -315,7 +317,7 @@ F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.
 def test_temporaries_of_a_primitive_fit_into_what_is_counted(
     types: list[tuple[DType, tuple[int, ...]]], made: Callable[..., Value]
 ) -> None:
-    """Also where the operands are far smaller than the result."""
+    """This also holds where the operands are far smaller than the result."""
     b = Builder("one")
     b.output(made(b, *(b.input(TensorType(*type_)) for type_ in types)))
     program = b.build()

@@ -32,8 +32,8 @@ RANDOM = sha256(b"no tree at all").digest()
 
 
 class Altered:
-    """A run with the checkpoints of `run`, but with another tensor or state inside a segment, or traces of
-    another step.
+    """A run with the checkpoints of `run`, but with a different tensor or state inside a segment, or with
+    traces of a different step.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Altered:
         return self._run.segment_roots()
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
-        """The tensor roots of a state; in the one in the middle of a segment, `tensor` replaces the first
-        root.
-        """
+        """The tensor roots of a state. In the middle state of a segment, `tensor` replaces the first root."""
         roots = list(self._run.tensor_roots(segment, step))
         if self._tensor is not None and step == 1:
             roots[0] = self._tensor
         return roots
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
-        """The state roots; `state`, or the root of the altered tensors, replaces the one in the middle."""
+        """The state roots. The middle one is replaced by `state`, if given, and otherwise becomes the root of
+        the altered tensors.
+        """
         first, middle, last = self._run.step_roots(segment)
         if self._tensor is not None:
             middle = state_root(self.tensor_roots(segment, 1))

@@ -117,9 +117,7 @@ def test_block_results_that_fold_rightly_and_are_wrong_twice(ring: Arena) -> Non
 
 
 def wrong_twice(view: GameView, run: Run) -> Move | None:
-    """The honest defence, but two block results of a split are wrong, and together they fold to the false
-    sum.
-    """
+    """The honest defence, except that two block results of a split are wrong. Together they fold to the false sum."""
     if view.phase is not Phase.SPLIT or view.selection is None or view.demand is not None:
         return defender.next_move(view, run)
     frame = frame_at(run, view.segment, view.step, view.path)
@@ -133,8 +131,8 @@ def wrong_twice(view: GameView, run: Run) -> Move | None:
 
 @pytest.mark.parametrize("skipped", [(3, 4), (6, 6)], ids=["a whole segment", "the last step"])
 def test_steps_that_were_not_made(ring: Arena, skipped: tuple[int, int]) -> None:
-    """The run skips a segment, so that a checkpoint is repeated, or its last step. The submitted state is not
-    the output of the trace.
+    """The run skips either a whole segment, so that a checkpoint is repeated, or its last step. The submitted
+    state is not the output of the trace.
     """
     task = subject()
     ended, status, paid = fights(ring, replay(task, SkippingExecutor(task.program, task.fixed, {}, *skipped)))

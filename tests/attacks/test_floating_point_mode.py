@@ -133,7 +133,7 @@ def results_of_layers(variant: str) -> list[torch.Tensor]:
 
 
 def own_results() -> list[torch.Tensor]:
-    """The bits of the results of every compiled kernel that is available, on operands many of whose results
+    """The bits of the results of every compiled kernel that is available. On the operands used, many results
     are subnormal or must be rounded.
     """
     x, y = PRODUCT, LINE

@@ -47,7 +47,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 def ask(port: int, host: str = HOST) -> int:
-    """The status that the server answers to one whole request from the address `host`."""
+    """The status of the server's answer to one complete request from the address `host`."""
     connection = HTTPConnection(HOST, port, timeout=PATIENCE, source_address=(host, 0))
     try:
         connection.request("GET", "/healthz")

@@ -34,8 +34,8 @@ SMALL = 1 << 22
 
 
 def twisted(case: Case) -> Iterator[Case]:
-    """Variants of a call: operands of other shapes or types, one operand less or more, another attribute
-    value.
+    """Variants of a call: operands of different shapes or types, one operand fewer or more, a different
+    attribute value.
     """
     for k, type_ in enumerate(case.operands):
         for other in _neighbours(type_):

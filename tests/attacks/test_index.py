@@ -40,8 +40,8 @@ def all_files() -> list[Path]:
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """The names `path::test` for which not exactly one file or no test is found. A path may lack leading
-    folders.
+    """The names `path::test` whose path does not fit exactly one file, or whose test is not in that file. A
+    path may lack leading folders.
     """
     lost = []
     for name in sorted(set(names)):

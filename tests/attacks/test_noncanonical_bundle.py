@@ -1,4 +1,5 @@
-"""A bundle with non-canonical bytes: another NaN, or a bool of 2 (encoding.md section 1).
+"""A bundle with non-canonical bytes: a NaN other than the canonical one, or a bool of 2 (encoding.md section
+1).
 
 Its roots match the terms. But a party that runs the step reads and writes 0x7fc00000 and 1 instead. So an
 honest solver's `input` values, or its first state, would differ from what the terms commit to, and the

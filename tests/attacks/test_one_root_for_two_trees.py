@@ -1,8 +1,8 @@
 """A solver that posts the root of its step tree (or of the caller's trace) as the root of a trace too.
 
 The solver chooses the 32 bytes of a claim, so nothing on-chain forbids this. Nobody can open such a trace, so
-the solver loses. But it must not happen that the challenger confuses the two trees and demands nodes that the
-trace does not have.
+the solver loses. But the challenger must not confuse the two trees and demand nodes that the trace does not
+have.
 """
 
 from __future__ import annotations

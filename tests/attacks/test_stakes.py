@@ -120,8 +120,8 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
 
 
 def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
-    """A solver that has won more tasks than its tokens suffice for cannot submit the rest, and is late with
-    them.
+    """A solver wins more tasks than its tokens suffice for. It cannot submit the surplus tasks, and is late
+    with them.
     """
     first, second = assigned(ring, 6), assigned(ring, 7)
     before = Purses.of(ring)

@@ -1,6 +1,8 @@
-"""`python -m tests.campaign`: play all cases, two side by side; go on where it was stopped; write the table.
+"""`python -m tests.campaign` plays all cases, two at a time, resumes where it was stopped, and writes the
+table.
 
-`make campaign` calls it. With words it plays only the cases whose names have all of them, and writes no table.
+`make campaign` calls it. If words are given, it plays only the cases whose names contain all of them, and
+writes no table.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ ROUND: Final = re.compile(r"(?P<base>.*/(?:public|rounds)/)(?P<number>[0-9]+|lat
 TIMEOUT: Final = 20.0
 """Seconds that the relay behind the proxy has for an answer."""
 FUTURE: Final = 1_000
-"""By how many rounds the lie "a future round" is ahead of the newest round, or of the one asked for if later.
+"""The number of rounds by which the lie "a future round" is ahead of the newest round or, if later, of the
+round that was asked for.
 """
 
 
@@ -37,7 +38,7 @@ class BeaconProxy:
         self.upstream = upstream.rstrip("/")
         self.mode: Mode = "honest"
         self.lie: Lie | None = None
-        """The lie to tell; None tells all of them in turn."""
+        """The lie to tell. With None, all lies are told in turn."""
         self.asked: list[str] = []
         """Requested paths, in order."""
         self._told = count()

@@ -31,8 +31,8 @@ from tests.campaign.stages import Stage, Who
 
 COVERING: Final = 60
 WEIGHTS: Final = {"fault": 8, "stage": 8, "kind in part": 8, "fault of party": 1}
-"""The weight of a pair that a case covers, by the pair's kind, in the choice of the covering set. The set
-need not cover all pairs of the last kind.
+"""Weights for the choice of the covering set: the weight of each pair that a case covers, by the pair's kind.
+The set need not cover all pairs of the last kind.
 """
 _NODE: Final = frozenset({Needs.PROCESS, Needs.DATABASE, Needs.JOURNAL, Needs.CHAIN})
 _SENDS: Final = _NODE | {Needs.SENDS, Needs.WRITES}
@@ -137,9 +137,9 @@ def fault_of(name: str) -> Fault:
 
 
 def why_not(who: Who, stage: Stage, fault: str) -> str | None:
-    """Why there is no case of a fault against a party at a stage: because the combination, or this machine,
-    makes it impossible, or because other depths of re-organisations are played there. None if there is a
-    case.
+    """The reason why there is no case of a fault against a party at a stage; None if there is a case. Either
+    the combination is impossible, in general or on this machine, or other depths of re-organisations are
+    played there.
     """
     place = PLACES.get((who, stage))
     if place is None:

@@ -16,8 +16,8 @@ from tests.campaign.world import World, address
 
 @dataclass(frozen=True)
 class Books:
-    """All tokens at one moment, in token units. `wealth` is all that an account has: outside the vault, free
-    in the vault and locked. The other fields are the vault's totals.
+    """All tokens at one moment, in token units. `wealth` is what each account has in all: outside the vault,
+    free in the vault and locked. The other fields are the vault's totals.
     """
 
     wealth: Mapping[str, int]

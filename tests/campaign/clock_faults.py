@@ -47,9 +47,10 @@ class ClockJump(Fault):
         self._set(self._seconds)
 
     def felt(self, world: World) -> bool:
-        """Whether a line that the party has logged since the fault began has the wrong time. If the log has
-        no times, as that of a typed command: whether the command has read the new offset, by the file's
-        access time, which a mount with `noatime` does not keep.
+        """Whether a line that the party has logged since the fault began has the wrong time.
+
+        The log of a typed command has no times. In that case: whether the command has read the new offset.
+        This is judged by the access time of the offset's file, which a mount with `noatime` does not keep.
         """
         lines, now = party_of(world).lines(), datetime.now(UTC)
         if not any("timestamp" in line for line in lines):

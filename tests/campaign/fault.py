@@ -26,9 +26,9 @@ class Needs(StrEnum):
 class Fault(ABC):
     """One fault for one case. `name` is its name in the table.
 
-    A fault lasts at least `least` and at most `most` seconds. In between it ends at the next stage or, if it
-    blocks the party (`ends_when_felt`), as soon as the party has felt it. With an infinite `most` it lasts
-    until the case ends.
+    A fault lasts at least `least` and at most `most` seconds. Between these limits, it ends at the next
+    stage; a fault that blocks the party (`ends_when_felt`) ends as soon as the party has felt it instead.
+    With an infinite `most`, a fault lasts until the case ends.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Fault(ABC):
 
 
 class Strike:
-    """Applies a fault to a world. Call `stage` at each stage, then `begin` if it is the fault's, and `end`
-    when the scene is over.
+    """Applies a fault to a world. Call `stage` at each stage, then `begin` if the fault begins at that stage,
+    and `end` when the scene is over.
     """
 
     def __init__(self, fault: Fault, world: World) -> None:
@@ -85,12 +85,12 @@ class Strike:
         self._tick()
 
     def stage(self) -> None:
-        """Note that a stage is reached. Ends a fault that has begun, if it lasts until the next stage."""
+        """Note that a stage is reached. If the fault has begun and lasts until the next stage, end it."""
         if self._since is not None and not self._fault.ends_when_felt and self._fault.most < inf:
             self.end()
 
     def end(self) -> None:
-        """End the fault, if it lasts, as soon as its minimum time is over."""
+        """End the fault, if it has not ended yet, as soon as its minimum time is over."""
         if self._since is not None:
             left = self._since + self._fault.least - monotonic()
             if left > 0:

@@ -15,8 +15,8 @@ from tests.campaign.process_faults import Killed, Slowed, Stopped
 
 SHALLOW: Final = range(1, 5)
 DEEP: Final = range(5, 9)
-"""The depths of re-organisations, from both ranges. At even depths the reverted transactions come back by
-themselves.
+"""The depths of re-organisations are those in `SHALLOW` and `DEEP`. At even depths the reverted transactions
+come back by themselves.
 """
 
 _ALL: Final[tuple[Callable[[], Fault], ...]] = (

@@ -73,8 +73,8 @@ class DiskFull(Fault):
 
 class FileFault(Fault):
     """The party is killed, its files of one kind are harmed, and the party is started. If it refuses a file,
-    the operator does what it says: replaces a database by its newest backup, or removes it if there is none,
-    or removes a journal.
+    the operator does what its message says: a database is replaced by its newest backup or, without a backup,
+    removed; a journal is removed.
     """
 
     most = 0.0
@@ -91,7 +91,7 @@ class FileFault(Fault):
 
     @property
     def remedy(self) -> str:
-        """What the party said when it refused the file; empty if it did not."""
+        """What the party said when it refused a file; empty if it refused none."""
         return self._said
 
     def before(self, world: World) -> None:

@@ -15,12 +15,12 @@ BROADCAST = "eth_sendRawTransaction"
 
 
 class RpcFault(Fault):
-    """The party's chain node fails in the way of one of the proxy's presets."""
+    """The party's chain node fails as one of the proxy's presets describes."""
 
     least = 3.0
 
     def __init__(self, name: str, preset: str, blocks: bool = False) -> None:
-        """`blocks` says that the party makes no progress until the fault is over."""
+        """`blocks` says whether the fault keeps the party from making progress until it is over."""
         self.name = name
         self.needs = Needs.SENDS if preset == "lost-broadcasts" else Needs.CHAIN
         self.ends_when_felt = blocks

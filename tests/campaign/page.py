@@ -36,7 +36,9 @@ def recorded() -> list[Result]:
 
 
 def page(text: str, results: Sequence[Result]) -> str:
-    """The page `text` with its part generated from the results. Raises ValueError if that is not marked."""
+    """The page `text`, with its generated part made from the results. Raises ValueError if the page does not
+    mark that part.
+    """
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"expected one part between {BEGIN!r} and {END!r} in {PAGE}")
     before, rest = text.split(BEGIN)

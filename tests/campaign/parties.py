@@ -57,7 +57,7 @@ def under_test(
     asks_chain: bool = True,
     typed: bool = False,
 ) -> Party:
-    """Start the command `kind` with the arguments `verb`, for the first of the accounts, which all get
+    """Start the command `kind` with the arguments `verb` for the first of the accounts. All the accounts get
     tokens. `typed` says whether a person types the command; otherwise a supervisor starts it.
     """
     for index in accounts:

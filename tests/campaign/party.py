@@ -64,9 +64,11 @@ class Party:
         self.disk = disk
         self.starts = 0
         self.ended: int | None = None
-        """0 once the command has ended well, so that it needs no restart; otherwise None."""
+        """0 once the command has succeeded and so needs no restart; None until then."""
         self.needed_hand = ""
-        """The last line of the log when the person last had to type the command again; empty if never."""
+        """The last line of the log when the person last had to type the command again; empty if that was
+        never necessary.
+        """
         self._typed = typed
         self._command = list(command)
         self._dawdle = dawdle
@@ -112,8 +114,8 @@ class Party:
         return any(wanted.items() <= line.items() for line in self.lines()[since:])
 
     def mind(self) -> None:
-        """Start the command again if it has failed and its supervisor, or the person, would. Raises NeedsHand
-        if not.
+        """If the command has failed and its supervisor (or the person who typed it) would start it again, do
+        so. Raises NeedsHand if they would not.
         """
         code = self._process.poll()
         if code is None or self.ended is not None:
@@ -159,7 +161,7 @@ class Party:
         self._process.wait()
 
     def report(self) -> str:
-        """The end of the command, its state and its last log lines, for a failure's message."""
+        """The end of the command line, the state of the process and its last log lines, for a failure's message."""
         state = "runs" if self.is_running else f"has ended with {self._process.poll()}"
         last = [json.dumps(line, default=str)[:600] for line in self.lines()[-SHOWN:]]
         return "\n".join([f"{' '.join(self._command[-12:])} {state}; starts: {self.starts}", *last])

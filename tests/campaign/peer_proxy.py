@@ -30,12 +30,12 @@ FORMS: Final[dict[Mode, tuple[str, ...]]] = {
     "half-open": ("question", "body", "reset"),
 }
 """The forms of the faults that have several. A huge body has an announced length of a pebibyte or comes in
-endless chunks. For a redirect and a bomb, the form is the target and the encoding. On a half-open connection,
-the peer is silent after the request ("question") or after half of the body ("body"), or resets the connection
-after that half.
+endless chunks. The form of a redirect is its target, and that of a bomb is its encoding. On a half-open
+connection, the peer is silent after the request ("question") or after half of the body ("body"), or resets
+the connection after that half.
 """
 PASSING: Final[tuple[Mode, ...]] = ("honest", "trickling", "two-faced", "half-open")
-"""Modes in which the party behind the proxy is asked, except for the form "question"."""
+"""Modes in which the proxy asks the party behind it, except if the form is "question"."""
 PIECE: Final = 1 << 16
 """The maximum number of a body's bytes that are held at a time."""
 TIMEOUT: Final = 30.0

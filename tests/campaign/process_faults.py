@@ -57,7 +57,7 @@ class Stopped(Fault):
         party.resume()
 
     def felt(self, world: World) -> bool:
-        """Whether the party logged nothing while it was stopped, or at most one line."""
+        """Whether the party logged at most one line while it was stopped."""
         return self._silent
 
 

@@ -19,8 +19,8 @@ from tests.campaign.play import Outcome
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a case as it is kept. `said` is what the party said if it needed a hand, `wrong` what
-    was wrong in the end. Both are empty if the party needed no help.
+    """The stored outcome of a case. `said` is what the party told its operator if it needed a hand, `wrong`
+    what was wrong in the end; each is empty if there was nothing to tell.
     """
 
     case: str

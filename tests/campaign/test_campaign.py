@@ -1,6 +1,4 @@
-"""Cases of the campaign: six that reach most of the nodes' code; as heavy tests, the rest of the covering
-set.
-"""
+"""Cases of the campaign: six that reach most of the nodes' code and, as heavy tests, the rest of the covering set."""
 
 from __future__ import annotations
 

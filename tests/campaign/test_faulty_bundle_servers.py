@@ -1,4 +1,4 @@
-"""Bundle servers with every fault: the client asks the next source and never accepts a partial download.
+"""Bundle servers with each fault: the client asks the next source and never accepts a partial download.
 
 The client is the verifier's (`verifier.material`), which fetches with `protocol.tasks.bundles`, as the solver
 does. `tests/unit/tasks/test_bundle_sources.py` covers what else a bundle server may do.

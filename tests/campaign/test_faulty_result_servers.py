@@ -1,5 +1,5 @@
-"""`assay result` with a solver that has every fault: the result comes from the task's seat, which serves
-it too.
+"""`assay result` with a solver that has each of the faults: the result comes from the task's seat, which
+serves it too.
 """
 
 from __future__ import annotations

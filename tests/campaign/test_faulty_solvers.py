@@ -1,4 +1,4 @@
-"""Solvers with every fault: no false answer is believed, no request exceeds its time limit, and after a fault
+"""Solvers with each fault: no false answer is believed, no request exceeds its time limit, and after a fault
 other sources are asked.
 
 The client is the verifier's: `verifier.solver_client`, and on top of it `verifier.replaying` with

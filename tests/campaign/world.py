@@ -1,4 +1,4 @@
-"""The chain of one case, which stands still unless something is waited for, and the parties on it.
+"""The chain of one case, and the parties on it. The chain stands still unless the scene waits for something.
 
 One party is under test: a process (`party`) that reaches each other party through a proxy. All others run in
 this process. From `begin` on, blocks are mined only in `skip_to` and while `reach` waits: at once if a
@@ -159,9 +159,9 @@ class World(Stage):
         self.reach(lambda: monotonic() >= end, seconds + self.patience)
 
     def act(self, work: Callable[[], Found], until: Callable[[], bool] | None = None) -> Found:
-        """Run `work`, which may wait for blocks, for example with its transaction, and return its result.
-        With `until` the chain stands still as soon as that holds; the rest of `work` must need no further
-        block.
+        """Run `work` and return its result. `work` may wait for blocks, for example until its transaction is
+        mined. With `until`, the chain stands still as soon as that condition holds; the rest of `work` must
+        need no further block.
         """
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(work)
@@ -175,7 +175,7 @@ class World(Stage):
 
     def skip_to(self, time: int) -> None:
         """Move the chain's time past `time`, unless it is past already. Then mine more blocks than a
-        re-organisation replaces, so that none reverts the new time or what was before it.
+        re-organisation replaces, so that no re-organisation reverts the new time or anything before it.
         """
         if time >= self.submitter.now():
             super().skip_to(time)
@@ -227,8 +227,8 @@ class World(Stage):
         return other
 
     def gains(self, account: str, units: int) -> None:
-        """Expect that an account, if honest, gains at least this in addition to its other gains, or loses no
-        more.
+        """Expect that an account, if honest, gains at least `units` more than was expected of it before.
+        Negative `units` allow it to lose that much.
         """
         self.due[account] = self.due.get(account, 0) + units
 
@@ -261,8 +261,8 @@ def address(index: int) -> str:
 
 @contextmanager
 def world(folder: Path) -> Iterator[World]:
-    """Yields the world of a fresh chain with everything deployed. Until `World.begin`, each transaction has a
-    block.
+    """Yields the world of a fresh chain with everything deployed. Until `World.begin`, a block is mined for
+    each transaction.
     """
     folder.mkdir(parents=True)
     before = os.environ.get(VARIABLE)

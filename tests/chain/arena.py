@@ -43,8 +43,9 @@ MAX_TURNS = 400
 
 @dataclass
 class Ended:
-    """How a game ended: the contract's verdict, the moves in order, the gas of their transactions, the last
-    view of the game, and the arguments of the event of the judgment, if there was one.
+    """How a game ended: the contract's verdict, the moves in order, the gas of their transactions, and the
+    last view of the game. `judged` has the arguments of the judgment's event; it is empty if there was no
+    judgment.
     """
 
     verdict: Verdict
@@ -66,8 +67,8 @@ class Subject:
 
 
 class Arena:
-    """A chain with contracts, and one account each for submitter, solver and challenger, who is also the
-    verifier.
+    """A chain with contracts, and one account each for submitter, solver and challenger. The challenger is
+    also the verifier.
     """
 
     def __init__(self, devnet: Devnet) -> None:

@@ -36,7 +36,7 @@ Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
 
 @pytest.fixture(scope="module")
 def devnet() -> Iterator[Devnet]:
-    """One anvil per test file, because it keeps the states of 500 blocks only, reverted ones included."""
+    """One anvil per test file, because an anvil keeps the states of only 500 blocks, including reverted ones."""
     with Devnet(block_time=None) as running:
         yield running
 
@@ -55,7 +55,7 @@ def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deploy
 
 @pytest.fixture
 def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
-    """The file's chain with the contracts deployed; after the test it is reverted to its state before."""
+    """The file's chain with the contracts deployed. After the test, it is reverted to its state before the test."""
     assert deployed.chain_id == devnet.chain_id
     snapshot = devnet.connection.request("evm_snapshot")
     yield devnet

@@ -85,11 +85,11 @@ class Corruptions:
         return program
 
     def wrong_run(self, site: Site, choose: Callable[[int], Sequence[int]]) -> tuple[Replay, int] | None:
-        """A run that is wrong in one element of this instruction, and the element. `choose` maps the number
+        """A run that is wrong in one element of this instruction, and that element. `choose` maps the number
         of elements to the elements to try.
 
-        Inside a call, the wrong element must change a result of the call in the top frame. None if no element
-        that was tried does.
+        If the instruction is inside a call, the wrong element must change a result of the call in the top
+        frame. Returns None if no element that was tried does this.
         """
         path, number = site
         true = self.honest.frame(2, 1)

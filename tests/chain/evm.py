@@ -1,4 +1,6 @@
-"""The arbiter's Solidity on a real EVM, by a harness with many elements per call (`ArbiterHarness`)."""
+"""The arbiter's Solidity on a real EVM, called through a harness that computes many elements per call
+(`ArbiterHarness`).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A second version of the arithmetic for tests: the same as the first, but its number is 2, as its arbiter
-says.
+"""A second version of the arithmetic, for tests. It is the same as the first, except that its number, also
+according to its arbiter, is 2.
 """
 
 from __future__ import annotations

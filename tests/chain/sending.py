@@ -39,7 +39,7 @@ def broken(connection: Connection, *, arrive: int) -> Connection:
 
 
 def refusing(connection: Connection, times: int) -> Connection:
-    """A connection to the same node. In each of the first broadcasts, the first transaction is refused."""
+    """A connection to the same node. In each of the first `times` broadcasts, the first transaction is refused."""
     full = Connection(connection.url)
     real, left = full.broadcast, iter(range(times))
 

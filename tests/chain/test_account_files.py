@@ -1,5 +1,5 @@
-"""Key files are written, exported and re-encrypted whole and without a readable key; foreign files are
-checked.
+"""Key files are written, exported and re-encrypted completely, and never with a readable key. Key files from
+elsewhere are checked.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def test_a_password_of_two_terminals_is_asked_twice(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_has_been_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a key file that cannot be opened again, the account's tokens would be lost."""
+    """If a key file that was written could not be opened again, the account's tokens would be lost."""
     monkeypatch.setattr(LocalAccount, "encrypt", lambda _account, _password: geth() | {"Crypto": {}})
     with pytest.raises(AccountError, match="this password opens"):
         keystores.encrypted(Account.from_key(KEY), "old")

@@ -1,5 +1,5 @@
-"""`assay watch`: it follows an honest task to its checked result and a false one to the conviction, also when
-the chain's node or the solver's server fails.
+"""`assay watch` follows an honest task to its checked result and a false one to its conviction, even if the
+chain's node or the solver's server fails.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> No
 
 
 class Command:
-    """A running `assay` command. `said` holds the lines that it had printed when one of them contained
+    """A running `assay` command. `said` holds the lines that it had printed by the time one of them contained
     `ready`.
     """
 

@@ -25,8 +25,8 @@ from tests.chain.trees import fund, terms
 pytestmark = pytest.mark.chain
 EXTENSION = 60
 FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
-"""Settings of a solver whose only cost is the risk to be late. At the chance r it costs r / (1 - r) times the
-penalty of 5 tokens.
+"""Settings of a solver whose only cost is the risk of being late. If the chance of that is r, it costs r / (1
+- r) times the penalty of 5 tokens.
 """
 
 
@@ -63,8 +63,8 @@ def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
 
 
 def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected: Connect) -> None:
-    """Bids come at random times before the end, with random allowed prices. One unit above the limit is
-    refused.
+    """Bids come at random times before the end, with random allowed prices. A price one unit above the limit
+    is refused.
     """
     submitter, bidders = connected(1), [connected(2), connected(3)]
     for party in (submitter, *bidders):

@@ -1,5 +1,5 @@
-"""`assay cancel`: a task without a bid is refunded in full; with a bid that is mined earlier, it is not
-cancelled.
+"""`assay cancel`: a task without a bid is refunded in full. If a bid is mined before the cancellation, the
+task is not cancelled.
 """
 
 from __future__ import annotations

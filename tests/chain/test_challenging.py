@@ -41,7 +41,7 @@ class Interrupted(Exception):
 class Challenger:
     """A verifier with the tokens of one bond, and a task with a false segment that it must challenge. With
     `seated`, it holds the task's seat and has not attested, and another verifier may be drawn after it.
-    Otherwise another one has attested.
+    Without, another verifier holds the seat and has attested.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class Challenger:
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
     def commitment(self, challenge: Challenge, client: Client | None = None) -> bytes:
-        """The commitment that the challenge of the segment makes, with its salt; that of another `client` is
-        blind.
+        """The commitment that the challenge of the segment makes, with the challenge's salt. If another
+        `client` is given, its commitment, which names no segment.
         """
         calls, chain = self.client.commitments, self.client.deployment.chain_id
         segment, account = (
@@ -124,8 +124,8 @@ class Challenger:
         return ChallengeDriver(self.client, self.database, commitment, row)
 
     def killed(self, before: str, field: str = "") -> None:
-        """Take the next step in a process that is killed just before it calls the database's method `before`,
-        if `field` is given only when it sets that field.
+        """Take the next step in a process that is killed just before it calls the database's method `before`.
+        If `field` is given, only a call that sets that field counts.
         """
         real = getattr(self.database, before)
 
@@ -267,7 +267,7 @@ def test_no_bond_is_locked_for_a_task_that_is_over(challenger: Challenger) -> No
 def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
     chain: Devnet, connected: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two blocks of 20 s for each of 111 moves do not fit into the clock, however fast the machine is."""
+    """However fast the machine is, two blocks of 20 s for each of 111 moves do not fit into the clock."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     entry = 'name = "slow"\nblock_time = 20\nfees = "eip1559"\nreorg_depth = 8\nfinality = "latest"\n'
     (tmp_path / "chains.toml").write_text(f"[{chain.chain_id}]\n{entry}")
@@ -344,7 +344,7 @@ def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
 def test_commitments_that_were_not_opened_double_no_bond(
     challenger: Challenger, connected: Connect, opened: int
 ) -> None:
-    """Sixteen bonds are held, of which one may be that of a game."""
+    """Sixteen bonds are held. One of them may be the bond of a game."""
     client, stranger, driver = challenger.client, connected(5), challenger.driver()
     fund(stranger, 2000)
     salts = [bytes([k]) * 32 for k in range(16)]

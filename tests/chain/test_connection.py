@@ -149,7 +149,7 @@ def test_a_transaction_that_the_only_node_throws_away_is_handed_over_again(
 def test_another_chain_behind_the_same_address_is_refused(
     near: RpcProxy, alone: Connection, outage: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an outage or an unnoticed restart: the chain id is the same, the genesis block differs."""
+    """After an outage or an unnoticed restart, the chain id is the same but the genesis block differs."""
     monkeypatch.setattr("protocol.chain.rpc.RECHECK_SECONDS", 0.0)
     alone.block()
     with Devnet(block_time=None) as other:

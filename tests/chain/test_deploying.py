@@ -214,7 +214,7 @@ def no_contract(_chain: Devnet, deployed: Deployment) -> Deployment:
 
 
 def another_board(chain: Devnet, deployed: Deployment) -> Deployment:
-    """A deployment whose vault is initialised with another board, as a deployer would who wanted to take all
+    """A deployment whose vault is initialised with a different board, as by a deployer who wants to take all
     stakes.
     """
     thief = ELSEWHERE[2:].rjust(64, "0")

@@ -1,5 +1,5 @@
-"""Untrusted deployment files, loaded or given to `assay deploy --check`: none that is false is accepted, and
-none hides events.
+"""Untrusted deployment files, loaded or given to `assay deploy --check`: a false file is never accepted, and
+no file hides events.
 """
 
 from __future__ import annotations

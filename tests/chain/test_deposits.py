@@ -57,7 +57,9 @@ def game(arena: Arena) -> int:
 
 
 def asked(arena: Arena, game: int, nodes: list[tuple[int, int]]) -> tuple[Move, bytes]:
-    """A demand for nodes of the segment tree, each given by first leaf and size, and the game's head now."""
+    """A demand for nodes of the segment tree, each given by its first leaf and its size; and the game's
+    present head.
+    """
     tree = segment_tree(list(run().segment_roots() or []))
     head = arena.challenger.game.game(game).head
     openings = [Node(lo, size, tree.node(lo, size), tree.subtree_path(lo, size)) for lo, size in nodes]

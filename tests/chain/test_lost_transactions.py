@@ -82,7 +82,7 @@ def require_bounded(sender: Sender, chain: Devnet) -> None:
 
 
 def test_a_transaction_that_was_refused_is_signed_again(chain: Devnet) -> None:
-    """It has the same nonce and fees as before, so it is the same."""
+    """The new transaction has the same nonce and fees as the refused one, so it is the same transaction."""
     account, before = development_account(4, chain.chain_id), chain.connection.balance(NOWHERE)
     with Sender(refusing(chain.connection, 1), account, QUICK) as sender:
         (refused,) = sender.hand_over([(transfer(5), "pay")])

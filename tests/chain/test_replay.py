@@ -176,8 +176,8 @@ def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None
 
 
 def test_a_seat_that_an_accomplice_preempted_is_whole(replayed: Replayed) -> None:
-    """It opens its commitment late, and gets the cost of a game and its fee. The other seat, which attested
-    the other segment, gets its fee.
+    """The seat opens its commitment late, and gets the cost of a game and its fee. The other seat, which
+    attested the other segment, gets its fee.
     """
     ended, amounts = played(replayed, "preempted")
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
@@ -352,8 +352,8 @@ def test_tasks_in_a_row_by_a_seed(replayed: Replayed) -> None:
 
 
 def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
-    """With amounts in whole units of the engine, its int64 ledger times 10^12 equals the chain's after every
-    task, apart from what halving loses. The bond and the penalty, which are halved, are odd.
+    """The engine's amounts are whole units. After every task, its int64 ledger times 10^12 equals the
+    chain's, apart from what halving loses. The bond and the penalty, which are halved, are odd.
     """
     story = market(6, 10, exact=True)
     terms = story.parameters

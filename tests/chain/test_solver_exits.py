@@ -100,8 +100,8 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
-    """Until its end the task can be challenged; the solver follows a false challenge to the end of its game
-    and gets half of the bond.
+    """The task can be challenged until it ends. The solver plays a game against a false challenger to its
+    end, and gets half of the bond.
     """
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
     solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")

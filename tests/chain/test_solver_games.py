@@ -123,8 +123,8 @@ class Challenge:
 def moot_game(scene: Stage, stranger: Client) -> int:
     """A stranger's game against itself that becomes moot while a demand is open; returns its number.
 
-    The stranger has a second game, in which an answer is due before the one to the demand: by its time-out
-    the run is convicted.
+    The stranger has a second game, in which an answer is due earlier than the answer to the demand. When the
+    solver's time for that earlier answer runs out, the run is convicted.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, clock=6_000)

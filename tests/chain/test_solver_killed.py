@@ -45,7 +45,7 @@ class Running:
         return self._log.read_text()
 
     def end(self, seconds: float = 90) -> int:
-        """Wait until it ends; returns the exit code."""
+        """Wait until the process ends; returns the exit code."""
         return self.process.wait(seconds)
 
 
@@ -112,8 +112,9 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
 
 
 def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_there(tmp_path: Path) -> None:
-    """It is killed at four moments of keeping checkpoints, before or after a file or a database row is
-    written, while training runs ahead. After each, all rows are complete; the last restart finishes.
+    """The solver is killed at four moments of keeping checkpoints, before or after a file or a database row
+    is written, while training runs ahead. After each kill, all rows are complete; the last restart finishes
+    the task.
     """
     with stage(tmp_path) as scene:
         configured(scene)

@@ -70,7 +70,7 @@ class Party:
         self._process: Forked | None = None
 
     def start(self, *before: Callable[[], None]) -> None:
-        """Start it as an operator would; `before` is called first, in its process."""
+        """Start the party as an operator would. `before` is called first, in the party's process."""
         self._process = start(f"{self._party}.cli", *self._command, log=self.log, before=before)
 
     def end(self, how: signal.Signals) -> int:

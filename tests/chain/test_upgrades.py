@@ -54,7 +54,9 @@ class Upgraded(Process):
     name = "verifier-6-accusations"
 
     def kill(self) -> None:
-        """Kill it, put its files back, and start the current release, which migrates them."""
+        """Kill the verifier, put its files back to the earlier format, and start the current release, which
+        migrates them.
+        """
         self._process.kill()
         self._process.wait()
         self.database = earlier(self._log.parent / "verifier", "verifier", self.name)

@@ -133,8 +133,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 
 
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
-    """With one thread for replays and one for fetches, each bait costs less than five seconds before the real
-    task has its game.
+    """With one thread for replays and one for fetches, each bait delays the real task's game by less than
+    five seconds.
     """
     with trickling() as address:
         watcher = Watcher(scene, further=7, replays=1, fetches=1)

@@ -172,7 +172,7 @@ def test_data_that_nobody_can_fetch_end_the_task_unpaid(scene: Stage) -> None:
 
 
 def cut_off(scene: Stage, wholly: bool = False) -> Strategy:
-    """The strategy of a verifier whose network does not reach the solver or, if `wholly`, anybody."""
+    """The strategy of a verifier whose network does not reach the solver. If `wholly`, it reaches nobody."""
     solver = parsed(scene.submitter.market.endpoint_of(str(development_account(1, 31337).address)))
     assert solver is not None
 

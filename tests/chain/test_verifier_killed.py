@@ -64,17 +64,17 @@ class Process:
         self._process = self._start()
 
     def kill(self) -> None:
-        """Kill it as a power cut would, and start another."""
+        """Kill the process as a power cut would, and start another."""
         self._process.kill()
         self._process.wait()
         self._process = self._start()
 
     def join(self, seconds: float = 60) -> int:
-        """Wait until it ends; returns the exit code."""
+        """Wait until the process ends; returns the exit code."""
         return self._process.wait(seconds)
 
     def close(self) -> None:
-        """Kill it if it still runs."""
+        """Kill the process if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()

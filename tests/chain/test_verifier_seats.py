@@ -72,7 +72,9 @@ def test_a_result_outlives_its_solver_and_is_let_go_after_its_time(alone: Stage)
 
 
 def test_a_silent_verifier_is_drawn_again_once_it_was_started_again(alone: Stage) -> None:
-    """Away for its whole time, it loses the fees of a seat and a draw; its restart tops up its stake."""
+    """The verifier is away for all the time that its seat has. It loses the fees of a seat and a draw; its
+    restart tops up its stake.
+    """
     scene, audit, unit = alone, alone.submitter.audit, PARAMETERS.stake_unit
     first = Watcher(scene)
     until_registered(scene)
@@ -138,7 +140,7 @@ def test_one_process_sits_in_a_seat_for_each_of_its_accounts(alone: Stage) -> No
 
 @pytest.mark.parametrize("serving", [True, False])
 def test_who_finds_fraud_in_a_seat_is_not_silent_in_it(alone: Stage, serving: bool) -> None:
-    """Its game may outlast the time to attest, so it attests what it has computed and keeps its stake."""
+    """The game may outlast the time to attest. So the verifier attests what it has computed, and keeps its stake."""
     scene, audit = alone, alone.submitter.audit
     watcher = Watcher(scene)
     until_registered(scene)

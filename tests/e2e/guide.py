@@ -1,8 +1,8 @@
-"""`python -m tests.e2e.guide FILE FOLDER`: follow a guide in a folder like a newcomer and print the output.
+"""`python -m tests.e2e.guide FILE FOLDER`: follow a guide in a folder like a newcomer, and print the output.
 
-`sh` blocks are run line by line. A line that ends in `&` keeps running, and the next line follows when it
-reports that it is ready. A `toml` block is appended to the file named in the line before it. The `python`
-blocks are parts of one program, each run at its place.
+`sh` blocks are run line by line. A line that ends in `&` keeps running, and the next line is run once that
+program reports that it is ready. A `toml` block is appended to the file named in the line before it. The
+`python` blocks are parts of one program; each part is run when its block is reached.
 """
 
 from __future__ import annotations

@@ -40,7 +40,9 @@ ROWS = [
 
 
 def dies_at(count: int, done: bool) -> None:
-    """Make a lane's process kill itself at the rename after `count` others, before or after it (`done`)."""
+    """Make a lane's process kill itself at the first rename after `count` others. It dies after that rename
+    if `done`, otherwise before it.
+    """
     replace, left = os.replace, iter(range(count))
 
     def replacing(old: str, new: str) -> None:
@@ -154,7 +156,9 @@ def test_lanes_stop_at_garbage_and_go_on_without_its_lane(tmp_path: Path) -> Non
 
 
 def test_both_lanes_that_a_third_gave_different_messages_name_it(tmp_path: Path) -> None:
-    """The lane that sees it first goes on serving: without its announcements the other one sees nothing."""
+    """The lane that sees the difference first goes on serving. Without its announcements, the other lane
+    would see nothing.
+    """
     rows = [["counts"] * 3] * 2
     job = written_job(tmp_path / "job", 2)
     split = job.lanes

@@ -20,8 +20,8 @@ ANSWERS: dict[str, Any] = json.loads(Path(__file__).with_name("slither_answers.j
 
 
 def place(element: dict[str, Any] | None) -> str:
-    """The names of the contract, function, struct and variable around a finding's element, as far as it has
-    them, joined by dots.
+    """The names of the contract, function, struct and variable that contain a finding's element, joined by
+    dots. Names that do not apply are left out.
     """
     names: list[str] = []
     while element:

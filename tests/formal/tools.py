@@ -18,7 +18,7 @@ FORGE = Path(os.environ.get("FORGE", "forge"))
 
 
 def tool(name: str) -> Path:
-    """The path of a program; skips the test, saying what installs it, if it is missing."""
+    """The path of a program. If it is missing, skips the test with a message that says what installs it."""
     found = BUILD / "venv" / "bin" / name
     if not found.is_file():
         pytest.skip(f"{name} is not installed: `make test-heavy` installs it")

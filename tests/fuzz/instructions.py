@@ -24,7 +24,7 @@ from tests.vectors.numerics_edges import CASTS
 
 F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
 MOST = 512
-"""Approximate limit of a result's elements."""
+"""Approximate limit on the number of elements of a result."""
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 33)
 ROW_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768)
 """Row lengths for f32 and i32: parts of a chunk, one, two and three chunks. For i64 they are halved."""
@@ -90,9 +90,9 @@ def elementwise(
     after: Sequence[int] = (),
     types: Types = broadcasting,
 ) -> Generator:
-    """A generator of instructions whose operands have a random one of these combinations of types. `hows` are
-    the possible fills of each operand but the first; `after` are the possible values of an attribute; `types`
-    chooses shapes.
+    """A generator of instructions. The types of the operands are a random one of the combinations in
+    `choices`. `hows` are the possible fills of each operand except the first; `after` are the possible values
+    of an attribute; `types` chooses shapes.
     """
 
     def generate(r: Random) -> Sample:

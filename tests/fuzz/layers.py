@@ -53,7 +53,7 @@ WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
     """Convolutions of all three kinds with strides, padding, dilation and groups.
 
-    `alone`: one group of one sample, so that its result ends the buffer.
+    With `alone`, each convolution has one group and one sample, so that its result ends the buffer.
     """
     found: list[bytes] = []
     while len(found) < count:

@@ -1,8 +1,8 @@
 """Calls of the compiled library, recorded for native/driver.cpp: the inputs and the expected results.
 
-Products have the operands that `Compiled` would pass, and results of the integer reference. Fused functions
-have results of the portable variant, and random words those of `philox`. Other tests compare both with plain
-code.
+Products have the operands that `Compiled` would pass, and the results of the integer reference. Fused
+functions have the results of the portable variant, and random words those of `philox`; other tests compare
+the portable variant and `philox` with plain code.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ OTHER = (1, 1, 2, 3, 4, 5, 8)
 
 
 def types_of(form: str, r: Random) -> list[TensorType]:
-    """Operand types of a form. A multiple of a size may be another size that pads to as many elements."""
+    """Operand types of a form. In some calls, multiples of sizes are made a little larger; such a size may
+    still pad to as many elements.
+    """
     sizes: dict[str, tuple[int, ...]] = {
         "*": tuple(r.choice((1, 2, 3)) for _ in range(r.choice((0, 0, 1, 2))))
     }
@@ -74,7 +76,9 @@ def types_of(form: str, r: Random) -> list[TensorType]:
 
 
 def attributes_of(name: str, r: Random) -> dict[str, Attribute]:
-    """A value for each keyword of a body, and for those of windows."""
+    """A value for each keyword of a body. This includes the axes of `keep_mask` and, if the body takes any
+    keywords, those of windows.
+    """
     keywords = inspect.signature(CATALOGUE[name]._body).parameters.values()
     names = [each.name for each in keywords if each.kind is each.KEYWORD_ONLY]
     if name == "keep_mask":
@@ -85,7 +89,9 @@ def attributes_of(name: str, r: Random) -> dict[str, Attribute]:
 
 
 def convolved(name: str, attributes: Mapping[str, Attribute], types: list[TensorType], r: Random) -> None:
-    """Give the kernel of a convolution the size that its attributes name, and its groups whole channels."""
+    """Change `types` so that a convolution's kernel has the size that the attributes name, and each group has
+    whole channels.
+    """
     groups = int(attributes["groups"])
     first, second = list(types[0].shape), list(types[1].shape)
     first[1] = groups * r.choice((1, 2, 3))

@@ -1,6 +1,6 @@
-"""Random programs run, trace, prove and judge consistently. Every element of every value of every frame is
-judged right from its opened chunks, and a changed one is judged wrong. The arbiter on an EVM judges one right
-element of each value.
+"""Random programs are run, traced, proved and judged consistently. Every element of every value of every
+frame is judged right from its opened chunks, and a changed element is judged wrong. The arbiter on an EVM
+judges one right element of each value.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Claim:
         self, n: int, element: int, block: int, anchor: int | None = None
     ) -> tuple[list[Leaf], list[ChunkOpening]]:
         """The operands' roots and the chunks that one block of an element needs. The roots are proved beside
-        the leaf `anchor` or, without one, the first of them up to the root and the others beside it.
+        the leaf `anchor`. Without an anchor, the first root is proved up to the trace's root, and the others
+        beside the first.
         """
         instruction = self.program.instructions[n]
         operands = [NO_LEAF] * len(instruction.operands)

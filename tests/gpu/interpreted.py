@@ -1,6 +1,7 @@
 """`python -m tests.gpu.interpreted FUNCTION [JSON …]`: run a function of this module for a test; print JSON.
 
-Triton decides when it is imported whether it interprets, so a test cannot switch that in its own process.
+Triton decides at its import whether it interprets kernels, so a test cannot switch to interpreting in its own
+process.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def by_library(name: str, *operands: torch.Tensor, **attributes: Attribute) -> t
 
 
 def rows() -> list[bool]:
-    """Whether functions of rows have the plain functions' bits, for rows that fit into a block and longer
-    ones.
+    """Whether functions of rows have the plain functions' bits, both for rows that fit into a block and for
+    longer ones.
     """
     f = CudaFused()
     wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9
@@ -117,8 +118,8 @@ def batches() -> list[bool]:
 
 
 def planes() -> bool:
-    """Whether a product is right if its slices begin 2^30 + 64 bytes apart, of which only the first are touched:
-    the last one then begins beyond 2^31.
+    """Whether a product is right if its slices begin 2^30 + 64 bytes apart, so that the last slice begins
+    beyond 2^31. Only the first bytes of each slice are touched.
     """
     x = torch.randn(1, 18, 70, generator=torch.Generator().manual_seed(1))
     plane, padded, p = (1 << 30) + 64, 128, 20
@@ -161,7 +162,9 @@ def roots() -> list[bool]:
 
 
 def assembly(capability: int) -> dict[str, str]:
-    """PTX of every kernel for a compute capability, also for sizes of 1, which Triton treats as constants."""
+    """PTX of every kernel for a compute capability. This includes the code for sizes of 1, which Triton
+    treats as constants.
+    """
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:

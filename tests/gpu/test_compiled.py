@@ -13,8 +13,8 @@ ROUNDED = re.compile(
 )
 EXACT = {f"{operation}.rn.{type_}" for operation in ("add", "sub", "mul") for type_ in ("f32", "f64")}
 ALLOWED = EXACT | {"div.rn.f32", "sqrt.rn.f32"}
-"""Rounded operations that compiled kernels may use. `.rn` on a product or a sum also forbids the assembler to
-fuse them.
+"""Rounded operations that compiled kernels may use. `.rn` on a product or a sum also forbids the assembler
+from fusing the two.
 """
 
 

@@ -37,11 +37,11 @@ class Mutant:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
     def line(self, source: bytes) -> int:
-        """The number of its first line, from 1."""
+        """The number of the first line that the mutant changes, counted from 1."""
         return source.count(b"\n", 0, self.start) + 1
 
     def change(self, source: bytes) -> str:
-        """Its lines before and after, without indentation."""
+        """The changed lines before and after the mutation, without indentation."""
         first = source.rfind(b"\n", 0, self.start) + 1
         last = len(source) if (found := source.find(b"\n", self.end)) < 0 else found
         after = source[first : self.start] + self.text.encode() + source[self.end : last]
@@ -49,8 +49,8 @@ class Mutant:
 
 
 def proposed(language: Language, root: Path) -> Mapping[str, Mutant]:
-    """All mutants of the language's files in the checkout `root`, by identity. Each is as short as it can be
-    written.
+    """All mutants of the language's files in the checkout `root`, by identity. Each mutant replaces as few
+    characters as possible.
     """
     folder = Path(os.environ.get("FORGE", "forge")).parent  # Slither asks forge for the settings
     run = subprocess.run(
@@ -91,8 +91,8 @@ def _shared(one: str, other: str) -> int:
 
 
 def sample(identities: Iterable[str]) -> list[str]:
-    """The identities in the order in which they are drawn. It follows a hash of each, so a change of one file
-    does not change the order of the others.
+    """The identities in the order in which they are drawn, which is that of a hash of each identity. So a
+    change of one file does not change the order of the other files' mutants.
     """
     return sorted(identities, key=lambda one: hashlib.sha256(f"{SEED} {one}".encode()).digest())
 

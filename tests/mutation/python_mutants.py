@@ -1,6 +1,7 @@
 """Prints cosmic-ray's mutants of the Python files named, as JSON. Runs in the environment of the tools.
 
-Left out: operators that need arguments, and mutants of annotations, which nothing evaluates at run time.
+Operators that need arguments are left out, and so are mutants of annotations, which nothing evaluates at run
+time.
 """
 
 import ast

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -32,11 +32,17 @@ PYTEST: Final = ("-qx", "--ff", "-o", "cache_dir=build/mutation/cache", "-m", "n
 
 
 class Fate(StrEnum):
-    """What became of a mutant. One that does not compile is not counted."""
+    """What became of a mutant. One that does not compile is not counted, nor one that compiles to the same code."""
 
     KILLED = "killed"
     SURVIVED = "survived"
     REFUSED = "refused"
+    SAME = "same"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the mutant is one of the sample: it compiles, and to other code than the program."""
+        return self not in (Fate.REFUSED, Fate.SAME)
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def run(
         drawn[name] = outcomes.of(name) or (play(name, quick=True) if plays else None)
         if drawn[name] is None and not plays:
             break
-        if sum(one is None or one.fate is not Fate.REFUSED for one in drawn.values()) == SAMPLE:
+        if sum(one is None or one.fate.is_counted for one in drawn.values()) == SAMPLE:
             break
     if plays:
         drawn = {name: outcome or play(name, quick=False) for name, outcome in drawn.items()}
@@ -166,6 +172,7 @@ class Player:
         self._commit = commit
         self._argued = argued
         self._limits: dict[tuple[str, ...], float] = {}
+        self._deployed: Mapping[str, str] | None = None
 
     def play(self, mutant: Mutant, name: str, quick: bool) -> Outcome | None:
         """The outcome of the first stage of tests if `quick`, or None if it passes and the mutant is not argued;
@@ -187,7 +194,9 @@ class Player:
         finally:
             file.write_bytes(source)
         if quick and fate is Fate.SURVIVED and name not in self._argued:
-            return None
+            if not self._is_same(mutant):
+                return None
+            fate = Fate.SAME
         line, change, where = mutant.line(source), mutant.change(source), self._language.name
         return Outcome(name, where, mutant.file, line, mutant.operator, change, fate, by, self._commit)
 
@@ -199,6 +208,20 @@ class Player:
                 raise RuntimeError(f"expected {' '.join(stage)} to pass in {self._tree}, which has no mutant")
             self._limits[stage] = max(PATIENCE * (monotonic() - start), LEAST_LIMIT)
         return self._limits[stage]
+
+    def _is_same(self, mutant: Mutant) -> bool:
+        """Whether the contracts, compiled as they are deployed, are the same bytes with the mutant."""
+        if self._language.name != "solidity":
+            return False
+        if self._deployed is None:
+            self._deployed = deployed(self._tree)
+        file = self._tree / mutant.file
+        source = file.read_bytes()
+        try:
+            file.write_bytes(mutant.planted(source))
+            return deployed(self._tree) == self._deployed
+        finally:
+            file.write_bytes(source)
 
     def _compiles(self) -> bool:
         return self._language.name == "python" or forge(self._tree, "build", "contracts/src")
@@ -216,6 +239,22 @@ def for_slither(tree: Path) -> None:
     build = ("build", "contracts/src", "--build-info")
     if not forge(tree, *build, FOUNDRY_OUT=str(out), FOUNDRY_CACHE_PATH=str(out / "cache")):
         raise RuntimeError(f"expected `forge build` to succeed in {tree}, which has no mutant")
+
+
+def deployed(tree: Path) -> Mapping[str, str]:
+    """The bytecode of every contract as it is deployed, by the path of its artifact. The settings leave out the
+    hash of the sources. Raises RuntimeError if a contract does not compile.
+    """
+    out = tree / "build" / "mutation" / "deployed"
+    places = {"FOUNDRY_OUT": str(out), "FOUNDRY_CACHE_PATH": str(out / "cache"), "FOUNDRY_DENY": "never"}
+    program = os.environ.get("FORGE", "forge")
+    if not passes(tree, program, "build", "contracts/src", limit=LIMIT, FOUNDRY_PROFILE="default", **places):
+        raise RuntimeError(f"expected `forge build` to succeed in {tree}")
+    artifacts = {path: json.loads(path.read_text()) for path in sorted(out.glob("*.sol/*.json"))}
+    return {
+        str(path.relative_to(out)): artifact["bytecode"]["object"] + artifact["deployedBytecode"]["object"]
+        for path, artifact in artifacts.items()
+    }
 
 
 def forge(tree: Path, *arguments: str, limit: float = LIMIT, **environment: str) -> bool:

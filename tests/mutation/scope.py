@@ -1,4 +1,4 @@
-"""What is mutated, and which tests are run on a mutant of which file, the quickest first."""
+"""What is mutated, and which tests are run on the mutants of each file, the quickest first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stages = Sequence[tuple[str, ...]]
 @dataclass(frozen=True)
 class Language:
     """`folders` are files or folders in the repository, each with the stages of its tests; a file belongs to
-    the longest one that it is in. `generator` is the script that proposes mutants.
+    the longest entry that contains it. `generator` is the script that proposes mutants.
     """
 
     name: str

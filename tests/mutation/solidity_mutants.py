@@ -2,7 +2,8 @@
 the tools, in a checkout that `running.for_slither` has built.
 
 The command slither-mutate draws no samples and runs the same tests for all files, so its mutators are called
-here. Left out is FHR: what compiles of its changes of visibility and mutability is the same program.
+here. The mutator FHR is left out: those of its changes of visibility and mutability that compile give the
+same program.
 """
 
 import json
@@ -18,7 +19,7 @@ OUT = "build/mutation/proposed"
 
 
 def mutators():
-    """All mutators of slither-mutate but FHR."""
+    """All mutators of slither-mutate except FHR."""
     found = [one for one in vars(all_mutators).values() if isinstance(one, type)]
     return [one for one in found if issubclass(one, AbstractMutator) and one.NAME not in ("", "FHR")]
 
@@ -43,7 +44,7 @@ def patches(mutator, unit, contract):
 
 def mutants(slither, files):
     """The mutants of these files, each as a span of bytes and its new text. A contract that several units
-    contain comes once.
+    contain is included once.
     """
     seen = set()
     for unit in slither.compilation_units:

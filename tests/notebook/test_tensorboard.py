@@ -1,4 +1,4 @@
-"""TensorBoard reads in event files what was reported. Heavy, because its packages are not in the lock."""
+"""TensorBoard reads from event files what was reported. Heavy, because its packages are not in the lock."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ OTHER_KERNELS = tuple(
     for kernel in KERNELS
     if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
-"""For each kernel but float64 that this machine runs, including its default: a machine with its products and
-no compiled functions.
+"""For each kernel that this machine runs except float64, including the default kernel: a machine with that
+kernel's products and no compiled functions.
 """
 WITH_FUNCTIONS = tuple(
     Machine(products=f"{kernel.name},fused-{kernel.others}")

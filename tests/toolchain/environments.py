@@ -31,8 +31,8 @@ def environment_of(folder: Path, *names: str, extra: Iterable[Path] = ()) -> Pat
 
 
 def closure(names: Iterable[str]) -> dict[str, Distribution]:
-    """The distributions and their dependencies, by name. Extras are left out, and dependencies whose markers
-    do not hold here.
+    """The distributions and their dependencies, by name. Extras, and dependencies whose markers do not hold
+    here, are left out.
     """
     found: dict[str, Distribution] = {}
     waiting = list(names)

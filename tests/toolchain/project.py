@@ -10,7 +10,7 @@ EMPTY = "// SPDX-License-Identifier: MIT\npragma solidity 0.8.37;\n\ncontract Em
 
 
 def make_environment() -> dict[str, str]:
-    """Return the environment without an outer make's flags, which would reach the inner one."""
+    """Return the environment without the flags of an outer make, which would otherwise reach the inner make."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
 
 

@@ -53,8 +53,8 @@ EXTRAS = {extra: names(lines) for extra, lines in PROJECT["optional-dependencies
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """The distributions that a file imports, also inside functions and under TYPE_CHECKING. The standard
-    library and this repository's packages are left out.
+    """The distributions that a file imports, including imports inside functions and under TYPE_CHECKING. The
+    standard library and this repository's packages are left out.
     """
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):

@@ -173,13 +173,13 @@ def test_the_health_check_asks_where_the_node_answers(party: str) -> None:
 
 
 NODE = 10_001
-"""The user of a node, of the image too."""
+"""The id of the user that runs a node, in the image too."""
 
 
 @pytest.fixture
 def node_home(tmp_path: Path) -> Path:
-    """An empty home folder of the user NODE, for a test that root runs; otherwise of this user. Beside it lies
-    a deployment file that only this user may read.
+    """An empty home folder. It belongs to the user NODE if root runs the test, otherwise to the present user.
+    Beside it lies a deployment file that only the present user may read.
     """
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
@@ -217,7 +217,9 @@ def test_a_units_user_gets_a_deployment_file_that_it_may_not_read(node_home: Pat
 
 
 def assert_taken(home: Path) -> None:
-    """The deployment file is in its place and belongs to the home folder's owner alone."""
+    """Check that the deployment file is in its place, belongs to the home folder's owner, and is open to
+    nobody else.
+    """
     folder = home / "deployments"
     file = folder / "31337.json"
     assert file.read_text() == "{}"

@@ -108,7 +108,9 @@ def test_standard_json_gives_the_code_of_the_package(name: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.timeout(1_800)
 def test_two_releases_are_equal_byte_for_byte(tmp_path: Path) -> None:
-    """Built in checkouts at different paths, to show that no path, time or file order affects the result."""
+    """The releases are built in checkouts at different paths, to show that no path, time or file order
+    affects the result.
+    """
     outs = []
     for name in ("one", "a-second-and-longer-name"):
         checkout = tmp_path / name / "checkout"

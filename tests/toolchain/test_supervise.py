@@ -1,5 +1,5 @@
-"""docs/operating/supervise.sh: which exits of a node lead to a restart, and which wait for a person; what a
-signal does; that other commands are not supervised.
+"""docs/operating/supervise.sh: which exits of a node lead to a restart, which ones wait for a person, what a
+signal does, and that other commands are not supervised.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Supervise = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def supervise(tmp_path: Path) -> Iterator[Supervise]:
-    """A function that runs a shell command under the script, as a node by default: as the program `solver` with
-    the argument `run`. The command first adds a line to the file `started`. Processes that still run after
-    the test are killed.
+    """A function that runs a shell command under the script. By default, the script takes the command for a
+    node: for the program `solver` with the argument `run`. The command first adds a line to the file
+    `started`. Processes that still run after the test are killed.
     """
     running: list[subprocess.Popen[str]] = []
 

@@ -1,5 +1,5 @@
-"""Builds the wheel from a copy of the sources, and an environment with it and the packages that its metadata
-names.
+"""Builds the wheel from a copy of the sources, and an environment that holds the wheel and the packages that
+its metadata names.
 
 Only torch and its dependencies come from the environment of the tests, through a folder of links that a
 `.pth` file names, so that pip finds them installed. pip installs all else, in the versions of

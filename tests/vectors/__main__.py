@@ -14,7 +14,9 @@ MOST = 5
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what comes of each section; 0 if nothing differs and, unless `--partial`, nothing is missing."""
+    """Print the outcome of each section. The exit status is 0 if nothing differs and, without `--partial`,
+    nothing is missing; otherwise it is 1.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.vectors", description=main.__doc__)
     parser.add_argument("--implementation", default="tests.vectors.package:Package", metavar="MODULE:NAME")
     parser.add_argument("--file", action="append", choices=FILES, help="only this file; may be repeated")

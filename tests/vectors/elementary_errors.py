@@ -72,7 +72,8 @@ def kernel(name: str) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 def worst(name: str, patterns: Array, floor: float = 0.0) -> Worst:
-    """The worst case over uint32 bit patterns; perhaps the first, with 0 ulp, if none exceeds `floor` ulp.
+    """The worst case over uint32 bit patterns. If no error exceeds `floor` ulp, it may be the first pattern,
+    with 0 ulp.
 
     Raises AssertionError unless NaN, infinities and overflows are exactly as they must be.
     """

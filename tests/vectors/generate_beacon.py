@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("beacon.json")
 SECRET = 0xBEAC0
 HALF = pow(2, -1, P)
 EDGES = (0, 1, 2, HALF, P - HALF, P - 2, P - 1)
-"""Field elements at the edges. For 1/2 and -1/2 the map takes the inverse of zero."""
+"""Field elements at the edges. For 1/2 and -1/2, the map inverts zero."""
 
 EVMNET_KEY = bytes.fromhex(
     "07e1d1d335df83fa98462005690372c643340060d205306a9aa8106b6bd0b382"

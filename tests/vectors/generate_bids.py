@@ -1,7 +1,7 @@
 """Write bids.json: least undercuts and whole biddings that pytest and forge both replay.
 
-They come from a second implementation, with fractions and loops. README.md has the format. Deterministic.
-Run as `python -m tests.vectors.generate_bids`.
+The values come from a second implementation, with fractions and loops. README.md has the format.
+Deterministic. Run as `python -m tests.vectors.generate_bids`.
 """
 
 from __future__ import annotations

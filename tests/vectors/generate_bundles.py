@@ -55,7 +55,7 @@ def of_two() -> Program:
 
 
 def not_a_state() -> Program:
-    """A program with the inputs of the step whose second output has another type than the state's tensor."""
+    """A program with the step's inputs. The type of its second output differs from that of the state's tensor."""
     b = Builder("not_a_state")
     weights, _, data, _ = b.input(ROW), b.input(TensorType(DType.I32, ())), b.input(ROW), b.input(ROW)
     b.output(weights)
@@ -142,7 +142,7 @@ def changes() -> Iterator[tuple[str, Callable[[Manifest], object]]]:
 
 
 def with_programs(manifest: Manifest, *programs: Program) -> Manifest:
-    """The manifest with other programs, of which the last is the step."""
+    """The manifest with other programs. The last of them is the step."""
     return {**manifest, "programs": [_entry(program) for program in programs]}
 
 

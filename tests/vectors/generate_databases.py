@@ -53,7 +53,7 @@ def _lines(database: sqlite3.Connection) -> Iterator[str]:
 
 
 def written_by(commit: str, kind: str) -> tuple[str, str]:
-    """The dump that a commit's code makes, and what the code reads from it, as JSON. `kind`: the script."""
+    """The dump that a commit's code makes, and what the code reads from it, as JSON. `kind` names the script."""
     repository = Path(__file__).parents[2]
     tree = subprocess.run(
         ["git", "archive", commit, "--", "*.py"], cwd=repository, capture_output=True, check=True

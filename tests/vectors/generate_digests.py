@@ -1,7 +1,7 @@
 """Write digests.json: salts, digests and their openings (audit.md section 4). README.md has the format.
 
-They come from a second implementation, leaf by leaf. Deterministic.
-Run as `python -m tests.vectors.generate_digests`.
+The values come from a second implementation, which works leaf by leaf. Deterministic. Run as `python -m
+tests.vectors.generate_digests`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def leaf(salt: bytes, chunk: bytes) -> bytes:
 
 
 def opened(hashes: Hashes, index: int) -> tuple[bytes, list[bytes], int]:
-    """Root of a tree over leaf hashes, a leaf's path, bottom first, and its turns."""
+    """The root of a tree over leaf hashes, the path of leaf `index`, bottom first, and the turns of that leaf."""
     if len(hashes) == 1:
         return hashes[0], [], 0
     k = 1

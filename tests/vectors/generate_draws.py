@@ -1,7 +1,7 @@
 """Write draws.json: the random numbers of draws (audit.md section 2). README.md has the format.
 
-They come from a second implementation, in plain Python. Deterministic.
-Run as `python -m tests.vectors.generate_draws`.
+The values come from a second implementation, in plain Python. Deterministic. Run as `python -m
+tests.vectors.generate_draws`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ AUDITS = (
     Audit(97, 13, 17, 617283945061728390),
     Audit(2**20, 64, 32, ONE // 3),
 )
-"""The last two show any other order of roundings."""
+"""Audits to compute chances for. In the last two, any other order of roundings changes the result."""
 
 
 def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:

@@ -1,8 +1,8 @@
 """Write keys.json: claim keys, priority commitments and seeds of draws.
 
-They are those of encoding.md section 5 and audit.md section 2, from a second implementation: word by word,
-without an ABI encoder. README.md has the format.
-Deterministic. Run as `python -m tests.vectors.generate_keys`.
+Their definitions are in encoding.md section 5 and audit.md section 2. The values come from a second
+implementation, which works word by word, without an ABI encoder. README.md has the format. Deterministic. Run
+as `python -m tests.vectors.generate_keys`.
 """
 
 from __future__ import annotations

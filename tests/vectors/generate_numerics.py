@@ -313,7 +313,7 @@ def small_cases(_words: Words, _count: int) -> Iterator[Case]:
 
 
 def bool_cases(_words: Words, _count: int) -> Iterator[Case]:
-    """Cases of bools whose bytes are not canonical: a load makes each byte but 0 a 1."""
+    """Cases of bools whose bytes are not canonical: loading turns every byte other than 0 into 1."""
     x, y = (vector(BOOL, column) for column in zip(*product((0, 1, 2, 128, 255), repeat=2), strict=True))
     for name, opcode, operation in (
         ("and", 0x401, lambda a, b: bool(a) and bool(b)),

@@ -1,7 +1,7 @@
 """Write operations.json: the operations of instructions and of small programs.
 
-They come from a second implementation of docs/spec/encoding.md section 8, on the fields of instructions.
-README.md has the format. Deterministic. Run as `python -m tests.vectors.generate_operations`.
+The values come from a second implementation of docs/spec/encoding.md section 8, on the fields of
+instructions. README.md has the format. Deterministic. Run as `python -m tests.vectors.generate_operations`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def own(instruction: Instruction) -> int:
 
 
 def run(program: Program) -> int:
-    """The operations of a run: of all instructions, and of a run of its program for each call."""
+    """The operations of a run: those of all instructions and, for each call, those of a run of the called program."""
     called = sum(run(program.callee(number)) for number in program.calls())
     return called + sum(own(instruction) for instruction in program.instructions)
 
 
 def path_bytes(program: Program) -> int:
-    """The bytes of all values of the program, and of the values below the callee that has most of them."""
+    """The bytes of all values of the program, plus the path bytes of the callee that has the most."""
     below = [path_bytes(program.callee(number)) for number in program.calls()]
     values = (type_.nbytes for instruction in program.instructions for type_ in instruction.results)
     return sum(values) + max(below, default=0)
@@ -103,13 +103,13 @@ def reductions() -> Program:
 
 
 def programs() -> list[Program]:
-    """The programs of the file, each behind the programs that it calls."""
+    """The programs of the file, each after the programs that it calls."""
     callee, large = row_sum(), negated()
     return [callee, every(callee), twice(callee), large, two_paths(callee, large), reductions()]
 
 
 def program_rows(found: list[Program]) -> Iterable[dict[str, Any]]:
-    """A row for each program. Its closure ends with itself."""
+    """A row for each program. A program's closure ends with the program itself."""
     ids = [program.id for program in found]
     for program in found:
         closure = b"".join(ids.index(each.id).to_bytes(4, "big") for each in program.closure())

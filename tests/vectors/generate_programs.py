@@ -172,7 +172,7 @@ def build() -> dict[str, Any]:
 
 
 def _closures(cases: Iterable[tuple[str, list[bytes]]], accepted: bool) -> list[tuple[str, bytes]]:
-    """Rows of programs that `check` accepts, or refuses: each program behind its length in four bytes."""
+    """Rows of programs that `check` accepts, or refuses. Each program is preceded by its length in four bytes."""
     rows = []
     for why, closure in cases:
         if _passes(closure) is not accepted:

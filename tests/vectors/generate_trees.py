@@ -140,7 +140,7 @@ def _consistency_holds(m: int, n: int, old: bytes, new: bytes, proof: list[bytes
 
 
 def _distinct(rows: list[Any]) -> list[Any]:
-    """One row for each node size, the first, sorted by size: the shape depends on nothing else."""
+    """The first row for each node size, sorted by size. The shape depends only on the size."""
     return sorted({row[0]: row for row in reversed(rows)}.values())
 
 

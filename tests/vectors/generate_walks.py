@@ -1,7 +1,7 @@
 """Write walks.json: which chunk a walk names (audit.md section 7). README.md has the format.
 
-Compares a walk with the turns of every chunk, instead of following it down the tree. Deterministic. Run as
-`python -m tests.vectors.generate_walks`.
+The chunk is found by comparing the walk with the turns of every chunk, instead of following the walk down the
+tree. Deterministic. Run as `python -m tests.vectors.generate_walks`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def some(count: int, number: int) -> int:
 
 
 def named(count: int, walk: int) -> tuple[int, int, int]:
-    """The only chunk whose turns begin the walk, with its turns and depth."""
+    """The only chunk with whose turns the walk begins; and that chunk's turns and depth."""
     ((index, turns, depth),) = [
         (index, turns, depth)
         for index, (turns, depth) in enumerate(numbers(count))

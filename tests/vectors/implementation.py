@@ -55,9 +55,9 @@ class Numbers(Protocol):
     def evaluate(
         self, name: str, attributes: bytes, operands: Sequence[tuple[bytes, bytes]], result: bytes
     ) -> bytes:
-        """Canonical bytes of an operation's result. `name` is a primitive's, or one of the functions in
-        numerics.json. Operands are (type, data), and data may hold other bytes of NaN and bools than the
-        canonical ones; `result` is the type.
+        """Canonical bytes of an operation's result. `name` is the name of a primitive, or of one of the
+        functions in numerics.json. Operands are (type, data); NaN and bools in the data need not be
+        canonical. `result` is the type of the result.
         """
 
     def elementary(self, name: str, bits: int) -> int:
@@ -68,7 +68,7 @@ class Programs(Protocol):
     """encoding.md sections 3 to 5. A program comes with all programs that it calls, callees first."""
 
     def decode_instruction(self, data: bytes) -> Fields | None:
-        """The fields of an instruction; None if decoding refuses the bytes. `check` is not asked."""
+        """The fields of an instruction; None if decoding refuses the bytes. `check` is not applied."""
 
     def encode_instruction(self, fields: Fields) -> bytes:
         """The bytes of an instruction."""
@@ -106,10 +106,10 @@ class Bundles(Protocol):
     def bundle_terms(
         self, manifest: bytes, blobs: Sequence[bytes]
     ) -> tuple[bytes, bytes, bytes, bytes, int, int, int, int, int] | None:
-        """What the terms say of a bundle with these blobs, of which the manifest names all or some: bundle hash,
-        program id, root of the constants, root of the initial state, the numbers of constants and of the state's
-        tensors, the operations of a step, the bytes of a state, and the arithmetic's version, which is 1. None if
-        the bundle is refused.
+        """What the terms say of a bundle with these blobs, some of which the manifest may not name: bundle
+        hash, program id, root of the constants, root of the initial state, the numbers of constants and of
+        the state's tensors, the operations of a step, the bytes of a state, and the arithmetic's version,
+        which is 1. None if the bundle is refused.
         """
 
 
@@ -218,7 +218,9 @@ class Market(Protocol):
         """The chance that a seat has none of `false` segments, in 10^-18, rounded up."""
 
     def escape(self, segments: int, each: int, verifiers: int, honest: int, false: int) -> int:
-        """The chance that no honest seat has one of `false` segments; that and `honest` in 10^-18, rounded up."""
+        """The chance that no honest seat has one of `false` segments, rounded up. It and `honest` are in
+        units of 10^-18.
+        """
 
     def least_stake(
         self, segments: int, each: int, verifiers: int, honest: int, price: int, gain: int

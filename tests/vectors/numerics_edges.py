@@ -144,7 +144,7 @@ MIXED_ROWS = (
     (0x00000000,) * 7 + (0xFFC00001,),
     (0x7F7FFFFF, 0xFF7FFFFF, 0x7F000000, 0x3F800000, 0x00000000, 0x7F7FFFFF, 0x7F7FFFFF, 0x80000000),
 )
-"""The other rows of contractions with these. Some products are below every f32, or NaN by one row alone."""
+"""Rows to contract with `SMALL_ROWS`. Some products are smaller than every f32, or NaN because of one row alone."""
 
 TWICE_ROUNDED = tuple(
     sign | field << 23 | fraction
@@ -152,7 +152,9 @@ TWICE_ROUNDED = tuple(
     for field in (107, 117, 126, 127, 140)
     for fraction in (0x000000, 0x000001, 0x400001, 0x3FFFFF, 0x5FFFFF, 0x7FFFFF, 0x2AAAAB)
 )
-"""Operands of `scale` that a product with 2^-126 and a second one would round twice."""
+"""Operands of `scale` that would be rounded twice if they were multiplied first by 2^-126 and then by a
+second factor.
+"""
 
 CASTS = tuple(
     (source, target)

@@ -164,7 +164,7 @@ class Package:
     # -------------------------------------------------------------- operations and bundles
 
     def instruction_operations(self, data: bytes) -> int:
-        """Counted in a program that has an input for each operand, less these inputs."""
+        """The operations counted in a program that has an input for each operand, minus those of the inputs."""
         found = Instruction.decode(data)
         types, count = found.operand_types, len(found.operands)
         given = [

@@ -40,7 +40,7 @@ def single(
     attributes: bytes = b"",
     callee: Program | None = None,
 ) -> Closure:
-    """An input for each operand, one instruction on them, and its result as the output."""
+    """A program with an input for each operand, one instruction on these inputs, and its result as the output."""
     count = len(operands)
     given = [Instruction(Op.INPUT, k, (), (x,), encode_index(k)) for k, x in enumerate(operands)]
     leaves = tuple(Operand(k, x) for k, x in enumerate(operands))

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 class Case(NamedTuple):
     """One call: `method` with `arguments` gives `expected`, which is None if the call is refused. `note` says
-    what the row is about, where the number alone would not.
+    what the row is about if the row's number alone does not.
     """
 
     row: int
@@ -130,7 +130,7 @@ class Not:
 
 
 def _refused_paths(table: list[Row]) -> Iterator[Case]:
-    """Paths that are refused, or lead to another root than the row's."""
+    """Paths that are refused, or that lead to a root other than the row's."""
     for k, row in enumerate(table):
         given = (row["tree_size"], row["lo"], row["size"], row["node"], cut(row["path"]))
         yield Case(k, "root_from_path", given, Not(row["root"]))
@@ -229,14 +229,14 @@ def programs() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 def _reencoded(table: list[Row], *, accepted: bool) -> Iterator[Case]:
-    """Programs that come with all that they call. Those that are accepted are encoded again as they were."""
+    """Programs, each with all programs that it calls. Accepted programs are encoded again to the same bytes."""
     for k, row in enumerate(table):
         closure = _counted(row["closure"])
         yield Case(k, "reencode_program", (closure,), closure[-1] if accepted else None, row["why"])
 
 
 def _counted(joined: bytes) -> list[bytes]:
-    """Split joined items, each behind its length in four bytes."""
+    """Split joined items, each preceded by its length in four bytes."""
     found = []
     while joined:
         end = 4 + int.from_bytes(joined[:4], "big")
@@ -322,7 +322,9 @@ METHODS_OF_KEYS = {
 
 
 def keys() -> Iterator[tuple[str, Iterator[Case]]]:
-    """The sections of keys.json. The last column is the result of the others; decimals are integers."""
+    """The sections of keys.json. The last column of a table is the result of the others. Decimal strings are
+    integers.
+    """
     file = load("keys.json")
     for section, method in METHODS_OF_KEYS.items():
         table = [
@@ -540,11 +542,13 @@ def beacon() -> Iterator[tuple[str, Iterator[Case]]]:
 
 
 MODULUS = 21888242871839275222246405745257275088696311157297823662689037894645226208583
-"""Of the field of BN254."""
+"""The modulus of the field of BN254."""
 
 
 def _unsigned(row: Row, other: Row) -> Iterator[tuple[str, bytes, bytes]]:
-    """Keys and signatures that are none of the row's round, each with the reason. `other` is another round."""
+    """Keys and signatures for which the row's round does not count as signed, each with the reason. `other`
+    is another round.
+    """
     key, signature = row["key"], row["signature"]
     x, y = (int.from_bytes(word, "big") for word in cut(signature))
 

@@ -1,5 +1,5 @@
 """Games: a verifier convicts a cheat; a solver defends itself against a false accuser, which fetches the
-solver's data or demands them on the chain.
+solver's data or demands it on the chain.
 
 The wrong number is inside a call, so a game descends through the step's trace to the call's trace.
 """

@@ -15,15 +15,17 @@ from tests.chain.test_verifier_juries import JURORS, cut_off
 from tests.unit.solver import tiny
 
 ACCOUNTS = (2, 5, 6, 7)
-"""Indices of development accounts. The draw gives the task's only seat to one of them; the others are the
-jury.
+"""Indices of development accounts. The draw gives the task's only seat to one of these accounts; the others
+are the jury.
 """
 PERIOD, MOVE_TIME = int(TERMS["attest_period"]), int(TERMS["move_time"])
 LOCK = 8 * TOKEN
 
 
 def jury(world: World, who: Who) -> Iterator[Stage]:
-    """The stages of a task with a jury. Under test is the solver, or one verifier process with all jurors."""
+    """The stages of a task with a jury. The party under test is the solver, or one verifier process with all
+    jurors.
+    """
     for index in ACCOUNTS:
         with world.client(f"dev:{index}") as client:
             client.fund(1_000 * TOKEN)

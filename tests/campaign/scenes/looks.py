@@ -22,8 +22,8 @@ PAIR = (2, 5)
 
 
 def looking(world: World, who: Who) -> Iterator[Stage]:
-    """The stages of a look at a rubber stamp. Under test is the verifier that looks, or the solver whose
-    states it needs.
+    """The stages of a look at a rubber stamp. The party under test is the verifier that looks, or the solver
+    whose states that verifier needs.
     """
     task, seat, other = _seated(world, who)
     lazy = world.outsider(seat)
@@ -72,8 +72,8 @@ def looked_at(world: World, who: Who) -> Iterator[Stage]:
 
 
 def _seated(world: World, who: Who) -> tuple[int, int, int]:
-    """Bring a task of an honest solver, in which every seat is looked at, to its draw. Returns the task, and
-    the indices of the accounts with and without the seat.
+    """Bring an honest solver's task, in which every seat is looked at, to its draw of seats. Returns the
+    task, and the indices of the accounts with and without the seat.
     """
     for index in PAIR:
         with world.client(f"dev:{index}") as client:

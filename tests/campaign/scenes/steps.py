@@ -34,8 +34,8 @@ def drawn(world: World, task: int) -> None:
 
 
 def to_the_round(world: World, task: int) -> None:
-    """Wait until a draw is requested, which is repeated after a re-organisation; then skip to its beacon
-    round.
+    """Wait until a draw is requested, then skip to its beacon round. After a re-organisation, a draw is
+    requested again.
     """
     audit = world.submitter.audit
     world.reach(lambda: bool(audit.audit(task).round))

@@ -46,7 +46,7 @@ class Faults:
     end; the reply with a byte every `pause` seconds. The request itself is carried out.
     """
     garbage_share: float = 1.0
-    """Share of the requests that `garbage` applies to, of those with the method `garbage_method`."""
+    """The share of requests that `garbage` applies to, among those with the method `garbage_method`."""
     garbage_method: str | None = None
     """The only method to whose calls `garbage` applies; None for all."""
     pause: float = 1.0

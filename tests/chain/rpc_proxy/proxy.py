@@ -25,8 +25,8 @@ PIECE: Final = 1 << 16
 
 
 class RpcProxy:
-    """Listens on a free loopback port until it is closed. `asked` counts calls by method, `requests` HTTP
-    requests; a batch is one request with several calls.
+    """Listens on a free loopback port until it is closed. `asked` counts calls by method, and `requests`
+    counts HTTP requests; a batch is one request with several calls.
     """
 
     def __init__(self, upstream: str, seed: int = 1) -> None:
@@ -65,8 +65,8 @@ class RpcProxy:
         return reorganise(self._ask, depth, again=again)
 
     def is_garbled(self, asked: Any) -> bool:
-        """Whether to replace the reply to a call or a batch by garbage. Chosen by chance, with the share in
-        `faults`.
+        """Whether to replace the reply to a call or a batch by garbage. The choice is random, with the share
+        in `faults`.
         """
         faults, queries = self.faults, asked if isinstance(asked, list) else [asked]
         if faults.garbage is None or all(

@@ -11,10 +11,10 @@ from tests.chain.rpc_proxy.behind import Ask
 def reorganise(ask: Ask, depth: int, *, again: bool = False) -> list[str]:
     """Replace the newest `depth` blocks; returns the hashes of the transactions that were in them, in order.
 
-    Without `again` the new blocks are empty and anvil forgets the transactions: they are mined only if
-    somebody sends them again. With `again` each transaction is mined one block later than before; those of
-    the newest block are sent again, for the next block. A block that is mined during the call is replaced in
-    place of an older one, and its transactions are lost.
+    Without `again`, the new blocks are empty and anvil forgets the transactions: they are mined only if
+    somebody sends them again. With `again`, each transaction is mined one block later than before; the
+    transactions of the newest block are sent again, for the next block. If a block is mined during the call,
+    it is replaced instead of an older one, and its transactions are lost.
     """
     head = int(_result(ask, "eth_blockNumber"), 16)
     blocks = [

@@ -42,7 +42,9 @@ class Features(nn.Module):
 
 
 def _pixels(model: nn.Module) -> Training:
-    """The training on the cross-entropy of labelled pixels, also for an auxiliary head if there is one."""
+    """The training on the cross-entropy of labelled pixels, including that of an auxiliary head if the model
+    has one.
+    """
 
     def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         found = m(batch["x"])
