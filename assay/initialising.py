@@ -26,8 +26,8 @@ def write_example(folder: Path) -> tuple[Path, Path]:
     if NAME.fullmatch(name) is None:
         raise NotMade(
             f"name {name!r}",
-            expected="a letter, then letters, digits, - and _, 63 at most",
-            got=f"{len(name)} characters",
+            expected="a letter or _, then letters, digits, - and _, at most 63 characters in all",
+            got=f"{len(name)} characters, {ascii(name[:63])}",
             remedy="choose another name",
         )
     if os.path.lexists(folder):

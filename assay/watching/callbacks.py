@@ -28,15 +28,17 @@ class Told:
     def __init__(self) -> None:
         self._points: list[Point] = []
         self._known: set[tuple[int, bytes]] = set()
-        self._next: dict[int, int] = {}
-        """The number of points that each callback has received, by the callback's `id`."""
         self._callbacks: list[Callback] = []
+        self._next: list[int] = []
+        """The number of points that each callback has received."""
 
     def add(self, callback: Callback) -> None:
-        """Add a callback, which will also get all earlier points."""
-        if id(callback) not in self._next:
-            self._next[id(callback)] = 0
+        """Add a callback, which will also get all earlier points. A callback that equals a known one, such as
+        the same method of the same object, is not added again.
+        """
+        if callback not in self._callbacks:
             self._callbacks.append(callback)
+            self._next.append(0)
 
     def take(self, points: Sequence[Point]) -> None:
         """Add checked metrics."""
@@ -49,9 +51,9 @@ class Told:
         """Call every callback with the points that it has not received. An error of a callback is raised; the
         other callbacks are called the next time. No point is passed to a callback twice.
         """
-        for callback in self._callbacks:
-            while (number := self._next[id(callback)]) < len(self._points):
-                self._next[id(callback)] += 1
+        for place, callback in enumerate(self._callbacks):
+            while (number := self._next[place]) < len(self._points):
+                self._next[place] += 1
                 point = self._points[number]
                 callback(point.step, dict(point.values))
 

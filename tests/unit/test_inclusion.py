@@ -79,7 +79,7 @@ def test_it_counts_from_the_first_time_that_a_transaction_is_handed_over(
 
 
 def test_a_receipt_that_nobody_looked_for_says_nothing(inclusion: Inclusion, clock: Clock) -> None:
-    """A long replay came before the poll, and the transaction may have been mined long ago."""
+    """A long replay came before the poll, so the transaction may have been mined long ago."""
     for nonce in range(3):
         inclusion.begin(nonce)
         clock.now += 3_600

@@ -1,4 +1,4 @@
-"""Arguments that no command can use end it with exit code 2 before anything is asked or opened."""
+"""Unusable arguments end a command with exit code 2 before it asks or opens anything."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TABLES: Mapping[str, type[AssaySettings | SolverSettings | VerifierSettings | La
     [*((table, "host") for table in TABLES), ("solver", "monitor_host"), ("verifier", "monitor_host")],
 )
 def test_an_empty_host_is_refused_from_every_source(tmp_path: Path, table: str, name: str) -> None:
-    """A socket would take it for all addresses of the machine."""
+    """A socket would treat an empty host as all addresses of the machine."""
     model, file = TABLES[table], tmp_path / "config.toml"
     with pytest.raises(SettingsError, match=f"setting {name} from flag"):
         load(model, table, file, {name: ""}, {})

@@ -1,4 +1,4 @@
-"""Callbacks get each verified step in order and once, or again if its state has changed. Without
+"""Callbacks get each verified step once and in order, and once more if its state has changed. Without
 TensorBoard, the error says what to install.
 """
 
@@ -30,6 +30,22 @@ def test_each_is_told_all_steps_once() -> None:
     told.tell()
     assert early == [(3, 1.0), (6, 0.5), (9, 1.0)]
     assert late == [3, 6, 9]
+
+
+def test_a_method_that_is_added_twice_is_told_once() -> None:
+    class Log:
+        def __init__(self) -> None:
+            self.steps: list[int] = []
+
+        def step(self, step: int, _metrics: Mapping[str, float]) -> None:
+            self.steps.append(step)
+
+    told, log = Told(), Log()
+    for number in (1, 2):
+        told.add(log.step)
+        told.take([point(number)])
+        told.tell()
+    assert log.steps == [3, 6]
 
 
 def test_a_step_comes_again_only_with_another_state() -> None:

@@ -1,4 +1,4 @@
-"""Commands start fast and fail clearly: --help loads nothing heavy, mistakes give a line and an exit code."""
+"""Commands start fast and fail clearly: --help loads nothing heavy, and a mistake gives one line and an exit code."""
 
 from __future__ import annotations
 

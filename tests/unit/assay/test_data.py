@@ -1,4 +1,6 @@
-"""Data from files equals what was written, is mapped where possible, and is captured like the arrays."""
+"""Data read from files equals the arrays that were written, is mapped where possible, and is captured like
+those arrays.
+"""
 
 from __future__ import annotations
 

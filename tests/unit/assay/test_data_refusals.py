@@ -103,7 +103,7 @@ def other_types(path: Path) -> None:
 
 
 class Evil:
-    """Unpickling it would end the process."""
+    """An object that would end the process if it were unpickled."""
 
     def __reduce__(self) -> Any:
         return exit, (1,)

@@ -1,4 +1,6 @@
-"""A task file without terms: the derived terms are stable, within bounds, and taken by default solvers."""
+"""A task file without terms: the derived terms are stable, within bounds, and accepted by solvers with
+default settings.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ LARGE = Load(
 WIDE = replace(
     LARGE, traces=Traces(eager=10**8, called=10**8, hashed_bytes=3_000_000_000, value_bytes=500_000_000)
 )
-"""A task whose games ask for much beside replays: traces of 3 GB, and values of up to 500 MB."""
+"""A task whose games need much more than replays: traces of 3 GB, and values of up to 500 MB."""
 GWEI = 10**9
 DEVELOPMENT = Place.at(DEVNET, None, None, block_time=1.0, present=GWEI)
 ROLLUP = Place.at(RECOMMENDED, None, None, block_time=2.0, present=GWEI // 100)
@@ -118,7 +120,9 @@ def test_periods_grow_with_the_work_and_with_the_chain_s_blocks() -> None:
 
 
 def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
-    """Nine checkpoints of 20,000 tensors and a manifest, at 200 files a second."""
+    """The files are those of nine checkpoints, each of 20,000 tensors and a manifest, written at 200 files a
+    second.
+    """
     many = times(replace(SMALL, state_tensors=20_000), DEVNET, 1.0)["training_period"]
     assert many >= 2 * 9 * 20_001 / 200
     few = times(replace(SMALL, state_tensors=100), DEVNET, 1.0)
@@ -126,7 +130,7 @@ def test_there_is_twice_the_time_to_write_the_files_of_checkpoints() -> None:
 
 
 def test_there_is_twice_the_time_to_serve_small_tensors() -> None:
-    """Three copies of 5,000 tensors, at 1,000 a second."""
+    """The tensors are three copies of 5,000, served at 1,000 a second."""
     many = times(replace(SMALL, state_tensors=5_000), DEVNET, 1.0)["attest_period"]
     assert 2 * 3 * 5 - 1 <= many - times(SMALL, DEVNET, 1.0)["attest_period"] <= 2 * 3 * 5
 

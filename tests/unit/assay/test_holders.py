@@ -1,5 +1,5 @@
-"""Servers of a task's data: answers are checked, and servers that serve nothing are asked last, and soon no
-more.
+"""Servers of a task's data: answers are checked. A server that serves nothing is asked last, and after a few
+failures not at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROOTS = [bytes([number]) * 32 for number in range(4)]
 
 
 def held_by(urls: Sequence[str], limits: Limits | None = None) -> Holders:
-    """Servers of task 7: the first is the solver's, the others those of attested seats."""
+    """The servers of task 7: the first is the solver's, and the others belong to attested seats."""
     seats = [SimpleNamespace(account=str(number), attested=True) for number in range(1, len(urls))]
     idle = [SimpleNamespace(account="9", attested=False), SimpleNamespace(account=NOBODY, attested=True)]
     client = SimpleNamespace(
@@ -84,7 +84,9 @@ def test_a_server_that_takes_its_time_for_nothing_is_asked_once(monkeypatch: pyt
 
 
 def test_bytes_that_no_tensor_has_are_no_state() -> None:
-    """A solver may commit to such bytes: their root matches, but a replay would begin with other bytes."""
+    """A solver may commit to bytes that no tensor has. Their root matches, but a replay would begin with
+    other bytes.
+    """
     data = bytearray(1_200)
     data[:4] = (0x7FC00001).to_bytes(4, "little")
     count = bytes(4)

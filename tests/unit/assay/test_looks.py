@@ -1,5 +1,5 @@
-"""Looks and juries of a task: values that its file leaves out are derived from the deployment and its other
-terms.
+"""Looks and juries of a task: values that the task's file leaves out are derived from the deployment and the
+other terms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`assay plan` on a real task: its text, its JSON, and that its plan can be carried out."""
+"""`assay plan` on a real task: its text, its JSON, and a check that the plan can be carried out."""
 
 from __future__ import annotations
 

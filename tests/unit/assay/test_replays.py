@@ -1,4 +1,4 @@
-"""Replays of segments: a false one is found, and later ones are replayed from served states only."""
+"""Replays of segments: a false segment is found, and the segments after it are replayed only from served states."""
 
 from __future__ import annotations
 

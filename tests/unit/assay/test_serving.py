@@ -1,4 +1,4 @@
-"""The bundle server: what it serves to a real client, and that it serves nothing else."""
+"""The bundle server: what it serves to a real client, and a check that it serves nothing else."""
 
 from __future__ import annotations
 

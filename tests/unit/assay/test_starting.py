@@ -1,4 +1,4 @@
-"""States that no training can go on from: each is one StartError."""
+"""States from which no training can continue: each raises one StartError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`assay submit` of code that cannot be captured: exit code 2, a line per reason, the code's traceback."""
+"""`assay submit` of code that cannot be captured ends with exit code 2, one line per reason, and the code's
+traceback.
+"""
 
 from __future__ import annotations
 

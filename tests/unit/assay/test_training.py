@@ -1,4 +1,4 @@
-"""What `assay.train` refuses before capture, where a second task begins, what a waiting handle shows."""
+"""What `assay.train` refuses before capture, where a second task begins, and what a waiting handle shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics are shown as committed or not at all: every false answer of a server is refused."""
+"""Metrics are shown only as committed: every false answer of a server is refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def tensor_roots(number: int) -> list[bytes]:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
-    """A server with one checkpoint more than is committed, because the next commitment is not mined yet."""
+    """A server with one more checkpoint than is committed, because the next commitment is not mined yet."""
     states = [state_root(tensor_roots(number)) for number in range(SIZE + 1)]
     made = Served(tmp_path, Committed(segment_tree(states[:SIZE]).root, SIZE))
     made.put("segments", b"".join(states))
@@ -148,7 +148,9 @@ except MetricsError as error:
 
 
 def test_a_server_that_answers_with_brackets_does_not_end_the_process() -> None:
-    """The roots are the committed ones; the checkpoint's JSON is nested as deeply as its limit allows."""
+    """The served roots are the committed ones. The checkpoint's JSON is nested as deeply as the limit on its
+    size allows.
+    """
     states = [bytes([number] * 32) for number in range(2)]
     nested = b'{"tensors":' + b"[" * 100_000
 

@@ -49,7 +49,7 @@ def told(number: object = ROUND, signature: object = RIGHT.hex()) -> Handler:
 
 
 def mirrored(signature: bytes) -> str:
-    """The signature's point, negated, in hexadecimal digits. It is on the curve too."""
+    """The signature's point, negated, in hexadecimal digits. The negated point is on the curve too."""
     return signature[:32].hex() + f"{P - int.from_bytes(signature[32:], 'big'):064x}"
 
 
@@ -112,8 +112,8 @@ BAD: dict[str, tuple[Handler, str]] = {
 
 @contextmanager
 def asking(*handlers: Handler, patience: float = 60.0) -> Iterator[Callable[..., Relays]]:
-    """Serve the handlers. Yields a function that returns relays of their addresses, and of the addresses
-    passed to it.
+    """Serve the handlers. Yield a function that returns relays of the handlers' addresses and of the
+    addresses passed to it.
     """
     with ExitStack() as stack:
         urls = [stack.enter_context(serving(handler)).url for handler in handlers]

@@ -1,4 +1,4 @@
-"""The beacon's server as a drand client sees it: paths, fields, statuses; no round before its time."""
+"""The beacon's server as a drand client sees it: paths, fields and statuses. No round is served before its time."""
 
 from __future__ import annotations
 

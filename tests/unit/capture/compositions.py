@@ -1,7 +1,8 @@
-"""Random compositions of operations for `test_compositions`: odd shapes, nested views, view writes, casts.
+"""Random compositions of operations for `test_compositions`: odd shapes, nested views, writes through views,
+and casts.
 
 A composition is a function of a few f32 tensors. Each move takes one or two of the tensors made so far and
-returns a new one, or None if it does not apply, for example to a scalar.
+returns a new one, or None if the move does not apply, for example to a scalar.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ WINDOWS = [
 
 
 def both_halves(x: Tensor) -> Tensor:
-    """The low ten bits of integers, and the others: f32 holds both."""
+    """The low ten bits of integers, and the remaining bits. Each part fits into f32."""
     return torch.stack([x & 1023, x >> 10])
 
 

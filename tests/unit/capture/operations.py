@@ -1,8 +1,8 @@
 """One operation as a training step: its result and gradients from a captured step and from torch in float64.
 
-f32 operands are parameters, all others buffers. The result is written into a buffer, so it is in the next
-state. With plain SGD at rate 1, a parameter decreases by its gradient, which is 1 larger than that of the
-operation because the loss adds the sum of all parameters.
+f32 operands are parameters, and all others are buffers. The result is written into a buffer, so it is in the
+next state. With plain SGD at rate 1, a parameter decreases by its gradient. This gradient exceeds the
+operation's by 1, because the loss adds the sum of all parameters.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Function = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its operands. An operand is a tensor, or a shape to fill with normal f32 values x, or
-    with |x| + 0.5 if `positive`.
+    """A function and its operands. An operand is a tensor or a shape. A shape is filled with normal f32
+    values x, or with |x| + 0.5 if `positive`.
     """
 
     name: str
@@ -75,7 +75,9 @@ class Operation(nn.Module):
 
 
 def objective(model: Operation, _: object) -> Tensor:
-    """The sum of the result times fixed weights, plus the sum of all parameters: all get gradients."""
+    """The sum of the result times fixed weights, plus the sum of all parameters, so that every parameter gets
+    a gradient.
+    """
     y = model()
     model.result.copy_(y.detach())
     loss: Tensor = (y * model.weights).sum() + sum(p.sum() for p in model.parameters())
@@ -89,7 +91,9 @@ def captured(model: Operation) -> CapturedStep:
 
 
 def by_capture(case: Case, *, bodies: bool = False) -> tuple[Tensor, list[Tensor]]:
-    """Result and gradients from one captured step; `bodies` also runs without kernels and compares bits."""
+    """Result and gradients from one captured step. With `bodies`, the step also runs without kernels and must
+    give the same bits.
+    """
     model = Operation(case)
     step = captured(model)
     state = step.initial_state(0)

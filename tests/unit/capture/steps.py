@@ -61,9 +61,10 @@ def torch_step(
 def follow(
     model: nn.Module, dataset: Mapping[str, Tensor] = DATASET, *, rate: float = 0.1, steps: int = 4
 ) -> CapturedStep:
-    """Capture a classifier and train it alongside torch; asserts that losses, weights and buffers agree.
+    """Capture a classifier and train it alongside torch. Assert that losses, weights and buffers agree.
 
-    Every step runs with kernels and with bodies, whose bits must agree. `model` ends with the captured state.
+    Every step runs with kernels and with bodies, whose bits must agree. At the end, `model` holds the
+    captured state.
     """
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9)

@@ -70,8 +70,8 @@ def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool
     ("bits", "biased"), [({}, False), ({"weight_gradient": (13, 13)}, True)], ids=["by role", "13"]
 )
 def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], biased: bool) -> None:
-    """At a unigram model's optimum, each token adds the word's probability to a rare word's gradient. Each
-    occurrence of the word adds -1.
+    """At a unigram model's optimum, each token adds a rare word's probability to that word's gradient, and
+    each occurrence of the word adds -1.
     """
     seen = torch.tensor([WORDS - 6, 1, 2, 3])
     labels = torch.repeat_interleave(torch.arange(4), seen)
@@ -93,8 +93,8 @@ def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], b
 def test_the_vocabulary_as_a_whole_reaches_what_is_below_the_head(
     bits: Mapping[str, Bits], biased: bool
 ) -> None:
-    """65,536 words of probability about 2^-16 each balance a label's -1; with 13 bits, all of them round to
-    zero.
+    """The probabilities of 65,536 words, about 2^-16 each, together balance a label's -1. With 13 bits, all
+    of them round to zero.
     """
     generator = torch.Generator().manual_seed(2)
 

@@ -10,8 +10,8 @@ from tests.unit.capture.compositions import composition
 from tests.unit.capture.operations import by_capture, by_torch
 
 TOLERANCE = 3e-3
-"""Tolerated error, relative to the largest magnitude. A product adds an error of at most 1.2e-4 (operands
-of 13 bits).
+"""Tolerated error, relative to the largest magnitude. A product of 13-bit operands adds an error of at most
+1.2e-4.
 """
 
 

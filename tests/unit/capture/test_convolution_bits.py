@@ -61,7 +61,7 @@ def captured(bits: Mapping[str, Bits]) -> CapturedStep:
 
 
 def gradient_error(bits: Mapping[str, Bits]) -> float:
-    """Relative error of all gradients against float64; the momentum after one step is the gradient."""
+    """Relative error of all gradients against float64. The gradients are read from the momentum after one step."""
     step = captured(bits)
     state = step.initial_state(1)
     draw = CATALOGUE["draw_batch"].kernel({"batch": BATCH, "rows": ROWS, "stream": 0})

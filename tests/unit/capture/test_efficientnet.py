@@ -1,6 +1,6 @@
 """EfficientNet on 8 images of 32 x 32: depth-wise convolutions, squeeze-and-excitation, batch norm.
 
-At first, forward convolutions had 13 x 13 bits. A test shows that the errors were larger with them.
+Forward convolutions once had 13 x 13 bits. A test shows that the errors were larger with these bits.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def captured(bits: Mapping[str, Bits], sizes: Mapping[str, Any], **options: Any)
 
 
 def errors(bits: Mapping[str, Bits], sizes: Mapping[str, Any]) -> tuple[float, float]:
-    """Relative errors of the first loss and of all gradients against torch's float32 on the drawn batch;
-    the first momentum is the gradient."""
+    """Relative errors of the first loss and of all gradients against torch's float32 on the drawn batch. The
+    gradients are read from the first momentum.
+    """
     step = captured(bits, sizes, preflight=False)
     state = step.initial_state(1)
     draw = CATALOGUE["draw_batch"].kernel({"batch": BATCH, "rows": ROWS, "stream": 0})
@@ -85,7 +86,9 @@ def errors(bits: Mapping[str, Bits], sizes: Mapping[str, Any]) -> tuple[float, f
 
 
 def test_the_first_step_of_b0_is_torchs_and_was_not_at_13_bits() -> None:
-    """Measured errors: loss 2.6e-05 and gradients 0.25 %; with 13 x 13 bits 3.7e-04 and 7.0 %."""
+    """The measured errors are 2.6e-05 for the loss and 0.25 % for the gradients. With 13 x 13 bits, they are
+    3.7e-04 and 7.0 %.
+    """
     loss, gradients = errors({}, {})
     assert loss < 2e-4
     assert gradients < 0.01

@@ -1,4 +1,6 @@
-"""Batches without replacement: a row at most once per epoch, like a DataLoader with shuffle and drop_last."""
+"""Batches without replacement: each row is drawn at most once per epoch, as by a DataLoader with shuffle and
+drop_last.
+"""
 
 from __future__ import annotations
 

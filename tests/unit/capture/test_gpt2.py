@@ -101,7 +101,7 @@ def test_a_padding_mask_from_the_batch(attention: str) -> None:
 
 
 def test_each_layer_adds_as_much_as_the_one_before() -> None:
-    """Counts instructions; the benchmarks measure the time of a capture."""
+    """The sizes are counts of instructions. The benchmarks measure the time of a capture."""
     sizes = []
     for layers in (1, 2, 3):
         model = make_model("sdpa", dropout=0.1, layers=layers)

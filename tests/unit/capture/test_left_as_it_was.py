@@ -23,7 +23,7 @@ Batch = Mapping[str, Tensor]
 
 
 class Around(nn.Module):
-    """A linear layer on a scaled input; each subclass keeps a tensor between calls in a different place."""
+    """A linear layer on a scaled input. Between calls, each subclass keeps a tensor in a different place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ CASES: dict[str, Callable[[], tuple[nn.Module, Objective]]] = {
 
 
 def held(model: nn.Module) -> dict[str, Any]:
-    """Every module's attributes, hooks and tensors by identity, with contents of tensors, dicts and lists."""
+    """Every module's attributes, hooks and tensors by identity, with the contents of tensors, dicts and lists."""
     found: dict[str, Any] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():

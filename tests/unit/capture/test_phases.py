@@ -62,7 +62,9 @@ def optimisers(model: Adversaries) -> tuple[torch.optim.Optimizer, torch.optim.O
 
 
 def adversarial(every: int, first: int, **options: int) -> CapturedStep:
-    """A step that always trains the discriminator, and the generator every `every` steps from `first`."""
+    """A step that always trains the discriminator, and trains the generator every `every` steps, from step
+    `first` on.
+    """
     model = Adversaries()
     for_discriminator, for_generator = optimisers(model)
     schedule = torch.optim.lr_scheduler.ExponentialLR(for_generator, 0.8)
@@ -206,7 +208,7 @@ def test_one_phase_is_capture() -> None:
 
 
 def refused(*phases: Callable[[Body], Phase]) -> str:
-    """The message that refuses these phases."""
+    """The message of the error that refuses these phases."""
     model = Body()
     with pytest.raises(CaptureError) as raised:
         capture_phases(model, [make(model) for make in phases], data(), batch_size=BATCH, steps=4)

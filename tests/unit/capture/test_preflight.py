@@ -94,7 +94,7 @@ def test_a_wrong_gradient_is_named_with_the_line_of_its_forward_operation(
 
 
 class Cancelling(nn.Module):
-    """Adds a small part to a large one: float32 keeps the small part, a product of 13 bits loses it."""
+    """Subtracts two large products. float32 keeps their small difference, but products of 13 bits lose it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -236,7 +236,7 @@ def test_values_that_model_and_objective_keep_are_put_back() -> None:
 
 
 def test_weights_of_an_objective_count_too() -> None:
-    """The attributes of a module in a closure are checked like the model's."""
+    """A module that an objective holds in a closure is checked like the model."""
     inner = nn.Linear(8, 8)
 
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:

@@ -50,7 +50,7 @@ OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = 
     "int32": (FACTORS, lambda x, y, k: (x.int() * k + y.int()).long()),
     "max": ([0], lambda x, y, _: torch.maximum(x, y)),
 }
-"""Operations that compute each row separately, with the numbers that they may take."""
+"""Operations that compute each row separately, each with the numbers that it may take."""
 OF_BATCHES: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
     "sum": ([0], lambda x, _, __: x.sum().expand(x.shape)),
     "cumsum": ([0], lambda x, _, __: x.cumsum(0)),
@@ -61,7 +61,7 @@ Steps = list[tuple[str, str, int]]
 
 
 def results(steps: Steps, batch: Batch) -> list[Tensor]:
-    """The tensor `small` and the results of the operations that begin with it, in order."""
+    """The tensor `small`, and then the result of each operation in order."""
     found = [batch["small"]]
     for name, other, number in steps:
         found.append(ALL[name][1](found[-1], batch[other], number))

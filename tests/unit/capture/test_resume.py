@@ -1,4 +1,6 @@
-"""A task resumed from another's final state gives the same result as one task of their total length."""
+"""A task that resumes from another task's final state gives the same result as a single task of their total
+length.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainable parameters that the loss does not reach stay unchanged, with a note, as torch leaves them."""
+"""Trainable parameters that the loss does not reach stay unchanged, as in torch, and a note reports them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OPTIMISERS: dict[str, Make] = {
 
 
 def beside_torch(step: CapturedStep, model: Spare, optimizer: Optimizer, clip: float | None) -> None:
-    """Train the captured step and torch; asserts that parameters and norms agree, and that the untouched
+    """Train the captured step and torch. Assert that parameters and norms agree, and that the untouched
     parameters have no optimiser state in either.
     """
     before = {name: p.detach().clone() for name, p in model.named_parameters()}

@@ -1,6 +1,7 @@
-"""RFC 9162 section 2.1 as the RFC states it: recursive, over a list of leaf data, slow.
+"""RFC 9162 section 2.1 as the RFC states it: recursive, over a list of leaf data, and slow.
 
-A second implementation of trees and proofs for the tests. It shares no code with `protocol.commitments`.
+This is a second implementation of trees and proofs for the tests. It shares no code with
+`protocol.commitments`.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_a_digest_is_the_same_without_the_library(nbytes: int, monkeypatch: pyte
 
 
 def wrong(width: int, count: int) -> native.RowHasher:
-    """A hasher whose result has one wrong bit, the last one, for `count` rows of `width` bytes only."""
+    """A hasher that flips the last bit of its result, but only for `count` rows of `width` bytes."""
 
     def hash_wrongly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         digests = bytearray(hash_rows_by_hashlib(prefix, rows))
@@ -116,7 +116,7 @@ def wrong(width: int, count: int) -> native.RowHasher:
 
 
 def confused(width: int, count: int) -> native.RowHasher:
-    """A hasher that takes all of `count` rows of `width` bytes for the first."""
+    """A hasher that treats each of `count` rows of `width` bytes as if it were the first of them."""
 
     def hash_confusedly(prefix: int, rows: NDArray[np.uint8]) -> bytes:
         return hash_rows_by_hashlib(

@@ -32,7 +32,7 @@ def made(sizes: list[int], steps: int) -> list[list[bytes]]:
 def opened(
     states: list[list[bytes]], digester: Digester | None, step: int, tensor: int, chunk: int
 ) -> tuple[Opening, bytes]:
-    """Open a chunk, salted if there is a digester; also return the root of the step tree."""
+    """Open a chunk, salted if there is a digester. Return the opening and the root of the step tree."""
 
     def root(data: bytes, number: int) -> bytes:
         return tensor_root(data) if digester is None else digester.tensor_root(data, number)

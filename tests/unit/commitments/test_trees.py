@@ -179,7 +179,7 @@ def test_a_byte_moved_between_neighbouring_hashes_is_refused() -> None:
 
 
 def test_a_consistency_proof_of_a_taller_tree_is_refused() -> None:
-    """The roots and the proof are consistent, but of trees one level higher than the given sizes."""
+    """The roots and the proof are consistent, but belong to trees one level higher than the given sizes."""
     c, d, left, above = (TREES[4].node(lo, size) for lo, size in ((2, 1), (3, 1), (0, 2), (0, 4)))
     old, new = node_hash(above, TREES[3].root), node_hash(above, TREES[4].root)
     verify_consistency(7, 8, old, new, [c, d, left, above])

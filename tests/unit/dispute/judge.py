@@ -1,8 +1,8 @@
-"""The judge of one frame in Python: it does what `Evidence` and the arbiter do with openings (dispute.md sections
+"""The judge of one frame, in Python. It treats openings as `Evidence` and the arbiter do (dispute.md sections
 4 and 5).
 
-It knows only a program's opening and a trace root. It checks the proofs of all that is opened to it, and reads only
-opened chunks.
+The judge knows only a program's opening and a trace root. It checks the proof of everything that is opened,
+and reads only opened chunks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Judge:
         value: Leaf,
         claimed: ChunkOpening,
     ) -> tuple[int, int]:
-        """Claimed and computed bits of an element that is not split. Operands are proved beside its value."""
+        """Claimed and computed bits of an element that is not split. The operands are proved beside the
+        element's value.
+        """
         bits = self.claimed(opened, element, value, claimed)
         instruction = self.instruction(opened)
         load = self._load(instruction, instruction.first, value, operands, chunks)
@@ -54,7 +56,9 @@ class Judge:
         operands: Sequence[Leaf],
         chunks: Sequence[ChunkOpening],
     ) -> int:
-        """The word of one block of a reduction's element. Operands are proved beside that of the first chunk."""
+        """The word of one block of a reduction's element. The operands are proved beside the operand of the
+        first chunk.
+        """
         instruction = self.instruction(opened)
         anchor, first = 0, NO_LEAF
         if chunks:  # a block after the element of a prefix sum reads nothing
@@ -92,7 +96,7 @@ class Judge:
         operands: Sequence[Leaf],
         chunks: Sequence[ChunkOpening],
     ) -> Load:
-        """Read elements of the opened chunks, whose operands are proved beside the leaf `anchor`."""
+        """A function that reads elements of the opened chunks, whose operands are proved beside the leaf `anchor`."""
         needed = instruction.operands
         data = {(chunk.operand, chunk.number): chunk.data for chunk in chunks}
         assert len(data) == len(chunks)
@@ -137,7 +141,7 @@ def _require_chunk(value: Leaf, type_: TensorType, opening: ChunkOpening) -> Non
 
 
 def _require_beside(leaves: int, anchor: int, proved: Leaf, index: int, leaf: Leaf) -> None:
-    """The leaf is below the sibling of the anchor's path that contains it, or is the anchor itself."""
+    """Require that the leaf is the anchor, or is below the sibling on the anchor's path that contains it."""
     if index == anchor:
         assert leaf.value == proved.value
         return

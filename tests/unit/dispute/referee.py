@@ -50,11 +50,11 @@ class Referee:
         self.tensors = len(program.outputs)
         self.revealed = Revealed()
         self.kept: LeafStore | None = None
-        """What the challenger keeps on its disk. If it is set, the challenger restarts before each of its moves:
-        it knows what is kept there, and what was revealed on-chain.
+        """The challenger's disk. If it is set, the challenger restarts before each of its moves, and then
+        knows only what the disk holds and what was revealed on-chain.
         """
         self.judged: tuple[int, int | None] = (-1, None)
-        """Instruction and element that were judged; no element at the edge of a frame."""
+        """The instruction and the element that were judged. The element is None at the edge of a frame."""
         self.demanded: list[TreeKind] = []
         self.notes: list[str] = []
         self._ends = b"", b""
@@ -362,8 +362,8 @@ class Referee:
 
 
 def cover_up(view: GameView, run: Run) -> Move | None:
-    """The honest defence, but one word of a split takes the difference to a false sum: the first word, or the last
-    in a split of a part.
+    """The honest defence, except that one word of a split is changed so that all words add up to the false
+    sum. It is the first word, or the last word in a split of a part.
     """
     move = defender.next_move(view, run)
     if move is None or move.function != "split":

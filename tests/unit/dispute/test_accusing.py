@@ -85,7 +85,7 @@ def test_every_such_chunk_has_the_same_chance() -> None:
 
 
 def test_a_long_tensors_chunks_have_the_same_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is compared in several batches, here of three hashed chunks."""
+    """A long tensor is compared in several batches, here of three hashed chunks each."""
     monkeypatch.setattr(accusing, "_ROWS", 3)
     whole, short = 32, 5
     written = Written([[bytes([step]) * (1_024 * whole + short)] for step in range(3)])

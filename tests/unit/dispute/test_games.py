@@ -1,6 +1,6 @@
-"""Whole games: one wrong number anywhere in a run is found and judged, whether its data are served or not.
+"""Whole games: one wrong number anywhere in a run is found and judged, whether or not its data is served.
 
-A referee in Python takes the contracts' place. tests/chain plays such games on the contracts.
+A referee in Python replaces the contracts. tests/chain plays such games on the contracts.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def initial() -> State:
 
 @dataclass(frozen=True)
 class Fault:
-    """The element of a result of an instruction that is wrong in step `number`, counted from 1.
+    """A wrong element in the result of an instruction, in step `number`, counted from 1.
 
-    For an output, the trace is right and the state after the step is wrong.
+    If the instruction is an output, the trace is right and the state after the step is wrong.
     """
 
     number: int
@@ -179,10 +179,10 @@ SERVED = pytest.mark.parametrize("served", [True, False], ids=["served", "withhe
 def played(
     fault: Fault, served: bool, silent_from: int | None = None, kept: LeafStore | None = None
 ) -> Referee:
-    """The game about a run with this fault, at its end. It is about the step of the fault.
+    """Play the game about a run with this fault to its end. It must end at the step of the fault.
 
-    A solver that serves stops doing so after `silent_from` moves. With `kept`, the challenger restarts before each
-    of its moves.
+    A solver that serves stops doing so after `silent_from` moves, if given. With `kept`, the challenger
+    restarts before each of its moves.
     """
     run = replay(Executor(fault))
     roots = run.segment_roots()
@@ -196,7 +196,7 @@ def played(
 
 
 class Stopping:
-    """A solver that answers each request once, and none after it `has_stopped`."""
+    """A solver that answers each request once, and answers no request once `has_stopped` is true."""
 
     def __init__(self, run: Run, has_stopped: Callable[[], bool]) -> None:
         self._serving = Serving(run)
@@ -302,13 +302,13 @@ FAULTS = ELEMENTS | {name: fault for name, (fault, _) in EDGES.items()}
 @SERVED
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_restart_before_every_move_changes_no_move(fault: Fault, served: bool) -> None:
-    """What was served once is not served again. Nothing is demanded that was served."""
+    """The solver serves nothing twice, and the challenger demands nothing that was served."""
     assert played(fault, served, kept=Disk()).notes == played(fault, served).notes
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_solver_that_stops_serving_after_any_move_is_convicted(fault: Fault) -> None:
-    """Also if the challenger restarts before every move."""
+    """The challenger restarts before every move."""
     judged, moves = played(fault, served=True).judged, 0
     while True:
         referee = played(fault, True, moves, Disk())
@@ -320,7 +320,7 @@ def test_a_solver_that_stops_serving_after_any_move_is_convicted(fault: Fault) -
 
 
 def test_only_traces_are_kept() -> None:
-    """Values may take more than the disk has, and the other trees are not needed after their phase."""
+    """Values may need more space than the disk has, and the other trees are not needed after their phase."""
     disk = Disk()
     referee = played(ELEMENTS["from a row of two blocks"], True, kept=disk)
     assert {root for root, _ in disk.lists} == set(referee.view.frame_roots)

@@ -1,5 +1,5 @@
-"""Juries: the number that stands for each juror, digests of possession, the chunk of an objection, and its
-opening.
+"""Juries: the number of each juror, digests of possession, the chunk of an objection, and the opening of that
+chunk.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def test_every_part_changes_secret_and_salt() -> None:
 
 
 def test_the_salt_of_a_challenge_can_be_computed_again_from_the_key() -> None:
-    """By any release: bonds depend on it."""
+    """Every release must compute the same salt, because bonds depend on it."""
     words = (
         (1).to_bytes(32, "big"),
         bytes.fromhex(BOARD[2:]),

@@ -1,5 +1,5 @@
-"""What a challenger knows of the solver's trees: when it asks for leaves, which it keeps, and which reveals a tree
-gets.
+"""What a challenger knows of the solver's trees: when it asks for leaves, which leaves it keeps, and which
+reveals a tree takes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_reveals_are_taken_in_order_and_replace_a_request() -> None:
 
 
 class Disk:
-    """Lists of leaves by root. A full one takes none."""
+    """Lists of leaves by root. A full disk refuses all lists."""
 
     def __init__(self, full: bool = False) -> None:
         self.full = full
@@ -100,7 +100,7 @@ def test_damaged_leaves_are_asked_for_and_replaced() -> None:
 
 
 def test_leaves_that_cannot_be_kept_are_not_used() -> None:
-    """Otherwise a move could be made that needs them later."""
+    """Otherwise the challenger could make a move for which it needs the leaves again later."""
     (own, theirs), disk, ask = trees(), Disk(full=True), Asked(THEIRS)
     revealed = Revealed(disk)
     for _ in range(2):

@@ -23,9 +23,7 @@ GAME = GameView(7, 1, "0x" + "11" * 20, Phase.SEGMENT, bytes(32), bytes(32), 9)
 
 
 class Steps:
-    """A run that has only `step_roots`, the same for every segment; any other attribute is an
-    AttributeError.
-    """
+    """A run that has only `step_roots`, the same for every segment. Any other attribute raises AttributeError."""
 
     def step_roots(self, _segment: int) -> list[bytes]:
         return ROOTS
@@ -38,7 +36,7 @@ NOTHING = cast(Provider, object())
 @pytest.mark.parametrize("phase", [Phase.NONE, Phase.CLOSED])
 @pytest.mark.parametrize("demand", [None, DEMAND], ids=["no demand", "a demand"])
 def test_nobody_moves_in_a_game_that_is_over(phase: Phase, demand: Demand | None) -> None:
-    """Even if a demand was never answered."""
+    """This holds even if a demand was never answered."""
     game = replace(GAME, phase=phase, demand=demand)
     assert defender.moves(game, RUN) == ()
     assert defender.next_move(game, RUN) is None
@@ -111,7 +109,7 @@ class OneValue:
         return self.bytes.data
 
     def demands(self, *nodes: tuple[int, int]) -> list[object]:
-        """What is revealed of these nodes of the value's tree."""
+        """The data revealed for these nodes of the value's tree."""
         tree = tensor_tree(self.bytes.data)
         named = tuple(DemandedNode(lo, size, tree.node(lo, size)) for lo, size in nodes)
         due = tuple(range(len(named)))
@@ -130,7 +128,7 @@ def test_demanded_chunks_are_those_of_the_value() -> None:
 
 
 def test_a_demanded_value_is_not_copied() -> None:
-    """Its tree takes a sixteenth of it."""
+    """The tree of a value takes a sixteenth of the value's size."""
     run = OneValue()
     tracemalloc.start()
     try:

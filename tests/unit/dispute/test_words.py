@@ -78,7 +78,9 @@ def test_every_reduction_is_compared() -> None:
 @pytest.mark.parametrize("method", [*ONE_OPERAND, "dot", "scatter_sum"])
 @given(data=st.data())
 def test_words_are_those_of_the_definition(method: str, data: st.DataObject) -> None:
-    """On NaN, infinities, subnormals, both zeros, ties and the ends of integers; for any part of a row."""
+    """This holds for NaN, infinities, subnormals, both zeros, ties and extreme integers, and for any part of
+    a row.
+    """
     blocks = data.draw(st.integers(2, 9), "blocks")
     one = made(method, blocks, data.draw(st.integers(1, 2), "rows"))
     instruction = one.instruction
@@ -102,7 +104,7 @@ def test_words_are_those_of_the_definition(method: str, data: st.DataObject) -> 
 
 @pytest.mark.parametrize("method", ["sum", "argmax", "prefix_sum"])
 def test_parts_of_many_blocks_and_a_shorter_last_one(method: str) -> None:
-    """300 blocks are parts of 128, 128 and 44 blocks."""
+    """300 blocks split into parts of 128, 128 and 44 blocks."""
     one = made(method, 301, 1)
     instruction = one.instruction
     frame = framed(instruction, one.operands(seed=4))
@@ -138,7 +140,7 @@ def test_words_of_rows_that_are_views(
 
 
 def test_words_of_a_long_row_load_no_element_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row of 2^24 elements: a submitter may select elements of such rows in sixteen games."""
+    """The row has 2^24 elements. A submitter may select elements of such rows in sixteen games."""
     length = 1 << 24
     type_ = TensorType(F32, (length,))
     instruction = sample("argmax", [type_], lambda b, x: b.argmax(x)).instruction

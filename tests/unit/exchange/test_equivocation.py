@@ -189,7 +189,7 @@ def test_a_long_wait_for_an_announced_tensor_is_logged(
 
 
 class TwoFaced(Handler):
-    """Serves a folder. The first requests for lane 0's announcement of round 0 get another one."""
+    """Serves a folder. The first requests for lane 0's announcement of round 0 get a different announcement."""
 
     def do_GET(self) -> None:
         folder, first = self.server.owner
@@ -205,7 +205,7 @@ class TwoFaced(Handler):
 
 
 def doctored(job: LaneJob, state: State, parameter: bool) -> dict[str, Tensor]:
-    """A member's state with another parameter, or another tensor of the optimiser."""
+    """A member's state with one tensor changed: a parameter if `parameter`, otherwise a tensor of the optimiser."""
     lanes = job.lanes
     names = [name for name in lanes.taken_over if state[name].dtype is torch.float32 and state[name].dim()]
     name = next(name for name in names if (name in lanes.parameters) is parameter)
@@ -221,7 +221,9 @@ def joining(
     honest: Shelf,
     times: int = 1,
 ) -> tuple[Lane, Peers]:
-    """Lane 2, which joins from lane 0; lane 0 announces `false` to it, as often as `times`."""
+    """Lane 2, which joins from lane 0, and its peers. Lane 0 announces the state `false` to lane 2 the first
+    `times` times.
+    """
     cheats = Shelf(folder / "cheats")
     put(job, cheats, false)
     fill(job, cheats, 0, states[0])

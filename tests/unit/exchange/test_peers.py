@@ -82,7 +82,7 @@ def test_a_hostile_place_keeps_no_message_back(
 def test_a_silent_place_does_not_delay_a_message_that_is_announced_later(
     job: LaneJob, state: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nat: bool
 ) -> None:
-    """Whether the lane has addresses or, behind NAT, is reached over a mirror alone."""
+    """This holds for a lane with addresses, and for a lane behind NAT that is reached only through a mirror."""
     monkeypatch.setattr(module, "ANSWER_SECONDS", 3_600.0)
     shelf = Shelf(tmp_path / "served")
     with (
@@ -108,7 +108,7 @@ def test_a_silent_place_does_not_delay_a_message_that_is_announced_later(
 def test_all_questions_about_a_round_share_one_client_for_each_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server grants an address eight connections, and each of ten lanes waits for nine others."""
+    """A server grants each address eight connections, and each of ten lanes waits for nine others."""
     width = 10
     job = written_job(tmp_path / "job", 1, width=width)
     lanes = job.lanes

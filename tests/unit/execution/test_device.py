@@ -44,7 +44,7 @@ class Rerun:
 
 
 class Refusing:
-    """A device that fails to record. Like torch, it then raises an error that does not give the cause."""
+    """A device that fails to record. Like torch, it raises an error that does not give the cause."""
 
     def record(self, _step: Callable[[], Any]) -> Callable[[], None]:
         try:

@@ -1,5 +1,5 @@
 """The check of the machine's arithmetic in a separate process: its findings, and a check that ends without
-any.
+findings.
 """
 
 from __future__ import annotations

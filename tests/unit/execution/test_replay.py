@@ -104,7 +104,7 @@ def test_tensor_roots_around_a_traced_step_stay_where_memory_is_short(
 
 
 def test_a_frame_is_counted_with_the_frames_below_it() -> None:
-    """By hand: the callee holds weights / 2 and a constant.
+    """The expected sizes, by hand: the callee holds weights / 2 and a constant.
 
     The calling frame holds weights / 2, the sum, the count and its constant.
     """

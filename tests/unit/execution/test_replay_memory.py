@@ -1,5 +1,6 @@
-"""A replay drops each state that it has passed, and the roots of its tensors. States may have gigabytes or 65,535
-tensors, and several replays may run."""
+"""A replay drops each state that it has passed, and the roots of that state's tensors. A state may have
+gigabytes or 65,535 tensors, and several replays may run at once.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_a_replayed_segment_drops_the_checkpoint_that_it_begins_with() -> None:
 
 
 def kept_bytes(tensors: int, steps: int) -> int:
-    """Python's memory that `step_roots` keeps for a segment of states of many scalars."""
+    """The bytes of Python memory that `step_roots` keeps for a segment whose states have many scalars."""
     builder = Builder("scalars")
     inputs = [builder.input(TensorType(DType.I32, ())) for _ in range(tensors)]
     for scalar in inputs:

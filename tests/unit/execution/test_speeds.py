@@ -1,5 +1,5 @@
-"""This machine's speed for a program: from the quickest of its steps, or as expected until they are
-measured.
+"""This machine's speed for a program: measured by the quickest of the program's steps, or as expected until
+steps are measured.
 """
 
 from __future__ import annotations

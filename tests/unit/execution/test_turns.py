@@ -288,7 +288,7 @@ def test_a_defence_that_has_made_way_stops_when_turns_close() -> None:
 
 
 class Trainings:
-    """Trainings on threads. `done` lists the training's name for each step, in the order that they ran."""
+    """Trainings on threads. `done` lists, for each step in order, the name of the step's training."""
 
     def __init__(self) -> None:
         self.turns = Turns()
@@ -369,7 +369,7 @@ def test_a_training_that_waits_keeps_nobody_else_from_a_turn() -> None:
 
 
 def test_a_training_on_another_device_computes_beside() -> None:
-    """Each step waits for a step of the other training, so turns one after the other would deadlock."""
+    """Each step waits for a step of the other training, so taking turns would deadlock."""
     trainings, both = Trainings(), Barrier(2, timeout=SECONDS)
     trainings.begin("a", Scheduled(10, "cuda:0"), 5, both.wait)
     trainings.begin("b", Scheduled(20, "cuda:1"), 5, both.wait)

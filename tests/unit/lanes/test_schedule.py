@@ -28,7 +28,7 @@ from protocol.lanes.schedule import (
 
 MESSAGE = 1_000_000
 SECOND = Link(MESSAGE, MESSAGE)
-"""A link that passes a message in a second, in each direction."""
+"""A link that passes one message a second in each direction."""
 TIMES = Times(
     step=0.1,
     beside={(width, block): 0.05 + 0.01 * width for width in (2, 4) for block in (1, 8, 64)},

@@ -237,7 +237,9 @@ def test_rows_without_any_key(whole: int, safe: bool) -> None:
 @needs_library
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> None:
-    """A NaN or an infinity in a table makes a row of gradients NaN. A fill may leave NaN at hidden keys alone."""
+    """A NaN or an infinity in a table makes a row of gradients NaN. After a fill, the NaN may remain only at
+    hidden keys.
+    """
     m, n, seen = 8, 256, 100
     prefix = torch.arange(n) < 120  # what the keys up to `seen` are rounded up to
     for bad in (math.nan, math.inf):
@@ -254,7 +256,7 @@ def test_a_row_of_nan_counts_behind_the_keys_that_its_mask_fills(whole: int) -> 
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 @pytest.mark.parametrize("seed", range(6))
 def test_fills_that_end_where_a_block_of_keys_ends(seed: int, whole: int) -> None:
-    """Random tables and masks that hide the last keys, and fills of gradients whose edge is a block's."""
+    """Random tables and masks that hide the last keys, and fills of gradients that end where a block of keys ends."""
     r = Random(f"fills {seed}")
     for _ in range(8):
         m, n = r.choice((3, 121, 130)), r.choice((121, 240, 250, 256))

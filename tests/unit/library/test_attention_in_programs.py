@@ -169,7 +169,9 @@ def backward_program(widths: Mapping[str, int]) -> Program:
 @pytest.mark.parametrize("width", [4, 5, 7, 24])
 @pytest.mark.parametrize("changed", [None, *WIDTHS])
 def test_products_by_tensors_of_another_width_are_not_fused(changed: str | None, width: int) -> None:
-    """The kernel would read beyond them: it has one width for queries and keys, and one for values."""
+    """The kernel would read beyond such tensors, because it has one width for queries and keys, and one for
+    values.
+    """
     program = backward_program(WIDTHS if changed is None else {**WIDTHS, changed: width})
     generator = torch.Generator().manual_seed(1)
     inputs = [torch.randn(type_.shape, generator=generator) for type_ in program.inputs]

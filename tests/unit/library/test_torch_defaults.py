@@ -44,9 +44,9 @@ def set_default(name: str) -> None:
 
 
 def main(default: str) -> None:
-    """Print a digest of many kernels' results and of a captured step's, run under a default.
+    """Print a digest of many kernels' results, which are computed under a default.
 
-    Operands and the step are made before. Products and functions are then tested and run for the first time.
+    The operands are made before the default is set. Products and functions are first tested and run under it.
     """
     calls = [(case, operands(case, FILLS[0], 1)) for case in CASES]
     program = backward_program(WIDTHS)
@@ -65,7 +65,9 @@ def main(default: str) -> None:
 
 
 def train(default: str, early: bool) -> None:
-    """Print the digest of the README's step, captured under a default if `early`, and run under it."""
+    """Print the digest of the README's step, which runs under a default. If `early`, the step is captured
+    under it too.
+    """
     bits = torch.arange(4096)[:, None] >> torch.arange(12) & 1
     data = {"x": bits.float(), "y": bits.sum(1)}
     torch.manual_seed(0)
@@ -86,7 +88,7 @@ def train(default: str, early: bool) -> None:
 
 
 def digest(results: Sequence[Tensor]) -> str:
-    """Types, shapes and bytes."""
+    """A digest of the results' types, shapes and bytes."""
     found = hashlib.sha256()
     for x in results:
         found.update(f"{x.dtype} {list(x.shape)}".encode())
@@ -95,7 +97,7 @@ def digest(results: Sequence[Tensor]) -> str:
 
 
 def printed(call: str) -> str:
-    """What a call of this module prints in a separate process; there must be no warning."""
+    """What a call of this module prints in a separate process, which must give no warning."""
     code = f"from tests.unit.library.test_torch_defaults import *; {call}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-2000:]

@@ -38,8 +38,10 @@ def written(dump: Dump, path: Path) -> Path:
 
 
 def put_back(path: Path, dump: Dump, renamed: Mapping[str, str] | None = None) -> None:
-    """Convert a database of today to an earlier format: the tables of the dump, with today's rows. `renamed`
-    maps a table of the dump to its name today. The file must not be open.
+    """Convert a database of today to an earlier format: the tables of the dump with today's rows. The file
+    must not be open.
+
+    `renamed` maps a table of the dump to its name today.
     """
     former = path.with_name(f"{path.name}.former")
     with closing(sqlite3.connect(path)) as database:

@@ -1,4 +1,4 @@
-"""Runs commands that may not use files whose mode forbids it, also where root runs the tests."""
+"""Runs commands without the right to use files whose mode forbids it, even if root runs the tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Files and folders of a home folder that another user owns, such as root after a forgotten `sudo -u`: every
-command says so and ends with exit code 2, so that no supervisor starts it again.
+"""Files and folders of a home folder that another user owns, such as root after a forgotten `sudo -u`.
+
+Every command says so and ends with exit code 2, so that no supervisor starts it again.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def test_a_password_is_not_changed_where_the_folder_takes_no_file(home: Path) ->
 
 
 def test_a_database_that_is_not_read_is_named(home: Path) -> None:
-    """The status goes on: other accounts of the home folder have their own databases."""
+    """The status continues, because other accounts of the home folder have their own databases."""
     done = run_without_rights("solver", "status", home=home)
     assert done.returncode == 0, done.stderr
     assert f"not read: database {home}/solver/7-market/solver.sqlite" in done.stdout

@@ -34,7 +34,9 @@ def connected(place: tuple[str, int], host: str) -> socket.socket:
 
 
 class Watched:
-    """An app that counts answers by address. After `pause` answers to others, it sends a request itself."""
+    """An app that counts answers by address. After `pause` answers to other addresses, the app sends a
+    request itself.
+    """
 
     def __init__(self, pause: int) -> None:
         self.client: socket.socket | None = None
@@ -48,7 +50,7 @@ class Watched:
         self._own, self.client = client.getsockname(), client
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request. The app sends its own on the server's thread, directly after the count."""
+        """Answer a request. The app sends its own request on the server's thread, directly after it has counted."""
         if scope["client"] == self._own:
             self.between.append(self._answered)
             self._answered = Counter()
@@ -67,9 +69,9 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
-    """For each of ten requests from `host`, the number of answers that each address got before `host` did.
+    """Return, for each of ten requests from `host`, how many answers each address got before `host` did.
 
-    Meanwhile each address in `flood` sends requests without a pause, on that many connections.
+    Meanwhile, each address in `flood` sends requests without a pause, on that many connections.
     """
     app = Watched(pause=500)
     with served(app) as place, ExitStack() as stack, connected(place, host) as client:

@@ -61,7 +61,9 @@ class Node:
         )
 
     def answered(self, late: float = 0.0, block_age: float = 0.0) -> None:
-        """The chain answered and the loop turned `late` seconds ago; the block is `block_age` seconds old."""
+        """Note that the chain answered and the loop turned `late` seconds ago, and that the block is
+        `block_age` seconds old.
+        """
         now = monotonic() - late
         self.known.pulse.answer(now, 7, int(time() - block_age))
         self.known.pulse.turn(now, 0.5)

@@ -21,7 +21,7 @@ DEPLOYMENT = cast(
 )
 """A deployment whose beacon publishes round r at second r."""
 END = 500
-"""Last second of the status's period: bids, training or challenges."""
+"""Last second of a status's period: for bids, training or challenges."""
 DRAWN, UNTIL = 300, 400
 """The second in which the seats were drawn, and the last second in which they may attest."""
 

@@ -82,7 +82,7 @@ def test_the_self_test_expects_the_library_functions_bits(seed: int) -> None:
 
 
 class Planted(Fused):
-    """Wrong where `errs` holds: in one bit of the forward result, and of the last backward result."""
+    """Where `errs` holds, one bit of the forward result is wrong, and one bit of the last backward result."""
 
     def __init__(self, variant: str, whole: int, errs: Callable[[Forward, bool], bool]) -> None:
         super().__init__(variant, whole)

@@ -202,8 +202,8 @@ def test_channels_and_samples_are_shared_by_any_number_of_threads(kind: int, cha
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
 @pytest.mark.parametrize("apart", [32, 33, 100_000])
 def test_windows_that_reach_far_take_no_memory_for_what_lies_between(kind: int, apart: int) -> None:
-    """A window's elements lie up to 100,000 rows and columns apart. Storing all that lies between would
-    take terabytes.
+    """The elements of a window are up to 100,000 rows and columns apart. Storing everything between them
+    would take terabytes.
     """
     given = call(kind, 2, (9, 1, 1), (2, 3), (3, 3, 1, 1, apart, apart, apart, apart))
     assert given.is_depthwise() == (apart == 32)
@@ -227,7 +227,7 @@ WIDE_CALLS = {
 
 @pytest.mark.parametrize("name", WIDE_CALLS)
 def test_one_channel_a_group_is_computed_by_products_where_slabs_would_be_large(name: str) -> None:
-    """A thread's slabs have 64 bytes for each position, also for those that a stride leaves out."""
+    """A thread's slabs have 64 bytes for each position, even for positions that a stride leaves out."""
     kind, size, windows = WIDE_CALLS[name]
     given = call(kind, 1, (1, 1, 1), size, windows)
     assert not given.is_depthwise()
@@ -271,7 +271,7 @@ print(y.sum().item(), back.sum().item(), (resource.getrusage(resource.RUSAGE_SEL
 
 
 def test_a_large_stride_takes_no_more_memory_than_its_price_says() -> None:
-    """An image of 8 MiB: slabs would take 128 MiB for each thread, and phases 400 MiB."""
+    """For an image of 8 MiB, slabs would take 128 MiB for each thread, and phases would take 400 MiB."""
     done = subprocess.run(
         [sys.executable, "-c", LARGE_STRIDES], capture_output=True, text=True, cwd=ROOT, check=True
     )

@@ -74,8 +74,8 @@ def test_the_library_is_built_where_there_is_a_compiler() -> None:
 def ties() -> tuple[Tensor, Tensor, list[int]]:
     """Rows x [M, K] and y [1, K], and the bits of their products as f32.
 
-    The products are 54-bit integers halfway between two f32, or off from there by 2^k, k from 0 to 28, in
-    either direction.
+    Each product is a 54-bit integer halfway between two f32, or 2^k above or below halfway, for k from 0 to
+    28.
     """
     largest = 2.0**20 - 2.0**-4  # below 2^20, so that the exponent is 20, and rounded to 2^20
     y = torch.tensor([[*[largest] * 2**13, 2.0**15, 2.0**10, 1.0, 2.0**10]])
@@ -118,7 +118,9 @@ def test_contract_has_the_bits_of_the_reference(kernel: ProductKernel, px: int, 
 @pytest.mark.parametrize(("px", "py"), PAIRS)
 @pytest.mark.parametrize("terms", [1, 31, 64, 65, 1000, 9001])
 def test_dot_is_exact_at_the_limit(kernel: ProductKernel, px: int, py: int, terms: int) -> None:
-    """Rows mix blocks of zeros, of the largest and of small integers, to cut rows into runs in many ways."""
+    """Rows mix blocks of zeros, of the largest integers and of small integers, so that rows are cut into runs
+    in many ways.
+    """
     g = torch.Generator().manual_seed(terms)
     sizes = torch.tensor([0.0, 1.0, 2.0**-4, 2.0**-9])
 

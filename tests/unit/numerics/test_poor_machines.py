@@ -1,4 +1,6 @@
-"""No compiler, an unusable library or an old processor: one plain warning, slower, but the same bits."""
+"""A machine with no compiler, an unusable library or an old processor gives one plain warning, and computes
+the same bits more slowly.
+"""
 
 from __future__ import annotations
 

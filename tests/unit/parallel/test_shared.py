@@ -1,6 +1,6 @@
 """A step shared by processes: its units, their distribution, and the bits of a single process.
 
-A process that errs or leaves is an error in the processes that stay.
+If a process errs or leaves, the processes that stay raise an error.
 """
 
 from __future__ import annotations

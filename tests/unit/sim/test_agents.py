@@ -75,7 +75,7 @@ def test_verifiers(strategy: Verifier, expected: tuple[str, str, str]) -> None:
 
 @pytest.mark.parametrize("kind", VERIFIERS.values())
 def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
-    """A strategy that does not replay acts the same whether or not a replay would differ."""
+    """A strategy that does not replay acts in the same way whether or not a replay would differ."""
     for luck in (0.0, 0.7, 0.999):
         check = kind().check(seats(luck))
         hit = seats().hit

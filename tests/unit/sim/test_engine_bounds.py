@@ -56,9 +56,10 @@ def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[s
 
 
 def test_costs_and_gains_by_hand() -> None:
-    """18 replays of 5 tokens: 2 seats of 2 segments, drawn twice, and a bystander that may replay all 10.
+    """The 18 replays cost 5 tokens each. 2 seats of 2 segments, drawn twice, make 8, and a bystander may
+    replay all 10 segments.
 
-    Also 4 attestations, and 12 games: 4 + 3 + 4, and one in another account's place.
+    There are also 4 attestations and 12 games: 4 + 3 + 4, and one in another account's place.
     """
     parameters = MarketParameters(
         budget=100 * TOKEN,
@@ -81,7 +82,8 @@ def test_costs_and_gains_by_hand() -> None:
 
 
 def test_capital_by_hand() -> None:
-    """100 % a year: 0.1 years to the submission, 0.2 to the settlement, 0.5 for each side of a game.
+    """Capital costs 100 % a year. The submission takes 0.1 years, the settlement 0.2, and each side of a game
+    0.5.
 
     There are 4 seats of 1 + 1 tokens, and bonds of 3 tokens for 4 seats and 4 + 3 more games.
     """

@@ -79,7 +79,7 @@ def test_a_game_holds_the_stake_and_the_bond() -> None:
 
 
 def test_games_are_played_side_by_side() -> None:
-    """Six bonds are held, and the stake once. Bonds double only from the seventeenth on."""
+    """Six bonds are locked, but only one stake. Bonds double only from the seventeenth game on."""
     found = paid(Solver(), (Verifier(), 1), bystanders=[(Griefer(1.0, games=3), 2)])
     assert found["solver_honest"] == PENALTY * TRAINED + STAKE * (AUDITED + PLAYED)
     assert found["bystander_griefer"] == 6 * BOND * PLAYED

@@ -118,7 +118,7 @@ def test_accusing_blindly_does_not_convict_a_cheat() -> None:
 
 
 def test_a_conviction_comes_before_a_redraw() -> None:
-    """Two seats: the absent account loses nothing if the other one convicts."""
+    """There are two seats. The absent account loses nothing if the other account convicts."""
     found = play(Lazy(1.0), (Verifier(), 1), (Absent(), 1), verifiers=2)
     each(found, convicted=1, silent=0, redrawn=0, profit_verifier_absent=0, burned=SLASH_BURNED - SPOKE)
 
@@ -132,7 +132,7 @@ def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
 
 
 def test_copying_follows_the_first() -> None:
-    """Two seats and two accounts: the copier finds an attestation to copy."""
+    """With two seats and two accounts, the copier finds an attestation to copy."""
     found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2)
     each(found, settled=1, silent=0, profit_verifier_copying=2 - GAS_ATTEST)
 
@@ -231,7 +231,9 @@ def test_a_shill_lowers_a_second_price() -> None:
 
 
 def test_a_shill_lowers_the_price_to_its_own() -> None:
-    """Bids go down in steps of 2 %, so the price is within a step of the shill's. With no shill it is 90."""
+    """Bids fall in steps of 2 %, so the price is within one step of the shill's price. Without a shill, the
+    price is 90.
+    """
     for submitter, least, most in ((Shill(0.7, 0.7), 70 * 0.98, 70 / 0.98), (Submitter(), 90, 90)):
         people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=submitter)
         found = simulate(Case(SMALL, people, descending), runs=4, rounds=1, seed=np.random.SeedSequence(1))

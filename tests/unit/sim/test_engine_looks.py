@@ -37,7 +37,7 @@ def looked(*verifiers: Any, solver: Solver | None = None, **changed: Any) -> Col
 
 
 def submitted(looks: int, draws: int) -> float:
-    """The submitter's profit: it pays the price, the seat and its draw, these looks and their draws."""
+    """The profit of a submitter that pays the price, the seat and its draw, and these looks and their draws."""
     return -(60 + FEE + DRAW + looks * FEE + draws * DRAW)
 
 
@@ -49,7 +49,9 @@ def test_one_segment_has_one_look_at_most_and_it_is_paid_at_once() -> None:
 
 
 def test_a_rubber_stamp_that_is_looked_at_loses_lock_and_fee() -> None:
-    """Two accounts: in about half of the runs the stamp has the seat, and in the others it is the looker."""
+    """One of the two accounts is the stamp. In about half of the runs it has the seat, and in the others it
+    is the looker.
+    """
     found = looked((Verifier(), 1), (Trusting(), 1), runs=64)
     caught = found["caught"] == 1
     assert 0 < caught.sum() < 64
@@ -91,7 +93,7 @@ def test_lazy_lookers_catch_nobody() -> None:
 
 
 def test_silent_lookers_are_drawn_again_three_times_and_lose_what_a_silent_seat_does() -> None:
-    """Five accounts and one seat: three lookers are silent, then the look lapses and the task settles."""
+    """Of five accounts, one has the seat. Three lookers are silent, then the look lapses and the task settles."""
     found = looked((SilentLooker(), 5))
     each(found, settled=1, looks=0, caught=0, silent=3, redrawn=0)
     # Silent lookers pay two redraws. The draw fee of the third one burns with the rest.

@@ -22,7 +22,7 @@ from tests.unit.sim.small_market import (
 
 
 def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
-    """Two accounts, one absent: if it is drawn first, it pays the second draw, and a seat's fee burns."""
+    """One of two accounts is absent. If it is drawn first, it pays the second draw, and a seat's fee burns."""
     found = play(Solver(), (Absent(), 1), (Verifier(), 1), runs=400)
     each(found, settled=1, fees=2, profit_submitter=-60 - 2 - 1)
     again = found["redrawn"]
@@ -46,7 +46,7 @@ def test_of_several_silent_accounts_one_pays_the_draw() -> None:
 
 @pytest.mark.parametrize("absent", [(Absent(), 4), (Copying(), 4)])
 def test_a_task_whose_seats_stay_silent_stalls(absent: tuple[Verifier, int]) -> None:
-    """Each of the two redraws is paid by a silent account. The solver gets its stake back, but no price."""
+    """Each of the two redraws is paid by a silent account. The solver gets its stake back, but not the price."""
     found = play(Solver(), absent, redraws=2)
     each(found, stalled=1, silent=2, redrawn=2, burned=2 * 2, profit_submitter=-1)
     each(found, profit_solver_honest=-60 - GAS_TASK)
@@ -71,7 +71,7 @@ def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
 
 
 def test_the_silent_pay_before_the_escrow_does() -> None:
-    """The redraw that the only account pays finds nobody. Then the escrow pays, up to eight draws in all."""
+    """The only account pays a redraw, which finds nobody. The escrow then pays up to eight draws in all."""
     found = play(Solver(), (Absent(), 1))
     each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
 
@@ -92,7 +92,7 @@ def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
 
 @pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
 def test_a_task_that_is_never_drawn_pays_half_of_the_price(solver: Solver, false: int) -> None:
-    """No account is drawn in time. The escrow still pays the draw: a stopped beacon only delays it."""
+    """No account is drawn in time. The escrow still pays the draw, because a stopped beacon only delays it."""
     price = 60 if not false else 0
     found = play(solver, (Verifier(), 1), beacon_stops=1.0)
     each(found, stalled=1, false=false, escaped=0, burned=0, fees=0, profit_verifier_honest=0)

@@ -85,7 +85,9 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 
 
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 4 runs, blocks of 8. Each chunk has its own random numbers; blocks do not change results."""
+    """The runs are in chunks of 4 and blocks of 8. Each chunk has its own random numbers, and blocks do not
+    change results.
+    """
     monkeypatch.setattr(streaming, "CHUNK", 4)
     monkeypatch.setattr(simulating, "block", lambda _: 8)
     many = play(20)

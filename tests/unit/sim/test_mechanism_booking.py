@@ -48,7 +48,7 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
 
 @given(amounts=st.tuples(*(CHAIN,) * 9), silent=st.integers(0, 2))
 def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
-    """Bookings of amounts with 18 decimals are exact, also where halves are rounded down."""
+    """Bookings of amounts with 18 decimals are exact, even where halves are rounded down."""
     bond, reward, restitution, price, fee, draw_fee, cost, rest, lock = amounts
     ledger = Ledger(np.full((5, 1), 4 * sum(amounts), dtype=object))
     solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])
@@ -86,7 +86,7 @@ def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> No
 
 
 def test_fees_are_owed_to_attested_seats_elsewhere() -> None:
-    """Four seats of two segments. The rows convict segment 3, segment 1 and no named segment."""
+    """Each of the four seats has two segments. The rows convict segment 3, segment 1 and no named segment."""
     attested = np.array([[True], [True], [False], [True]]) & np.ones(3, dtype=bool)
     spoke = np.array([[False], [False], [False], [True]]) & np.ones(3, dtype=bool)
     segments = np.array([[1, 2, 2, 2], [3, 4, 4, 4]])[:, :, None] + np.zeros(3, dtype=int)

@@ -37,7 +37,9 @@ def nobody(rows: int) -> Indices:
 
 
 def test_seats_are_drawn_by_stake_among_those_without_one() -> None:
-    """Three seats of four accounts with 1, 2, 4 and 1 slots: draws without replacement, weighted by slots."""
+    """Three seats are drawn from four accounts with 1, 2, 4 and 1 slots, without replacement and weighted by
+    slots.
+    """
     slots = (1, 2, 4, 1)
     found = Pool(np.array(slots)).seats(np.random.default_rng(3).random((3, 80_000)), nobody(80_000))
     surprise, orders = 0.0, list(permutations(range(4), 3))

@@ -42,7 +42,9 @@ def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
 
 
 def test_a_draw_tries_256_slots() -> None:
-    """The slot of the only free account comes first as number 257, or as number 256 without the first word."""
+    """The slot of the only free account first comes as number 257. If the first word is skipped, it comes as
+    number 256.
+    """
     slots, bound = [1] * 400, range(1, 400)
     seed = next(seed for seed in seeds(3_000) if first(seed, 400, 257) == 256)
     assert found(words(seed), slots, 9, bound) == [NOBODY] * 9

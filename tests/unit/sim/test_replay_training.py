@@ -1,4 +1,4 @@
-"""Training in a replay: the given number of first segments is false, each by one element inside a call."""
+"""Training in a replay: the first segments, up to a given number, are false, each by one element inside a call."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def parts(folder: Folder) -> list[bytes]:
 
 
 class Counting:
-    """Plays in this process, records the chunks, and after `most` chunks stops like Ctrl-C."""
+    """Plays in this process and records the chunks. After `most` chunks, it stops as Ctrl-C would."""
 
     def __init__(self, most: int = COUNT) -> None:
         self.most = most

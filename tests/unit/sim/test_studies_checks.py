@@ -1,4 +1,4 @@
-"""Claims with two seeds: each seed can break a claim, draws count once, wide tolerances are reported."""
+"""Claims with two seeds: each seed can break a claim, draws count once, and wide tolerances are reported."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ class Off(Study):
 
 @pytest.mark.parametrize(("number", "code"), [(0, 2), (1, 2), (9, 0)])
 def test_strict_ends_with_2_for_either_seed(tmp_path: Path, number: int, code: int) -> None:
-    """One seed (none for 9) is off by 1. Both together are off by 0.5, which is within 4 standard errors."""
+    """One seed, `number`, is off by 1. Both seeds together are off by 0.5, which is within 4 standard errors.
+    For 9, no seed is off.
+    """
     (tmp_path / "off.py").write_text(ONE_SEED.replace("NUMBER", str(number)))
     done = subprocess.run(
         [sys.executable, "-c", "import sim.cli as cli; cli.main()", "run", "off.py", "--strict"],

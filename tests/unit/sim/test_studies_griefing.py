@@ -33,10 +33,10 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """The least bond and the least penalty at a factor of 1: each is a cost divided by 1.5.
+    """At a factor of 1, the least bond and the least penalty are each a cost divided by 1.5.
 
-    For the bond, it is the cost of waiting 7 days for price and stake, of a segment's training, and of the
-    defence's gas, less the challenger's gas. For the penalty, it is the cost of a delay by 30 days, less a
+    The cost for the bond is that of waiting 7 days for price and stake, plus a segment's training and the
+    defence's gas, less the challenger's gas. The cost for the penalty is that of a delay of 30 days, less a
     task's gas.
     """
     found = {claim.text: claim.together.measured for claim in results.answer.claims}
@@ -63,7 +63,7 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
 
 
 def test_findings_change_with_the_data(results: Results) -> None:
-    """Without harm from lateness, the least penalty is below all that were tried, and the claims fail."""
+    """Without harm from lateness, the least penalty is below all penalties that were tried, and the claims fail."""
     table = {name: results.rows[name] for name in results.rows}
     table["late_harm"] = np.zeros_like(table["late_harm"])
     answer = Griefing().answer(table)

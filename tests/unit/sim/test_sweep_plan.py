@@ -19,7 +19,9 @@ from sim.units import TOKEN
 
 
 class Echo(Study):
-    """Returns random numbers and the gain times the rounds, and one more measure at a gain of one token."""
+    """Returns random numbers and the product of gain and rounds. At a gain of one token, it also returns one
+    more measure.
+    """
 
     name = "echo"
     question = "What was asked?"

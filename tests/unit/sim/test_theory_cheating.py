@@ -43,7 +43,7 @@ def expected(
     kept: Fraction,
     money: tuple[int, ...],
 ) -> Fraction:
-    """The mean wealth of a cheater, summed over the numbers of honest seats and of finders."""
+    """The mean wealth of a cheater, summed over the number of honest seats and the number of finders."""
     price, gain, stake, cost = money
     hit = 1 - Fraction(comb(segments - false, q), comb(segments, q))
     total = Fraction(0)

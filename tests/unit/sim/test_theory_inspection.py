@@ -75,7 +75,9 @@ def test_payoffs_sum_over_events() -> None:
 
 
 def test_plain_attestations_leave_the_classic_rates() -> None:
-    """Rates: cheating k / (R + g), checking (f c + G) / (S + p). Only the other side's money counts."""
+    """The rate of cheating is k / (R + g), and the rate of checking is (f c + G) / (S + p). Each depends only
+    on the other side's money.
+    """
     found = inspection_equilibrium(PLAIN, **SOLVER)
     assert found.cheating == pytest.approx(3 / 22)
     assert found.checking == pytest.approx(80 / 400)
@@ -89,7 +91,9 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """Sum over all events: which others find the fraud, a hit or none, the convicted segment held or not."""
+    """Sum over all events: which others find the fraud, whether there is a hit, and whether the convicted
+    segment is held.
+    """
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0
     for *others, drawn, held in product((False, True), repeat=verifiers + 1):

@@ -171,7 +171,7 @@ class Stand:
         self.auction = Auction(self.context, self.failures)
 
     def free_disk(self, but: int | None = None) -> int:
-        """What the unwritten checkpoints of other tasks leave of `disk`."""
+        """The part of `disk` that the unwritten checkpoints of other tasks leave free."""
         return max(0, self.disk - self.unwritten(but))
 
     def unwritten(self, but: int | None = None) -> int:

@@ -88,7 +88,7 @@ class Done(Exception):
 
 
 class _Turns(Turns):
-    """Turns in which the first of simultaneous urgent ones waits for the training step in progress."""
+    """Turns in which the first of several simultaneous urgent turns waits for the training step in progress."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class Machine:
         return self.late
 
     def _wait(self, seconds: float) -> None:
-        """Advance to the next look that finds something new, because nothing is due now."""
+        """Advance to the next look that finds something new. Nothing is due now."""
         for game in self.games:
             game.settle(self.now)
         if self.late or all(game.over for game in self.games):

@@ -207,7 +207,7 @@ def test_what_was_fetched_for_another_task_of_the_same_number_is_not_bid_on(stan
 
 
 def test_a_bid_waits_no_longer_than_the_bidding_allows(stand: Stand) -> None:
-    """2.5 s are needed to look and to send, and twice as many are left at the last moment."""
+    """Looking and sending take 2.5 s. At the last moment for a bid, twice as much time is left."""
     stand.final = 0
     stand.market.post(1)
     stand.now = 94
@@ -380,8 +380,8 @@ def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None
 
 
 def test_a_task_that_a_smaller_share_of_the_stake_takes_is_not_bid_on(stand: Stand) -> None:
-    """Three eligible accounts are enough by number. But the submitter may own all of them, so the share of the
-    registered stake that they hold counts too.
+    """Three eligible accounts would be enough by number. But the submitter may own all of them, so the share
+    of the registered stake that they hold counts too.
     """
     stand.eligible = Eligible((RIVAL,) * 3, slots=3, registered=8, unmet={"seat_fee": 4, "period": 1})
     stand.market.post(1)

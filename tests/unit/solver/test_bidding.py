@@ -77,7 +77,9 @@ TERMS = Terms(
 
 
 def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
-    """It must serve 100 bytes in 5 s (half of the attestation period) to the seat, or to each of 7 jurors."""
+    """A solver must serve 100 bytes within 5 s, half of the attestation period, to the seat or to each of 7
+    jurors.
+    """
     assert isinstance(decide(TERMS, replace(FIGURES, uplink=20.1)), Offer)
     refused = decide(TERMS, replace(FIGURES, uplink=19.9))
     assert isinstance(refused, Refusal)
@@ -93,7 +95,9 @@ def test_a_task_whose_states_its_line_cannot_serve_in_time_is_refused() -> None:
 
 
 def test_a_task_of_more_tensors_than_a_solver_serves_in_time_is_refused() -> None:
-    """A seat may ask for 5,000 tensors in 5 s, at 1,000 a second, however fast the line is; two may not."""
+    """One seat may ask for 5,000 tensors in 5 s, because 1,000 a second are served however fast the line is.
+    Two seats may not.
+    """
     many, ample = replace(scalars(5_000, 1, 1), attest_period=10), replace(FIGURES, disk=math.inf)
     assert many.verifiers == 1
     refused = decide(replace(many, verifiers=2), ample)
@@ -123,7 +127,9 @@ def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() 
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
-    """A quarter of the tasks is late, without a margin: three prices pay for four tasks and a penalty."""
+    """A quarter of the tasks is late. Without a margin, the price of three tasks pays for four tasks and a
+    penalty.
+    """
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
     found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50
@@ -210,7 +216,9 @@ def scalars(count: int, segments: int, segment_steps: int) -> Terms:
 
 
 def test_each_tensor_of_each_checkpoint_counts_as_a_file_on_the_disk() -> None:
-    """20,000 scalars in 2,001 checkpoints are 320 MB, but 40 million files with an entry of a manifest each."""
+    """20,000 scalars in 2,001 checkpoints are only 320 MB. But they are 40 million files, each with an entry
+    in a manifest.
+    """
     terms, disk = scalars(20_000, 2_000, 1_000), replace(FIGURES, rates=Rates(1e9, files=1e5))
     refused = decide(terms, replace(disk, disk=500e9))
     assert isinstance(refused, Refusal)
@@ -219,7 +227,9 @@ def test_each_tensor_of_each_checkpoint_counts_as_a_file_on_the_disk() -> None:
 
 
 def test_writing_the_files_of_checkpoints_has_to_fit_into_the_training_period() -> None:
-    """Steps of 1 s, and a checkpoint after each: 2,001 with 20,001 files each, at 200 a second, take 55 hours."""
+    """Each step takes 1 s and is followed by a checkpoint. 2,001 checkpoints of 20,001 files each take 55
+    hours at 200 files a second.
+    """
     terms, figures = scalars(20_000, 2_000, 1), replace(FIGURES, disk=1e12)
     assert seconds_needed(terms, figures) == 2_001 * 20_001 / 200
     assert isinstance(decide(terms, figures), Offer)
@@ -233,7 +243,7 @@ def test_writing_the_files_of_checkpoints_has_to_fit_into_the_training_period() 
 
 
 def test_the_files_of_an_ordinary_state_change_nothing() -> None:
-    """A small GPT with AdamW has 150 tensors: a checkpoint takes 0.75 s, beside six seconds of steps."""
+    """A small GPT with AdamW has 150 tensors, so a checkpoint takes 0.75 s, in addition to six seconds of steps."""
     terms = replace(TERMS, state_tensors=150, segment_steps=60, step_operations=100_000)
     figures = replace(FIGURES, disk=1e9)
     assert seconds_needed(terms, figures) == 4 * 60 * 0.1
@@ -266,7 +276,7 @@ def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
 
 
 def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
-    """Each task takes 240 s of 1,050 s, plus 666 s of waiting for steps: one task fits, two do not."""
+    """Each task needs 240 s of 1,050 s, plus 666 s of waiting for steps. One task fits, but two do not."""
     assert isinstance(decide(TERMS, FIGURES), Offer)
     decision = decide(TERMS, replace(FIGURES, taken={"task 2": TERMS}))
     assert decision == Refusal(
@@ -280,9 +290,11 @@ def test_games_of_all_tasks_together_are_to_be_answered_in_time() -> None:
 
 
 def test_a_program_that_is_not_known_counts_by_its_terms() -> None:
-    """Until its bundle was read, a task that is considered counts without traces. A taken task then counts with all
-    that its terms allow for: in each game a step at 10^6 operations a second, and 107 times the hashing of a byte
-    for each seven operations.
+    """Until its bundle is read, a task that is considered counts without traces, but a taken task counts with
+    all that its terms allow.
+
+    In each game, that is a step at 10^6 operations a second, and 107 times the hashing of one byte for every
+    seven operations.
     """
     assert decide(TERMS, replace(FIGURES, traces={})) == decide(TERMS, FIGURES)
     other = replace(TERMS, program_id=b"\2" * 32, clock=880)
@@ -333,7 +345,9 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
 
 
 def test_a_training_beside_is_refused_where_it_or_another_would_be_late() -> None:
-    """With a quarter to spare, this task's 20 s need 25 s of 30 s; with 5 s of task 7, they need 31.25 s."""
+    """With a quarter to spare, this task's 20 s need 25 s of the 30 s. Together with 5 s of task 7, they need
+    31.25 s.
+    """
     offered = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(4.0, 30.0)}))
     assert isinstance(offered, Offer)
     beside = decide(TERMS, replace(FIGURES, trainings={"task 7": Training(5.0, 30.0)}))

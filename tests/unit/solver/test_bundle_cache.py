@@ -1,4 +1,4 @@
-"""Bundles before and after a task is won: first in the candidates' folder, then with those of kept tasks."""
+"""Bundles before and after a task is won: first in the candidates' folder, then with the bundles of kept tasks."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def disk(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
 def test_a_candidate_that_is_here_is_used_however_little_disk_is_left(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is considered again if a bid had to wait for the disk that another fetch might take."""
+    """The candidate is considered again if a bid had to wait for disk space that another fetch might take."""
     fetch_candidate(context, posted, 60)
     disk(monkeypatch, 0)
     fetch_candidate(context, posted, 60)
@@ -214,7 +214,7 @@ def test_what_an_earlier_attempt_has_fetched_takes_no_room_again(
 def test_a_bundle_that_does_not_fit_beside_other_candidates_waits(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A running fetch has written bytes, which are not free any more; they are once it has failed."""
+    """The bytes that a running fetch has written are not free. They become free once the fetch has failed."""
     size = 2 * 300 * 4 + 4
     other = context.candidates / ("a" * 64)
     other.mkdir()

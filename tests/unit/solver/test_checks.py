@@ -79,7 +79,7 @@ def test_the_exit_code_is_that_of_the_gravest_problem_and_warnings_have_none() -
 def test_a_gpu_without_a_build_of_torch_for_it_gets_the_command_that_installs_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`assay[cuda]` brings Triton alone."""
+    """`assay[cuda]` installs only Triton."""
     monkeypatch.setattr(gpu, "read_gpus", lambda: [object()])
     monkeypatch.setattr(checking, "device_of", lambda _setting: torch.device("cpu"))
     monkeypatch.setattr(torch, "__version__", "2.13.0+cpu")

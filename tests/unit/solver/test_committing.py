@@ -1,4 +1,6 @@
-"""A commitment extends the root that the chain has when it is sent, not that of the round that asked."""
+"""A commitment extends the root that the chain has when the commitment is sent, not the root of the round
+that asked for it.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ class Chain:
 
 class Behind(Chain):
     """A chain that mines earlier commitments to `tree`, of these sizes, each just before another transaction.
-    A commitment with a false proof is refused.
+
+    It refuses a commitment with a false proof.
     """
 
     def __init__(self, tree: ProgressTree, *sizes: int) -> None:

@@ -1,4 +1,4 @@
-"""The control socket: for its owner and one node only, and no input to it ends the node."""
+"""The control socket serves only its owner and one node, and no input to it ends the node."""
 
 from __future__ import annotations
 

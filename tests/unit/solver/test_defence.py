@@ -58,7 +58,7 @@ def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
 ) -> None:
     """One machine answers all games, each within the time that the admission requires.
 
-    Each answer takes up to a twentieth of a replay; the first one of a game takes a whole replay more.
+    Each answer takes up to a twentieth of a replay. The first answer of a game takes a whole replay more.
     """
     replay = 100
     one = terms(segment_steps=1, step_operations=replay, state_bytes=1)
@@ -249,7 +249,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
 
 
 def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -> None:
-    """Several nodes may share an address: one counts a game that another does not know yet."""
+    """Several nodes may share an address, so one node may count a game that another does not know yet."""
     watching = Defence(chain.context)
     chain.counted, chain.known = 2, 1
     watching.tick()

@@ -1,4 +1,4 @@
-"""Failures of one task are contained, counted, logged, and followed by a pause as long as they took."""
+"""Failures of one task are contained, counted and logged. Each is followed by a pause as long as the failure took."""
 
 from __future__ import annotations
 

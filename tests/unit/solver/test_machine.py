@@ -1,4 +1,6 @@
-"""A solver's rates: the operator's, else measured ones; with neither it bids only on development chains."""
+"""A solver's rates: those that the operator sets, otherwise measured ones. Without either, a solver bids only
+on development chains.
+"""
 
 from __future__ import annotations
 

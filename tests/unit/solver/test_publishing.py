@@ -69,7 +69,7 @@ class Noted(PublicPlace):
 
 
 class Scene:
-    """The finished run of the tiny task, none of it committed, and the bundle among the solver's."""
+    """The finished run of the tiny task, with nothing committed, and its bundle among the solver's bundles."""
 
     def __init__(self, folder: Path) -> None:
         self.public = folder / "public"

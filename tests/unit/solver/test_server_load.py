@@ -1,4 +1,4 @@
-"""Many and slow clients: turns, shares of the server, and the bytes of answers that are in memory."""
+"""Many clients and slow clients: turns, shares of the server, and the bytes of answers in memory."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_solver_that_is_busy_says_when_to_come_again(
 
 
 SIZE = 1 << 24
-"""Bytes of an answer that no socket takes as a whole."""
+"""The size in bytes of an answer that is too large for a socket to take as a whole."""
 
 
 def unread(port: int, source: str, target: str = "/answer") -> socket.socket:

@@ -1,4 +1,4 @@
-"""Several tasks at once: as many as time, memory and stake allow. The others are considered again later."""
+"""A solver takes as many tasks at once as time, memory and stake allow. It considers the others again later."""
 
 from __future__ import annotations
 
@@ -126,8 +126,10 @@ def test_what_waits_is_left_alone_until_something_has_changed(
 
 
 def test_a_task_waits_until_the_program_of_a_task_beside_it_is_known(stand: Stand) -> None:
-    """After a restart, games of a taken task count as much as its terms allow for, until its bundle was read: more
-    than five hours here, and 36 minutes where the traces of its program take nothing.
+    """After a restart, games of a taken task count as the most that its terms allow until its bundle is read.
+
+    They count as more than five hours here, or as 36 minutes if the traces of the task's program take
+    nothing.
     """
     program = b"\7" * 32
     other = replace(stand.market.offer, program_id=program, step_operations=5 * 10**9, clock=3_600)
@@ -159,7 +161,7 @@ def test_tasks_that_fill_the_memory_of_each_device_let_the_next_one_wait(stand: 
 
 
 def submitted(stand: Stand, task: int) -> None:
-    """Another task with the same program and another bundle is submitted, on device "a"."""
+    """Submit another task with the same program and another bundle, on device "a"."""
     stand.market.bundles[task] = bytes([task]) * 32
     stand.market.post(task)
     stand.market.change(task, status=TaskStatus.SUBMITTED, bidder=ME)
@@ -191,7 +193,9 @@ def test_what_submitted_tasks_keep_in_memory_is_not_free_for_the_next(
 def test_a_bundle_for_which_the_others_leave_no_memory_maps_waits(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it is won, and cannot be loaded until another task is over: the penalty would be lost."""
+    """Otherwise the task would be won but could not be loaded until another task is over, and the penalty
+    would be lost.
+    """
     monkeypatch.setattr(trainings, "MAPS_FOR_TASKS", 25)
     stand.places.expect(stand.market.offer.program_id, 1)
     tasks = 1, 2, 3, 4
@@ -325,7 +329,7 @@ def test_a_bundle_for_which_there_is_no_room_yet_is_fetched_later(stand: Stand) 
 
 
 def test_no_bundle_is_kept_for_a_task_that_waits(stand: Stand) -> None:
-    """A bundle's size is the submitter's choice, and so is the number of waiting tasks."""
+    """The submitter chooses both the size of a bundle and the number of waiting tasks."""
     stand.memory = 0
     stand.places.expect(stand.market.offer.program_id, 0)
     post(stand, 1)

@@ -197,7 +197,7 @@ def test_states_that_take_long_to_hash_are_refused_where_their_steps_take_no_tim
 
 
 def test_a_hundred_small_engagements_are_taken_one_by_one_until_their_sum_does_not_fit() -> None:
-    """Each fits alone. Those with which the sum would not fit are refused."""
+    """Each engagement fits alone. Those with which the sum would not fit are refused."""
     small = [of(f"games of task {n}", 3, 100 + n % 7) for n in range(100)]
     taken: list[Engagement] = []
     refused: list[Refusal] = []

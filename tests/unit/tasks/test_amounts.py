@@ -165,7 +165,9 @@ def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
 
 
 def test_locks_cost_by_amount_and_time() -> None:
-    """8 % a year: 1/4 year to the submission, 1/2 to the settlement; two seats of 11, an escrow of 20."""
+    """The cost of capital is 8 % a year, for 1/4 year to the submission and 1/2 year to the settlement, with
+    two seats of 11 and an escrow of 20.
+    """
     rate = Fraction(8, 100)
     assert capital_cost(rate, 50, YEAR // 4) == 1
     capital = task_capital(

@@ -98,7 +98,7 @@ def put(folder: Path, data: bytes) -> str:
 
 
 def of_tensors(count: int, elements: int) -> Bundle:
-    """A bundle of a state of `count` distinct tensors."""
+    """A bundle whose state has `count` distinct tensors."""
     type_ = TensorType(DType.I32, (elements,))
     b = Builder("step")
     *inputs, constant = [b.input(type_) for _ in range(count + 1)]
@@ -116,7 +116,7 @@ def of_tensors(count: int, elements: int) -> Bundle:
 
 @pytest.mark.parametrize("elements", [1, 4_096])
 def test_a_bundle_of_many_tensors_keeps_no_file_open(elements: int, tmp_path: Path) -> None:
-    """Otherwise a stranger's bundle takes all files that a node may open."""
+    """Otherwise a stranger's bundle could use up all files that a node may open."""
     many = of_tensors(400, elements)
     bundle_hash = write_bundle(many, tmp_path / "bundle")
     before = len(os.listdir("/proc/self/fd"))
@@ -345,7 +345,9 @@ def test_a_step_beyond_the_operators_device_is_refused(folder: Path, bundle_hash
 
 @pytest.mark.parametrize("depth", [9, pytest.param(1_500, marks=pytest.mark.heavy)])
 def test_a_chain_of_calls_too_deep_to_follow_is_refused(folder: Path, depth: int) -> None:
-    """Each program calls the one before, deeper than `check` allows; 1,500 are too deep for recursion."""
+    """Each program calls the one before it, in a chain deeper than `check` allows. A chain of 1,500 is too
+    deep for recursion.
+    """
     chain = [half(ROW)]
     for _ in range(depth):
         b = Builder("deeper")

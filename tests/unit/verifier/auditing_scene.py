@@ -87,7 +87,7 @@ class Order(Jobs):
 
 
 class InTurn(Jobs):
-    """Does each job once, as soon as it is offered: a fixed order, which parallel threads would not keep."""
+    """Does each job once, as soon as it is offered. This order is fixed, unlike that of parallel threads."""
 
     def __init__(self) -> None:
         super().__init__(1, 1)

@@ -35,8 +35,8 @@ class Piece:
 class Duty:
     """Work that is asked for at `asked` and due within the engagement's seconds.
 
-    The pieces of a seat or an answer are offered together and end in one transaction. A game's pieces come
-    one after the other, with a transaction each; its clock stops while the challenger `thinks`.
+    The pieces of a seat or an answer are offered together and end in one transaction. The pieces of a game
+    come one after the other, each with a transaction. The game's clock stops while the challenger `thinks`.
     """
 
     engagement: Engagement
@@ -134,7 +134,7 @@ class Machine:
         yield from (piece for piece in duty.offered if piece.done == inf)
 
     def _play(self, duty: Duty) -> None:
-        """Offer a game's next move once it is asked for."""
+        """Offer a game's next move once the move is asked for."""
         made = len(duty.offered)
         if made and duty.offered[-1].done < inf and duty.since > -inf:
             mined = duty.offered[-1].done + self._clocks.inclusion

@@ -84,7 +84,7 @@ def test_jobs_that_wait_for_a_worker_are_late(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_steps_that_go_in_the_order_of_asking_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an order by deadlines all replays share the machine."""
+    """Without an order by deadlines, all replays share the machine."""
 
     def may_begin(*_asked: object, **_how: object) -> bool:
         return True

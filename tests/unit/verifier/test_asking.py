@@ -1,5 +1,7 @@
-"""Games that ask for a step tree. The accusation drops them in time. Once nobody can be accused any more, they
-are dropped, or continue against a solver whose tree is false, and no further one is opened.
+"""Games that ask for a step tree. An accusation drops such a game in time.
+
+Once nobody can be accused any more, the game is dropped, or continues against a solver whose tree is false.
+No further such game is opened.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ STATES = [bytes([number]) * 32 for number in range(1, 4)]
 TREE = step_tree(STATES).root
 FALSE = bytes([9]) * 32
 ENDS = [(TaskStatus.SUBMITTED, True), (TaskStatus.UNPAID, False)]
-"""A task's status, and whether the seat was caught, where nobody can be accused any more."""
+"""Cases in which nobody can be accused any more: a task's status, and whether the seat was caught."""
 
 
 class Asking(Scene):
@@ -74,14 +76,14 @@ class Asking(Scene):
         context.work_by = lambda until: until
 
     def drop(self, *call: int) -> SimpleNamespace:
-        """What the contract does."""
+        """Drop a game, or refuse to drop it, as the contract does."""
         if self.status is TaskStatus.SUBMITTED and not self.seat.caught:
             raise Reverted("Looks.drop", "NotCaught", {"task": ASKS.task, "seat": self.seat.number})
         self.dropped.append(call)  # type: ignore[arg-type]
         return SimpleNamespace(gas_used=1)
 
     def step_roots(self, _segment: int) -> list[bytes]:
-        """The states of the look's own replay, which is counted."""
+        """The step roots of the look's own replay. Each call is counted."""
         self.replays += 1
         if not self.kept:
             raise StateLost("a state", expected="it", got="none", remedy="a backup")
@@ -95,7 +97,7 @@ class Asking(Scene):
             job.work()
 
     def accuses(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
-        """The games that accusations drop now (`accusing.NO_GAME` for none), and until when they are due."""
+        """The games that accusations drop now (`accusing.NO_GAME` for none), and the deadline of each accusation."""
         games: list[int] = []
         monkeypatch.setattr(accusing, "_accuse", lambda *call: games.append(call[-1]))
         jobs = list(accusing.jobs(self.context, self.seen()))
@@ -108,7 +110,7 @@ class Asking(Scene):
         return self.state.droppable_until(CLOCK, MOVE_TIME) >= NOW
 
     def late(self) -> None:
-        """A second after the time to drop the game."""
+        """Let the time to drop the game have ended a second ago."""
         self.state = replace(self.state, deadline=NOW - 1 + CLOCK - MOVE_TIME)
 
     @property
@@ -135,7 +137,7 @@ def test_an_accusation_drops_the_game_within_a_move_time(
 
 
 def test_a_game_that_is_shorter_than_a_move_time_is_dropped_in_its_clock(scene: Asking) -> None:
-    """The look has spent a part of its clock."""
+    """The look has spent part of its clock."""
     state = replace(scene.state, challenger_spent=5)
     assert state.droppable_until(CLOCK, MOVE_TIME) == NOW + 5 + MOVE_TIME
     assert state.droppable_until(CLOCK, CLOCK) == state.deadline

@@ -43,7 +43,7 @@ ATTESTED = attested(1)
 
 
 class Looks:
-    """A stub of the contract. `unseen` are calls of this account whose outcome it has not seen."""
+    """A stub of the contract. `unseen` lists calls of this account whose outcomes the account has not seen."""
 
     address = LOOKS
 
@@ -162,7 +162,7 @@ def test_a_salt_is_shown_once_its_seat_has_attested_under_it(chain: Chain, datab
 
 
 def test_who_attests_under_a_salt_that_everybody_knows_loses_again(chain: Chain, database: Database) -> None:
-    """A seat's salt is the same when its account is drawn for it again."""
+    """A seat's salt is the same when its account is drawn for the seat again."""
     one = informer(chain, database)
     for word in [chain.word] * 2:
         chain.word = word
@@ -201,7 +201,7 @@ def test_a_salt_for_a_task_that_is_not_open_is_refused(chain: Chain, database: D
 def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
     chain: Chain, database: Database
 ) -> None:
-    """A salt that does not fit is refused at once, without a row or a job."""
+    """A salt that does not match is refused at once, without a row or a job."""
     one = informer(chain, database)
     for number in range(SALTS_A_SEAT):
         one.offer(TASK, 1, bytes([number]) * 32)
@@ -348,7 +348,7 @@ def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Databas
 def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
     chain: Chain, database: Database
 ) -> None:
-    """The call may be mined between two queries; then its commitment is gone, and no other one is made."""
+    """The call may be mined between two queries. Then its commitment is gone, and no other commitment is made."""
     one = informer(chain, database)
     one.offer(TASK, 1, SALT)
     look(one, chain)

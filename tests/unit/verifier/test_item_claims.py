@@ -1,4 +1,4 @@
-"""When a seat claims, objects, asks for the verdict or drops its claim; and what it claims."""
+"""When a seat claims, objects, asks for the verdict or drops its claim, and what it claims."""
 
 from __future__ import annotations
 

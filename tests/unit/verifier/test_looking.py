@@ -28,7 +28,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def share(scene: Scene, ours: bool) -> None:
-    """Let the look's account, and with `ours` also the looked-at account, belong to the process."""
+    """Let the look's account belong to the process and, with `ours`, also the account that it looks at."""
     context: Any = scene.context
     context.terms = lambda _task: SimpleNamespace(segments_per_verifier=1, jurors=3, move_time=20)
     context.work_by = lambda until: until
@@ -74,7 +74,9 @@ def test_a_task_with_an_open_accusation_is_not_settled(database: Database, ours:
 def test_a_game_that_asks_about_an_own_account_is_dropped_by_accusing_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was opened when the account was in another process. The contract refuses to drop it otherwise."""
+    """The game was opened while the account belonged to another process. Before an accusation, the contract
+    refuses to drop the game.
+    """
     scene = Asking(database)
     context: Any = scene.context
     context.clients = {ME: context.client, OTHER: context.client}

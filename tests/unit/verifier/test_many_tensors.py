@@ -1,6 +1,7 @@
 """A state of very many small tensors arrives in a few answers, from a solver, a juror or a bucket.
 
-With a request for each tensor, none arrived in time: a jury then took a sixteenth of an honest solver's stake.
+With one request for each tensor, no state arrived in time, and a jury then took a sixteenth of an honest
+solver's stake.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from verifier.states import States
 
 MANY = 10_000
 FEW = 2
-"""Requests that 10,000 answers of 2 ms each, within a second, leave room for many times over."""
+"""The most requests that a reader of a state may send."""
 
 
 def program() -> StepProgram:
@@ -54,7 +55,7 @@ def program() -> StepProgram:
 PROGRAM = program()
 STATE = {name: torch.tensor(k % 5, dtype=torch.int32) for k, name in enumerate(PROGRAM.state)}
 TENSORS = [bytes([k % 5, 0, 0, 0]) for k in range(MANY)]
-"""Equal contents are one file, so such a state costs its submitter little."""
+"""Equal contents are stored as one file, so such a state costs its submitter little."""
 ROOT = state_root([tensor_root(data) for data in TENSORS])
 
 

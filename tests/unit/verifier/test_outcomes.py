@@ -1,5 +1,5 @@
-"""What a verifier has noted as final is taken back with the blocks that it was read from. The database is the
-real one.
+"""What a verifier has noted as final is taken back when the blocks that it was read from are replaced. The
+database is the real one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Scene:
         self.outcomes = Outcomes(self.context)
 
     def pay(self, *call: int) -> SimpleNamespace:
-        """The contract pays a seat's fee, or refuses it."""
+        """Pay a seat's fee or refuse it, as the contract does."""
         self.paid.append(call)
         if self.refusal is not None:
             raise Reverted("payFee", self.refusal, {})
@@ -113,7 +113,7 @@ class Scene:
         return self.outcome
 
     def claim(self) -> None:
-        """Do what claims are due."""
+        """Make the claims that are due."""
         for job in compensation.jobs(self.context, self.seen):
             job.work()
 
@@ -126,7 +126,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_a_game_whose_closing_block_is_replaced_by_the_solvers_post_is_played_on(scene: Scene) -> None:
-    """The solver was silent and convicted; on the other branch its step tree is in time."""
+    """The solver was silent and convicted. On the other branch, its step tree is in time."""
     scene.database.put_challenge(CHALLENGE)
     scene.database.update_challenge(CHALLENGE.key, opening_until=NOW, game=GAME)
     commitment = cast(ChallengeCommitment, None)  # never asked

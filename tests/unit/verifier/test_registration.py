@@ -1,4 +1,4 @@
-"""The offer that an account is registered with, and its line in the log. The chain is a stub."""
+"""The offer with which an account is registered, and its line in the log. The chain is a stub."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def test_all_accounts_of_a_process_share_what_is_done_in_time_whatever_they_are_
 def test_an_offer_that_could_not_be_kept_beside_the_others_is_not_made(
     others: dict[str, float], given: dict[str, Any]
 ) -> None:
-    """The setting alone is too fast, the other account took everything, or the setting exceeds the rest."""
+    """The setting alone is too fast, the other account takes everything, or the setting exceeds the rest."""
     with pytest.raises(SettingsError, match=r"setting seat_speed: .*needed within 1 h"):
         registered(1, others, speed=6e9, **given)
 
 
 def test_where_periods_are_short_seats_are_reckoned_with_ten_times_what_is_beside_computing() -> None:
-    """A development chain has periods of two seconds, too short for a transaction."""
+    """A development chain has periods of two seconds, which are too short for a transaction."""
     seats = standing("a", 1.0, 2, Clocks(2.0, 0.5))
     assert seats.shortest == 10 * (2 + 65 * 0.5)
     assert seats.beside == pytest.approx(0.2 * seats.shortest)

@@ -52,7 +52,9 @@ def run(wrong_step: int = 0) -> list[State]:
 
 @dataclass
 class Told:
-    """A stub solver that serves the checkpoints of `states`, unless `tensors` has others. None: no answer."""
+    """A stub solver that serves the checkpoints of `states`, except those that `tensors` replaces. None
+    stands for no answer.
+    """
 
     states: list[State]
     roots: Sequence[bytes] | None = None
@@ -196,7 +198,7 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 
 
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
-    """The result is what was committed; only replays find which segment is false."""
+    """The served result is the committed one. Only replays find which segment is false."""
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     assert replayer(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
@@ -262,7 +264,7 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 
 class Flipping:
-    """An honest executor, except that it flips a bit of the state after one step, once."""
+    """An honest executor that once flips a bit of the state after one step."""
 
     def __init__(self, wrong_step: int) -> None:
         self._wrong_step = wrong_step
@@ -279,7 +281,7 @@ class Flipping:
 
 
 def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
-    """The run from the start was as committed; the bit flips in the second replay, made for the digests."""
+    """The run from the start is as committed. The bit flips in the second replay, which is made for the digests."""
     told = Told(HONEST)
     replayer(tmp_path, told).audit(committed(HONEST), 2, ())
     flipping = Replayer(PROGRAM, Flipping(6), tiny.STEPS, replayer(tmp_path, told)._states, told)

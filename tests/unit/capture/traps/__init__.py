@@ -4,7 +4,7 @@ Each trap states whether `capture` refuses it, and why, or computes what torch d
 
     counted     numbers, flags and containers that Python changes from step to step
     outside     state on tensors, modules and packages; compilation checks, TorchScript
-    kept        Python state between steps that does no harm
+    kept        harmless Python state between steps
     machine     random numbers, clocks and files
     integers    integers and indices of the dataset
     memory      writes, views, and tensors from outside the step

@@ -1,4 +1,4 @@
-"""Python state between steps that does no harm: captured as torch computes it."""
+"""Harmless Python state between steps: captured as torch computes it."""
 
 from __future__ import annotations
 
