@@ -27,7 +27,7 @@ def write_example(folder: Path) -> tuple[Path, Path]:
         raise NotMade(
             f"name {name!r}",
             expected="a letter or _, then letters, digits, - and _, at most 63 characters in all",
-            got=f"{len(name)} characters, {ascii(name[:63])}",
+            got=f"{len(name)} characters, {name[:63]!a}",
             remedy="choose another name",
         )
     if os.path.lexists(folder):
