@@ -1,4 +1,4 @@
-"""Print the performance table with date, commit and hardware; `--record` writes docs/performance.md from it."""
+"""Prints the performance table with date, commit and hardware; `--record` writes docs/performance.md from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Times the capture of Hugging Face's GPT-2, from the model to a checked program, and its preflight."""
+"""Times the capture of Hugging Face's GPT-2, from the model to a checked program, and the preflight of the
+capture.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ ROUNDS = 3
 
 
 def rows() -> list[Row]:
-    """Medians of a few captures; building the model and importing its classes are not timed."""
+    """Rows with medians of a few captures. Building the model and importing its classes are not timed."""
     wide, deep = GPT2Config(n_layer=LAYERS), GPT2Config(**DEEP)
     once, size = _capturing(wide)
     found = [seconds(lambda: once(False)) for _ in range(ROUNDS)]

@@ -1,8 +1,8 @@
 """Compares a solver's server with static file servers of the same bytes: Starlette's `StaticFiles` under
 uvicorn, and nginx if it is on PATH.
 
-Each server is a separate process on loopback, queried by the verifiers' client, which competes for the
-processor. Therefore the servers' processor time, which excludes the client, is compared too. The data are the
+Each server is a separate process on loopback. The verifiers' client queries it and competes for the
+processor, so the servers' processor time, which excludes the client, is compared too. The data are the
 tensors of a small GPT and its optimiser. A file server has each chunk as a separate file, because
 `HttpClient` does not request ranges.
 """
@@ -47,7 +47,7 @@ SHAPE = gpt.Shape(4, 4, 256, 256, dropout=0.0)
 """The shape of a GPT with 40 MB, including the two moments of each weight."""
 TASK = 1
 CLIENTS = 8
-"""Concurrent clients, all from one address: as many connections as an address may have."""
+"""Number of concurrent clients, all from one address, which may have no more connections than this."""
 CHUNKS = 200
 ROUNDS = 9
 GOAL = "2x"
@@ -73,14 +73,14 @@ class Server(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Wall seconds of the answers, and processor seconds of the server."""
+    """Wall seconds that the answers took, and processor seconds of the server."""
 
     seconds: float
     computed: float
 
 
 Question = tuple[Address, dict[str, str], int]
-"""Address, parameters, and number of bytes expected."""
+"""Address, parameters, and expected number of bytes."""
 
 
 def rows() -> list[Row]:
@@ -102,7 +102,7 @@ def state_program() -> StepProgram:
 
 
 def questions(program: StepProgram) -> Iterator[tuple[str, Callable[[Server], None], int, int]]:
-    """Workloads: description, action, number of requests, and bytes in the answers."""
+    """Workloads: description, action, number of requests, and number of bytes in the answers."""
     sizes = [type_.nbytes for type_ in program.state_types]
     shapes, total = Shapes(program, 1, 1), sum(sizes)
     tensors = f"{len(sizes)} tensors of {total / 1e6:.0f} MB"
@@ -159,7 +159,7 @@ def _checkpoint(shapes: Shapes, server: Server) -> None:
 
 
 def _tensors(sizes: Sequence[int], server: Server) -> None:
-    """Fetch all tensors with each of several concurrent clients; each starts at a different tensor."""
+    """Fetch all tensors with each of several concurrent clients. Each client starts at a different tensor."""
     each = len(sizes) // CLIENTS
     whole = [(_tensor(server, k), dict[str, str](), size) for k, size in enumerate(sizes)]
     asyncio.run(_at_once([whole[n * each :] + whole[: n * each] for n in range(CLIENTS)]))
@@ -182,7 +182,7 @@ def _tensor(server: Server, k: int) -> Address:
 
 
 def drawn(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Tensor and chunk numbers drawn uniformly from all chunks; the same at each call."""
+    """Tensor and chunk numbers drawn uniformly from all chunks, the same in each call."""
     draw, every = random.Random(0), [-(-size // CHUNK) for size in sizes]
     tensors = draw.choices(range(len(sizes)), every, k=CHUNKS)
     return [(k, draw.randrange(every[k])) for k in tensors]
@@ -201,7 +201,7 @@ async def _at_once(each: Sequence[Sequence[Question]]) -> None:
 
 @contextmanager
 def serving(folder: Path, program: StepProgram) -> Iterator[dict[str, Server]]:
-    """Start the servers of a run store's bytes, the solver's first."""
+    """Start the servers of a run store's bytes; the solver's comes first."""
     run_store = kept(folder, program)
     draw = torch.Generator().manual_seed(1)
     types = dict(zip(program.state, program.state_types, strict=True))

@@ -1,4 +1,4 @@
-"""Measures how long `--help` of each command takes, from process start to end."""
+"""Measures the time that `--help` of each command takes, from the start of its process to the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows() -> list[Row]:
 
 
 def times(command: str) -> list[float]:
-    """Seconds of seven runs."""
+    """Seconds of each of seven runs."""
     binary = str(Path(sys.executable).parent / command)
 
     def run() -> None:

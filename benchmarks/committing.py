@@ -1,7 +1,7 @@
 """Measures commitments: tree hashing against raw SHA-256, a tree of a million leaves, and the cost of
 checkpoints.
 
-A checkpoint of the GPT is 130 MB. Its cost to training is the difference between steps with and without a
+A checkpoint of the GPT has 130 MB. Its cost to training is the difference between steps with and without a
 concurrent checkpoint, measured alternately. If the checkpoint takes longer than the steps, the wait for it
 counts too.
 """
@@ -36,9 +36,9 @@ TENSOR_BYTES = 32 << 20
 LEAVES = 1_000_000
 SIZE = "11M"
 SEGMENT_STEPS = 20
-"""Steps per segment in examples/gpt.toml; examples/digits.toml has 50."""
+"""Steps per segment in examples/gpt.toml. examples/digits.toml has 50."""
 STEPS = 2
-"""Steps per checkpoint: enough to write one, and too few for the machine's speed to drift."""
+"""Steps per checkpoint: enough to write one checkpoint, and too few for the machine's speed to drift."""
 ROUNDS = 15
 GOAL = 5.0
 """Limit on the cost of checkpoints, in per cent of the training time."""
@@ -118,7 +118,7 @@ def _share_row(name: str, threads: int, step_seconds: float, cost: list[float]) 
 
 
 def memory_row() -> Row:
-    """How much more peak memory concurrent checkpoints need than in-line ones, in units of a state."""
+    """The difference in peak memory between concurrent and in-line checkpoints, in units of a state."""
     peaks = {}
     for how in ("beside", "in-line"):
         command = [sys.executable, "-m", "benchmarks.committing", how]
@@ -130,7 +130,7 @@ def memory_row() -> Row:
 
 
 def peak(how: str) -> int:
-    """Train four segments of two steps; returns the peak memory of this process in bytes."""
+    """Train four segments of two steps, and return the peak memory of this process in bytes."""
     step = captured(SIZE)
     state: State = step.initial_state(seed=1)
     with kept_runs(step) as run_store:

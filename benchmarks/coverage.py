@@ -1,7 +1,7 @@
 """Generates docs/guide/coverage.md from the rules and from captured models: `python -m benchmarks.coverage`.
 
-The page itself is not edited. An operation's meaning is the first paragraph of its rule's docstring. What
-it became in the models is what `coverage()` reports.
+The page is never edited by hand. The meaning of an operation is the first paragraph of its rule's docstring.
+What it became in the models is what `coverage()` reports.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ CORE = {
     "nonzero": "a shape that depends on the data",
     "resize_": "memory that is given or taken; a trace has views and copies",
 }
-"""Why operations of torch's core ATen set are not supported. Generating the page fails if a reason is
-missing.
-"""
+"""Why operations of torch's core ATen set are not supported. The page cannot be generated if a reason is missing."""
 
 INTRODUCTION = """\
 # What `capture` takes
@@ -142,7 +140,7 @@ def _expanded() -> Iterator[str]:
 
 
 def _core() -> Iterator[str]:
-    """Operations of torch's core ATen set without a rule or expansion, each with its reason."""
+    """Lines for the operations of torch's core ATen set without a rule or expansion, each with its reason."""
     names = sorted(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::"))
     pairs = (name.removeprefix("aten::").partition(".") for name in names)
     overloads = (getattr(getattr(torch.ops.aten, name), overload or "default") for name, _, overload in pairs)
@@ -173,13 +171,13 @@ def _refused() -> Iterator[str]:
 
 
 def _meaning(rule: Rule) -> str:
-    """The first paragraph of a rule's docstring; rules made from one primitive or function have none."""
+    """The first paragraph of a rule's docstring. Rules made from one primitive or function have none."""
     text = (rule.__doc__ or "Element by element, the function of this name.").split("\n\n")[0]
     return " ".join(textwrap.dedent(text).split()).replace("|", "\\|")
 
 
 def _family(rule: Rule) -> str:
-    """A heading from the rule's module; rules made by `operands` are headed "single elements"."""
+    """A heading from the rule's module. Rules made by `operands` get the heading "single elements"."""
     name = rule.__module__.split(".")[-1].replace("_", " ")
     return "single elements" if name == "operands" else name
 

@@ -1,7 +1,7 @@
 """Measures the cost of a seat's digest relative to the replay of its segments (audit.md section 4).
 
-Both can use all cores, but are measured alternately on one thread, in processor time, which depends less on
-other work of the machine. A segment has one state more than steps.
+Both can use all cores. Here they are measured alternately on one thread, in processor time, which depends
+less on other work of the machine. A segment has one state more than steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ ROUNDS = 15
 
 
 def rows() -> list[Row]:
-    """Rows with the digest's share of a replay, for no thinning, the recommended thinning and 64."""
+    """Rows with the digest's share of a replay, for no thinning, for the recommended thinning, and for a
+    thinning of 64.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

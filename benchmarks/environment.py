@@ -22,14 +22,14 @@ def where() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Short hash of the checkout, with "-dirty" for changes outside docs/, where figures are stored."""
+    """Short hash of the checkout, with "-dirty" appended for changes outside docs/, where figures are stored."""
     head = _git("rev-parse", "--short=7", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return f"{head or 'unknown'}{'-dirty' if changed else ''}"
 
 
 def hardware() -> str:
-    """Processor, number of cores, and the kernel that it uses for products of 13 x 13 bits."""
+    """Processor, number of cores, and the kernel used for products of 13 x 13 bits."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

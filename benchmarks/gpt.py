@@ -1,4 +1,4 @@
-"""Compares a GPT's exact training step with float32 torch's: same model, optimiser and threads."""
+"""Compares a GPT's exact training step with the step of float32 torch, with the same model, optimiser and threads."""
 
 from __future__ import annotations
 

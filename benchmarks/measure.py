@@ -28,7 +28,7 @@ class Row:
     """One line of the table: `value` with its unit, the `goal`, and `spread`, the middle half of the
     measurements.
 
-    Comparisons with a reference also have `ratio`, for the figures.
+    Comparisons with a reference also have `ratio`, which the figures use.
     """
 
     what: str
@@ -39,7 +39,7 @@ class Row:
 
 
 def seconds(action: Action, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds of one call, as wall time or by another clock."""
+    """Seconds that one call takes, as wall time or by another clock."""
     start = clock()
     action()
     return clock() - start
@@ -51,11 +51,11 @@ def side_by_side(
     rounds: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
-    """For each reference, the ratios ours / reference of `rounds` rounds; in a round all actions run one
+    """For each reference, the ratios ours / reference in `rounds` rounds. In a round, all actions run one
     after another.
 
-    One warm-up round precedes. Rounds start with different actions, so that none always benefits from a warm
-    cache.
+    A warm-up round precedes these rounds. Rounds start with different actions, so that no action always
+    benefits from a warm cache.
     """
     actions = [ours, *references.values()]
     for action in actions:
@@ -70,7 +70,7 @@ def side_by_side(
 
 
 def interleaved(ours: Action, reference: Action, rounds: int) -> list[float]:
-    """Ratios ours / reference of `rounds` pairs that run one after another, after one warm-up pair."""
+    """Ratios ours / reference of `rounds` pairs, in which both run one after the other, after one warm-up pair."""
     return side_by_side(ours, {"": reference}, rounds)[""]
 
 
@@ -94,8 +94,8 @@ def ratio_row(what: str, ratios: Sequence[float], goal: str = "") -> Row:
 
 
 def in_use(which: str) -> int:
-    """Resident bytes of this process: VmRSS is the current use, VmHWM the peak since `memory.forget_largest`
-    or start.
+    """Resident bytes of this process. VmRSS is the current use; VmHWM is the peak since
+    `memory.forget_largest` or since the start.
 
     `getrusage` is unsuitable: a process inherits the peak of the process that started it (Linux: exec keeps
     it).

@@ -1,9 +1,10 @@
 """Compares the memory of an exact training step with that of eager float32 torch, each in its own process.
 
-The measure is the growth of a process's resident memory: its peak during three steps minus its use with only the
-libraries loaded. So weights, optimiser state, data, activations and packed operands count on both sides, and torch
-itself on neither. The exact side runs a bundle, as a solver does. Temporary memory of loading it (files read, hashed,
-decoded) is released before the steps, and the peak is counted from then on.
+The measure is the growth of a process's resident memory: its peak during three steps minus its use with only
+the libraries loaded. So weights, optimiser state, data, activations and packed operands count on both sides,
+and torch itself counts on neither. The exact side runs a bundle, as a solver does. The temporary memory of
+loading the bundle (files read, hashed and decoded) is released before the steps, and the peak is counted only
+after that.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def rows() -> list[Row]:
 
 
 def in_a_process(module: str, side: str, what: str) -> int:
-    """Run a measuring module in its own process with two arguments; returns the bytes that it prints."""
+    """Run a measuring module in its own process with two arguments; return the number of bytes that it prints."""
     run = subprocess.run(
         [sys.executable, "-m", module, side, what], capture_output=True, text=True, check=True
     )

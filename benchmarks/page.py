@@ -1,4 +1,6 @@
-"""Generates the measured part of docs/performance.md from docs/performance.json; the rest is hand-written and kept."""
+"""Generates the measured part of docs/performance.md from docs/performance.json. The other parts are written
+by hand and kept.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ PAGE = DOCS / "performance.md"
 PLOT = DOCS / "figures" / "performance.svg"
 BEGIN, END = "<!-- measured: python -m benchmarks --record -->", "<!-- measured end -->"
 PLOTTED = ("gpt", "resnet", "training", "products")
-"""Groups whose ratios are plotted; all are exact / plain."""
+"""Groups whose ratios are plotted. All of their ratios are exact / plain."""
 
 PICTURES = {
     "soak": "![Memory, files, threads and databases of nodes over the tasks of a soak](figures/soak.svg)"
 }
-"""Figures that a group draws itself."""
+"""Figures that the groups draw themselves."""
 
 Groups = Mapping[str, Mapping[str, Any]]
 
@@ -64,7 +66,7 @@ def tables(groups: Groups) -> Iterator[str]:
 
 
 def plot(groups: Groups, path: Path) -> None:
-    """Plot every ratio to float32 and its middle half on a logarithmic axis. The file is deterministic."""
+    """Plot every ratio to float32, and its middle half, on a logarithmic axis. The file is deterministic."""
     rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(8.6, 0.8 + 0.21 * len(rows)), layout="constrained")

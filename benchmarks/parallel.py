@@ -1,8 +1,8 @@
 """Measures a GPT's step with two worker processes against one, and the cost of micro-batches.
 
-The first comparison has steps of four micro-batches, with two worker processes against one, each with one
-thread, as `solver run --processes` starts them. The bits are equal. The second has a step of four
-micro-batches against a step of the whole batch in one process. These are two programs with different bits.
+The first comparison has steps of four micro-batches, in two worker processes or in one, each with one thread,
+as `solver run --processes` starts them. The bits are equal. The second comparison has a step of four
+micro-batches and a step of the whole batch, each in one process. These are two programs with different bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHAPES = {
 }
 UNITS = 4
 STEPS = 4
-"""Steps per timed call of the workers: a short segment."""
+"""Steps per timed call of the workers, as in a short segment."""
 ROUNDS = {"1M": 15, "11M": 7}
 
 
@@ -83,7 +83,7 @@ class _Alone:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes started in this context compute on one thread."""
+    """Make processes that are started in this context compute on one thread."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
     try:

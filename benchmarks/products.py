@@ -1,4 +1,4 @@
-"""Compares exact products with float32's, for the shapes of an 11M GPT's step and all three pairs of bits."""
+"""Compares exact products with float32 products, for the shapes of an 11M GPT's step and all three pairs of bits."""
 
 from __future__ import annotations
 

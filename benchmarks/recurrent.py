@@ -35,7 +35,7 @@ class Words(nn.Module):
 
 
 class Pixels(nn.Module):
-    """A classifier of digits that reads pixel by pixel: an LSTM over 784 steps."""
+    """A classifier of digits that reads them pixel by pixel: an LSTM over 784 steps."""
 
     def __init__(self) -> None:
         super().__init__()

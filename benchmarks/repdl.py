@@ -1,7 +1,6 @@
 """Compares RepDL, a public library with a similar aim: its products have a fixed order of additions.
 
-There are rows only if it can be imported (`pip install` of https://github.com/microsoft/RepDL). Nothing else
-needs it.
+Without RepDL (`pip install` of https://github.com/microsoft/RepDL) there are no rows. Nothing else needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Compares a ResNet-18's exact training step on 32 x 32 images with float32 torch: time and peak memory.
+"""Compares a ResNet-18's exact training step on 32 x 32 images with the step of float32 torch: time and peak
+memory.
 
 The network is the variant for such images: a 3 x 3 stem without pooling, and four stages of two blocks with
-64 to 512 channels. Pixels and labels are random, since the results do not depend on them.
+64 to 512 channels. Pixels and labels are random, because the results do not depend on them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class ResNet18(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Rows with the time ratio of exact to eager and compiled steps, and the memory ratio to eager."""
+    """Rows with the ratio of an exact step's time to that of eager and compiled steps, and of its memory to
+    that of eager steps.
+    """
     step = captured()
     plain = {"eager": plain_step(), "compiled": plain_step(compiled=True)}
     state: State = step.initial_state(seed=1)

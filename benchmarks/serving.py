@@ -1,9 +1,10 @@
 """Measures how long an honest client waits for a bundle server that 100 hostile clients attack.
 
-The hostile clients keep incomplete requests open, or send requests without a pause. Server and hostile
-clients are separate processes that share the processor. The hostile clients come from 100 addresses of
-127.0.0.0/8, all of which are this machine on Linux, or from a single one. They reconnect immediately when
-the server closes a connection. A request that is not answered with 200 counts as infinitely slow.
+The hostile clients keep incomplete requests open, or send requests without a pause. The server and the
+hostile clients are separate processes that share the processor. The hostile clients come from a single
+address, or from 100 addresses of 127.0.0.0/8, all of which are this machine on Linux. They reconnect
+immediately when the server closes a connection. A request that is not answered with 200 counts as infinitely
+slow.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ CLIENTS = 100
 HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
 WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
-"""By attack: connections per client, and the bytes that it sends on each, again after every answer."""
+"""By attack: the connections per client, and the bytes that the client sends on each connection, once and
+again after every answer.
+"""
 QUESTIONS = 500
 ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"
 
@@ -58,14 +61,14 @@ def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
 
 
 def percentile(found: list[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed."""
+    """The smallest of the values that at least this share of them does not exceed."""
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 
 def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
     """The server's answers to an honest client's successive requests.
 
-    Hostile clients attack the server from `addresses` addresses; with 0 there is no attack.
+    Hostile clients attack the server from `addresses` addresses. If this is 0, there is no attack.
     """
     with serving() as (port, server), attacking(port, kind, addresses):
         return [answer(port, server) for _ in range(QUESTIONS)]
@@ -99,7 +102,7 @@ def ask(port: int) -> float:
 
 @contextmanager
 def serving() -> Iterator[tuple[int, int]]:
-    """Run `assay serve` with nothing to serve; yields its port and process id."""
+    """Run `assay serve` with nothing to serve; yield its port and process id."""
     port = free_port(HOST)
     command = [str(Path(sys.executable).parent / "assay"), "serve", "--port", str(port)]
     with TemporaryDirectory() as home, process(command, {"ASSAY_HOME": home}) as server:
@@ -110,7 +113,7 @@ def serving() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def attacking(port: int, kind: str, addresses: int) -> Iterator[None]:
-    """Run hostile clients; they have two seconds to start."""
+    """Run hostile clients. They have two seconds to start."""
     if not addresses:
         yield
         return
@@ -121,7 +124,7 @@ def attacking(port: int, kind: str, addresses: int) -> Iterator[None]:
 
 @contextmanager
 def process(command: list[str], environment: dict[str, str]) -> Iterator[int]:
-    """Run a process, which is killed afterwards; yields its id."""
+    """Run a process, yield its id, and kill it afterwards."""
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     try:
         yield running.pid
@@ -138,7 +141,7 @@ async def attack(port: int, kind: str, addresses: int) -> None:
 
 
 async def keep_on(port: int, host: str, said: bytes) -> None:
-    """Send the request again after every answer, and reconnect when a connection ends, forever."""
+    """Send the request again after every answer, and reconnect whenever a connection ends, for ever."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))

@@ -1,9 +1,9 @@
-"""Measures the simulation engine: task-rounds per second on two processes, and relative to plain Python and
-Mesa.
+"""Measures the simulation engine: task-rounds per second on two processes, and speed relative to plain Python
+and Mesa.
 
-The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, and 140 of the 200 replay honestly;
-solvers invent a tenth of the segments; fees and slashes are booked in whole units. The three models run in
-turn, each in one process. The rivals have their own environment under build/, made on first use, and receive
+The baseline market: 20 solvers bid; 3 of 200 verifiers are drawn, and 140 of the 200 replay honestly; solvers
+invent a tenth of the segments; fees and slashes are booked in whole units. The three models run in turn, each
+in one process. The rivals have a separate environment under build/, which is made on first use, and receive
 their parameters over a pipe.
 """
 
@@ -43,9 +43,9 @@ PINNED = (
 )
 PROCESSES = 2
 RUNS, ROUNDS = 8_192, 50
-"""Runs and rounds of one timed call of the engine: about 400,000 task-rounds, half a second."""
+"""Runs and rounds in one timed call of the engine: about 400,000 task-rounds, which take half a second."""
 RIVALS = {"plain Python": ("simulation_plain.py", 4_000), "Mesa 3.3.1": ("simulation_mesa.py", 2_000)}
-"""The rivals' scripts, and task-rounds per timed call."""
+"""The rivals' scripts, and the task-rounds in one timed call of each."""
 TURNS = 9
 HONEST, FALSE_SHARE = 140, 0.1
 
@@ -72,7 +72,7 @@ def rows() -> list[Row]:
 
 
 def _play(seed: int) -> float:
-    """Seconds of processor time for RUNS x ROUNDS task-rounds."""
+    """Processor time, in seconds, of RUNS x ROUNDS task-rounds."""
     start = time.process_time()
     simulate(case(), runs=RUNS, rounds=ROUNDS, seed=np.random.SeedSequence(seed))
     return time.process_time() - start
@@ -111,7 +111,7 @@ def _beside() -> Iterator[Row]:
 
 @contextmanager
 def _rival(python: Path, name: str) -> Iterator[Action]:
-    """Run a rival's process; the yielded action plays a market in it."""
+    """Run a rival's process. The action that is yielded plays a market in it."""
     script, rounds = RIVALS[name]
     command = [str(python), str(HERE / script)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

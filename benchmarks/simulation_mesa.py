@@ -1,7 +1,7 @@
 """The baseline market as a Mesa model: agents in agent sets that act one by one. Needs an environment with
 Mesa.
 
-The rules are those of simulation_plain.py, but each solver and verifier is an agent.
+The rules are those of simulation_plain.py, but each solver and each verifier is an agent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Solver(mesa.Agent):
 
 
 class Verifier(mesa.Agent):
-    """Replays its drawn segments, or attests without replaying."""
+    """Replays the segments that it has drawn, or attests without replaying."""
 
     def __init__(self, model: Baseline, number: int, looks: bool) -> None:
         super().__init__(model)
@@ -36,7 +36,7 @@ class Verifier(mesa.Agent):
         self.looks = looks
 
     def check(self) -> None:
-        """Fill one seat; it challenges if a replay differs."""
+        """Fill one seat, and challenge if a replay differs."""
         model, terms, last = self.model, self.model.terms, self.model.terms["segments"]
         drawn = model.random.sample(range(1, last + 1), terms["segments_per_verifier"])
         differs = self.looks and min(drawn) <= terms["false"]

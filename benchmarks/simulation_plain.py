@@ -1,9 +1,9 @@
 """The baseline market in plain Python: the reference for the speed and the results of the simulation engine.
 
 It plays one run of one market, task by task. Honest or lazy solvers bid, and the lowest bidder trains.
-Verifiers are drawn; the honest ones replay and challenge, the others attest everything. Fees, prices and
-slashes are booked in whole units. It does not import this project, so that other libraries' models can use it
-in their own environments.
+Verifiers are drawn; the honest ones replay and challenge, and the others attest everything. Fees, prices and
+slashes are booked in whole units. The file does not import this project, so that other libraries' models can
+use it in their own environments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Terms = Mapping[str, Any]
-"""Fields of `sim.parameters.MarketParameters`, `honest_verifiers`, and `false`: segments a solver invents."""
+"""Fields of `sim.parameters.MarketParameters`; `honest_verifiers`; and `false`, the number of segments that a
+solver invents.
+"""
 Seat = tuple[int, int, list[int]]
 """A seat's account, the segment that it challenges (0 for none), and its drawn segments."""
 FIRST_SOLVER = 2
@@ -25,8 +27,8 @@ FIRST_SOLVER = 2
 
 
 def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
-    """Winner and price, or None. The bidder with the lowest ask opens at 9/10 of the budget, or at its ask if that
-    is higher; the two lowest then undercut each other by 2 %.
+    """Winner and price, or None. The bidder with the lowest ask opens at 9/10 of the budget, or at its ask if
+    that is higher. The two bidders with the lowest asks then undercut each other by 2 %.
     """
     pair = sorted(range(len(asks)), key=asks.__getitem__)[:2]
     if asks[pair[0]] > budget:
@@ -96,7 +98,7 @@ class Market:
         return seats
 
     def convict(self, solver: int, seats: list[Seat]) -> None:
-        """Pay from the stake: the reward, the restitution, and costs and fees of challenging seats.
+        """Pay, out of the stake, the reward, the restitution, and the costs and fees of challenging seats.
 
         Other seats get their fees unless they attested the convicted segment. The rest of the stake is
         burned.
@@ -149,7 +151,7 @@ def play(terms: Terms, rounds: int, seed: int) -> Market:
 
 
 def serve(play: Callable[[Terms, int, int], object]) -> None:
-    """Play once per line of stdin, a JSON list of the arguments of `play`; answer each with a line."""
+    """Play once for each line of stdin, a JSON list of the arguments of `play`, and answer each with a line."""
     for line in sys.stdin:
         play(*json.loads(line))
         print("played", flush=True)

@@ -1,4 +1,4 @@
-"""Measures the time from the start of a new process to the end of a task's first step, in a second run.
+"""Measures the time from the start of a new process to the end of a task's first step, as in a second run.
 
 The bundle is on disk and the package is built. The new process imports a solver's modules, loads and verifies
 the bundle, recognises the library functions of its program, tests the machine and the compiled kernels, and
@@ -22,7 +22,7 @@ PARTS = ("import", "load", "recognise", "self-test", "step")
 
 
 def rows() -> list[Row]:
-    """Rows with the seconds to the first step of a new process, whole and by part, for two GPTs."""
+    """Rows with the seconds to the first step of a new process, in total and by part, for two GPTs."""
     from benchmarks.gpt import SHAPES
 
     found = []

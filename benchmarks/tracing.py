@@ -1,7 +1,7 @@
-"""Measures a traced step of an 11M-parameter GPT on 2,048 tokens. A dispute about a step begins with its
-trace.
+"""Measures a traced step of an 11M-parameter GPT on 2,048 tokens. A dispute about a step begins with a trace
+of it.
 
-Runs in a separate process, because a process's peak memory never decreases.
+The measurement runs in a separate process, because a process's peak memory never decreases.
 """
 
 from __future__ import annotations

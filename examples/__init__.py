@@ -1,3 +1,3 @@
-"""Example tasks: Python files with the training code and, for some, TOML files with the terms for `assay
-submit`.
+"""Example tasks: Python files with the training code and, for some tasks, TOML files with the terms for
+`assay submit`.
 """

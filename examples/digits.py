@@ -1,7 +1,7 @@
 """The digits task: an MLP on scikit-learn's 8 x 8 handwritten digits, in plain torch.
 
-This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
-tensors and terms; they never import this file.
+This code runs only once, on the submitter's machine, when it is captured. Solvers and verifiers get a
+program, tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from protocol.capture import CapturedStep, capture
 
 TRAINING_ROWS = 1_500
-"""Number of training images, of 1,797 in all; the others are held out."""
+"""Number of training images, of 1,797 in total. The others are held out."""
 HIDDEN = 512
 BATCH = 64
 PEAK_RATE = 0.2
 WARM_UP = 20
-"""Number of steps during which the learning rate rises; then it falls as a half cosine."""
+"""Number of steps during which the learning rate rises. It then falls as a half cosine."""
 PIXEL_MAXIMUM = 16.0
 """Pixels are integers from 0 to 16, so the division by 16 is exact."""
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured step on `training` (default: that of `split`), with learning rates for `steps` steps."""
+    """The captured step on `training` (by default, that of `split`), with learning rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
@@ -36,7 +36,7 @@ def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedS
 
 
 def make_model() -> nn.Module:
-    """A model with 64 inputs, one hidden layer and 10 outputs; the initial weights are always the same."""
+    """A model with 64 inputs, one hidden layer and 10 outputs. Its initial weights are always the same."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))

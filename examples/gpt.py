@@ -1,7 +1,7 @@
 """The GPT task: a byte-level transformer on the source of Python's standard library, in plain torch.
 
-This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
-tensors and terms; they never import this file.
+This code runs only once, on the submitter's machine, when it is captured. Solvers and verifiers get a
+program, tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from torch import Tensor, nn
 from protocol.capture import CapturedStep, capture, load_into
 
 VOCABULARY = 256
-"""A token is a byte."""
+"""Number of tokens. Each token is a byte."""
 BATCH = 8
 PEAK_RATE = 3e-3
 WARM_UP = 10
-"""Number of steps during which the learning rate rises; then it falls as a half cosine."""
+"""Number of steps during which the learning rate rises. It then falls as a half cosine."""
 WEIGHT_DECAY = 0.1
 CLIP_NORM = 1.0
 HELD_OUT = 64
-"""The number of windows at the end of the corpus that are not trained on."""
+"""The number of windows at the end of the corpus that are held out from training."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def build(steps: int, micro_batches: int = 1) -> CapturedStep:
 def build_of(
     model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int, micro_batches: int = 1
 ) -> CapturedStep:
-    """The captured training step of any GPT: AdamW, with decay only on matrices, and gradient clipping."""
+    """The captured training step of any GPT, with gradient clipping and with AdamW, which decays only matrices."""
     optimizer = make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
     return capture(

@@ -1,7 +1,7 @@
 """The ResNet task: a small residual network with batch norm on scikit-learn's 8 x 8 digits, in plain torch.
 
-This code runs only once, on the submitter's machine, to be captured. Solvers and verifiers get a program,
-tensors and terms; they never import this file.
+This code runs only once, on the submitter's machine, when it is captured. Solvers and verifiers get a
+program, tensors and terms; they never import this file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ warm_up_and_cosine = digits.warm_up_and_cosine
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions with batch norm, and a shortcut: a 1 x 1 convolution if shapes differ."""
+    """Two 3 x 3 convolutions with batch norm, and a shortcut, which is a 1 x 1 convolution if the shapes differ."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class ResNet(nn.Module):
 
 
 def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
-    """The captured step on `training` (default: that of `split`), with learning rates for `steps` steps."""
+    """The captured step on `training` (by default, that of `split`), with learning rates for `steps` steps."""
     training = split()[0] if training is None else training
     model = make_model()
     optimizer = make_optimizer(model)

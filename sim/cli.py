@@ -1,4 +1,4 @@
-"""The command `sim`. Each command imports the heavy modules that it needs; only Typer is imported for all."""
+"""The command `sim`. Each command imports the heavy modules that it needs; all commands share only Typer."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
+    """Play a study over its own grid and write its report. Continues where an interrupted run stopped."""
     with _studying():
         from sim.commands import Asked
 
@@ -120,7 +120,7 @@ def report(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Write the reports again from rows that are there."""
+    """Write the reports again, from the rows already in the folder."""
     with _studying():
         from sim import commands
 
@@ -136,7 +136,7 @@ def replay(
 ) -> None:
     """Play a scenario on the real contracts, on its own anvil, and compare every balance with the engine's.
 
-    Ends with 3 when the engine and the contracts differ.
+    Exits with 3 if the engine and the contracts differ.
     """
     from sim.replay import command as replaying
 

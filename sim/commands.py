@@ -28,7 +28,7 @@ from sim.sweeping.workers import Workers, cores, here, pool
 
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
-"""Up to this many task-rounds, playing in this process is faster than starting a pool."""
+"""With up to this many task-rounds, playing in this process is faster than starting a pool."""
 _MOST_FAILED: Final = 20
 """Maximum number of failed claims to print."""
 
@@ -112,7 +112,7 @@ def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
 
 
 def play_all(asked: Asked, output: Output) -> bool:
-    """Play every study over its own grid in its own folder. Raises SweepError when parameters are given."""
+    """Play every study over its own grid in its own folder. Raises SweepError if parameters are given."""
     if asked.params:
         raise SweepError("expected no --param beside 'all', for studies differ in theirs; name one study")
     out = asked.out if asked.out is not None else RESULTS
@@ -122,7 +122,9 @@ def play_all(asked: Asked, output: Output) -> bool:
 
 
 def write_reports(folder: Path, output: Output) -> None:
-    """Write the report of a folder of results, or of each such folder in it. Raises ResultsError if there is none."""
+    """Write the report of a folder of results, or of each folder of results in it. Raises ResultsError if
+    none is found.
+    """
     folders = (
         [folder] if (folder / NAME).exists() else sorted(path.parent for path in folder.glob(f"*/{NAME}"))
     )
@@ -209,7 +211,7 @@ def _holds(results: Results) -> bool:
 
 
 def _plain(claim: Check) -> dict[str, Any]:
-    """A claim as JSON, which has no infinite numbers."""
+    """A claim as JSON data, in which infinite numbers are not allowed."""
     numbers = {"expected": claim.expected, "tolerance": claim.tolerance, "relative": claim.relative}
     return {
         "text": claim.text,

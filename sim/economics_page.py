@@ -1,7 +1,7 @@
 """Generates docs/economics.md from the findings of all studies and from the recommended parameters.
 
-`python -m sim.economics_page` takes the findings from the results in build/sim (`make studies` plays the
-studies), keeps them in docs/economics.json, draws their figures, and writes the page.
+`python -m sim.economics_page` takes the findings from the results in build/sim, which `make studies`
+produces. It keeps the findings in docs/economics.json, draws their figures, and writes the page.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def gather(results: Path) -> tuple[Kept, Drawn]:
 
 
 def _standing(element: str) -> str:
-    """Contents of an SVG file with this element."""
+    """Contents of an SVG file that consists of this element."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + element.rstrip() + "\n"
 
 
@@ -301,9 +301,7 @@ def _tokens(units: int) -> str:
 
 
 def write(kept: Kept, drawn: Drawn) -> None:
-    """Replace the page, findings and figures, each atomically, after the page has been composed; delete old
-    figures.
-    """
+    """Compose the page, then replace the page, findings and figures, each atomically; delete old figures."""
     texts = {FIGURES / name: text for name, text in drawn.items()}
     texts[KEPT] = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     texts[PAGE] = page(kept)

@@ -1,4 +1,4 @@
-"""Errors of the simulation. `protocol.errors` draws the tree of all errors."""
+"""Errors of the simulation. `protocol.errors` shows the tree of all errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class SimError(AssayError):
 
 
 class ParameterError(SimError):
-    """A parameter that does not exist, or a value outside of its bounds."""
+    """A parameter that does not exist, or a value out of bounds."""
 
 
 class SweepError(SimError):
@@ -28,7 +28,7 @@ class StudyError(SimError):
 
 
 class ResultsError(SimError):
-    """A folder without results, or whose results answer another question or cannot be read."""
+    """A folder without results, or with results that answer another question or cannot be read."""
 
 
 class Disagreement(SimError):

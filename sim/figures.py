@@ -17,14 +17,16 @@ from numpy.typing import ArrayLike
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES: Final = ("-", "--", "-.", ":")
-"""Dash patterns; the next one is used after every eight lines, when the colours repeat."""
+"""Dash patterns. After every eight lines the colours repeat, and the next pattern is used."""
 MOST_MARKS: Final = 1000
-"""Maximum number of marks drawn as vectors. More are rasterised, or the file would have several megabytes."""
+"""Maximum number of marks drawn as vectors. More marks are rasterised, because the file would otherwise have
+several megabytes.
+"""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: `low` and `high` bound its band; `points` are measured values, drawn as marks."""
+    """One line. `low` and `high` bound its band; `points` are measured values, drawn as marks."""
 
     label: str
     x: ArrayLike
@@ -112,7 +114,7 @@ def tornado(names: Sequence[str], low: ArrayLike, high: ArrayLike, *, centre: fl
 def parity(
     expected: ArrayLike, measured: ArrayLike, error: ArrayLike, *, x: str = "theory", y: str = "engine"
 ) -> Figure:
-    """Measured against expected values, with error bars of two standard errors; the diagonal is equality."""
+    """Measured against expected values, with error bars of two standard errors. Points on the diagonal are equal."""
     figure, axes = _empty()
     bars = axes.errorbar(
         expected,

@@ -32,8 +32,8 @@ _THIN: Final = {
     "audit_fee": 2 * CHAIN_TOKEN,
     "stake": 11 * _BUDGET * CHAIN_TOKEN,
 }
-"""Terms of the default market that differ from the recommended ones, which deter cheating: studies also need
-markets where cheating pays.
+"""Terms of the default market that differ from the recommended ones. The recommended terms deter cheating,
+and studies also need markets where cheating pays.
 """
 _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
@@ -45,7 +45,7 @@ MOST_OVERLAP: Final = 64
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver for one task. The submitter pays the gas of the post."""
 _ACCUSING: Final = ("commit from a seat", "challenge", "accuse")
-"""Calls of a looker that accuses. It opens the game only to obtain the step tree, then drops it."""
+"""Calls of a looker that accuses. The looker opens the game only to obtain the step tree, then drops it."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -88,7 +88,7 @@ def _seconds(default: int, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class MarketParameters:
-    """One market. Amounts are units of 10^-6 token. Raises ParameterError when a value is out of its bounds."""
+    """One market. Amounts are in units of 10^-6 token. Raises ParameterError if a value is out of its bounds."""
 
     # ---- terms of every task
     budget: int = _tokens(_BUDGET, "most that a solver may ask")
@@ -234,7 +234,7 @@ class MarketParameters:
 
     @property
     def lock(self) -> int:
-        """The lock of a seat or look; with looks, large enough that half of it is worth more than a game."""
+        """The lock of a seat or look. With looks, it is so large that half of it is worth more than a game."""
         games = LOOK_LOCK * self.game_cost if self.look_chance else 0
         return max(self.seat_lock, self.silence_costs, games)
 
@@ -254,7 +254,9 @@ ALIASES: Final = {"audits": "segments_per_verifier"}
 
 
 def canonical(name: str) -> str:
-    """Resolve an alias to the parameter's name. Raises ParameterError, with similar names, if unknown."""
+    """Resolve an alias to the parameter's name. Raises ParameterError, which suggests similar names, if the
+    name is unknown.
+    """
     name = ALIASES.get(name, name)
     if name not in KNOWN:
         near = get_close_matches(name, [*KNOWN, *ALIASES], n=3, cutoff=0.4) or sorted(KNOWN)

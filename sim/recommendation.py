@@ -1,7 +1,7 @@
 """The amounts recommended for a task under the recommended deployment: `protocol.tasks.amounts` for `sim`.
 
-Besides budget and segments, the amounts depend on a setting that is fixed here: an L1's clocks, a training of three
-days, five days from the draw to the settlement.
+Besides budget and segments, the amounts depend on a setting that is fixed here: an L1's clocks, three days of
+training, and five days from the draw to the settlement.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def setting_of(segments: int, budget: int) -> Setting:
 
 
 def recommended(segments: int, budget: int, given: Mapping[str, int] | None = None) -> Amounts:
-    """The task's amounts, in the chain's units; `given` amounts are kept. Raises NoRecommendation."""
+    """The task's amounts, in the chain's units; amounts in `given` are kept. Raises NoRecommendation."""
     return derive(setting_of(segments, budget), RULES, given)
 
 
 def trust(segments: int, budget: int) -> TrustPrice:
-    """The price of trust in the task with these amounts, in the chain's units."""
+    """The price of trust in a task with the recommended amounts, in the chain's units."""
     return trust_price(setting_of(segments, budget), RULES, recommended(segments, budget))

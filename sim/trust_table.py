@@ -1,7 +1,7 @@
 """The cost of trust by a task's size, its duration and its chain: the first table of docs/economics.md.
 
-Computed by `protocol.tasks.amounts` from the recommended rules; nothing is simulated. A chain is described by
-the settings of a deployment there: periods, and the prices of gas and of a draw.
+`protocol.tasks.amounts` computes it from the recommended rules; nothing is simulated. A chain is described by
+the settings of a deployment on it: periods, and the prices of gas and of a draw.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ PARTS: Final = {
 }
 """For each column, the fields of `TrustPrice` that it adds up; empty means all fields."""
 _SAME: Final = 0.01
-"""The page mentions a change of the computed price since the measurement if it is larger, in percent of the
-budget."""
-GOAL: Final = Fraction(12, 100)
-"""The most that trust should cost as a share of the budget, for budgets of at least
-1,000 tokens on a rollup.
+"""Change of the computed price since the measurement, in percent of the budget, above which the page mentions
+the change.
 """
+GOAL: Final = Fraction(12, 100)
+"""The largest share of the budget that trust should cost, for budgets of at least 1,000 tokens on a rollup."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ class Chain:
     draw_delay: int
     """Seconds after which the chain can no longer revert a submission."""
     challenge_period: int
-    """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two to challenge.
+    """Seconds from the draw to the settlement, unless looks delay it: at least one day to attest and two days
+    to challenge.
     """
     gas_price: Fraction
     """Price of gas in gwei."""
@@ -80,7 +80,7 @@ class Chain:
     """Fee of a draw in token units, at least the cost of its gas."""
 
     def setting(self, budget: int, days: int, *, looks: bool = True, segments: int = SEGMENTS) -> Setting:
-        """The setting of a task; `budget` in tokens."""
+        """The setting of a task, with `budget` in tokens."""
         parameters = replace(RECOMMENDED, draw_delay=self.draw_delay, draw_fee=self.draw_fee)
         made = setting(
             parameters,
@@ -114,7 +114,7 @@ class Priced:
     trust: TrustPrice
 
     def share(self, *parts: str) -> float:
-        """The given parts of the price, or all of it, as a share of the budget."""
+        """The given parts of the price, or the whole price without parts, as a share of the budget."""
         shares = self.trust.shares(self.setting.budget)
         unpaid = self.setting.gas_price * self.unpaid_gas / self.setting.budget
         shares["draws_and_gas"] += unpaid
@@ -132,11 +132,12 @@ class Priced:
 
 
 ROLLUP: Final = Chain("L2", 25 * HOUR, 3 * DAY, Fraction(1, 100), RECOMMENDED.draw_fee)
-"""A rollup. Its draw delay is an upper bound of the sequencer's window plus the settlement chain's finality
-(audit.md section 1)."""
+"""A rollup. Its draw delay is an upper bound on the sequencer's window plus the settlement chain's finality
+(audit.md section 1).
+"""
 SLOW_ROLLUP: Final = replace(ROLLUP, challenge_period=4 * DAY)
 MAINNET: Final = Chain("L1", HOUR, 5 * DAY, Fraction(1), 3 * TOKEN // 2)
-"""An L1. Its draw fee covers a draw's 330,000 gas: about one token at 1 gwei and 3,000 tokens per coin."""
+"""An L1. Its draw fee covers the 330,000 gas of a draw: about one token at 1 gwei and 3,000 tokens per coin."""
 
 
 def lines() -> Iterator[str]:
@@ -162,8 +163,8 @@ def lines() -> Iterator[str]:
 
 
 def measured_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Compare the measurement of `python -m benchmarks.trust` with the price computed for the same task and
-    terms.
+    """Lines that compare the measurement of `python -m benchmarks.trust` with the price computed for the same
+    task and terms.
     """
     shares = {name: found["parts"][name][0] for name in PARTS}
     counted = {name: found["parts"][name][1] for name in PARTS}

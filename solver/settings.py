@@ -125,7 +125,7 @@ class SolverSettings(NodeSettings):
 
     @property
     def training_devices(self) -> tuple[str, ...]:
-        """The devices where tasks are trained, each as the value of the setting `device`."""
+        """Names of the devices that train: `cuda:<number>` for each of `devices`, or `device` if that is empty."""
         return tuple(f"cuda:{number}" for number in self.devices) or (self.device,)
 
     def with_gpus(self, watts: float | None) -> Self:

@@ -1,4 +1,5 @@
-"""Checks a CUDA device: bits against the CPU's, speed against float32's, and the tests. Installs nothing.
+"""Checks a CUDA device: its bits against the CPU's, its speed against float32's, and the tests. Installs
+nothing.
 
 `python3 -m benchmarks.cuda --all` runs from a checkout on a GPU machine with torch, triton, numpy and pytest,
 and writes one JSON file.

@@ -1,8 +1,10 @@
 """`python3 -m benchmarks.cuda --all`: runs every part in under nine minutes and writes one JSON file.
 
-Needs torch, triton, numpy and pytest; nothing is installed or downloaded. Every part is a separate process. A
-part that fails, crashes or hangs costs only its own time and leaves its error in the file, which is rewritten
-after each part. Correctness checks come first and run in parallel. Measurements run alone. Tests come last.
+It needs torch, triton, numpy and pytest; nothing is installed or downloaded. Every part is a separate
+process. A part that fails, crashes or hangs costs only its own time and leaves its error in the file, which
+is rewritten after each part. Correctness checks come first and run in parallel. Measurements run one at a
+time. Tests come last.
+
 Without a CUDA device this is a dry run: Triton interprets the kernels, sizes are small, and times mean
 nothing.
 """
@@ -35,11 +37,13 @@ OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
 """Seconds for all parts: nine minutes minus start-up and shutdown."""
 DRY_FACTOR = 4
-"""Factor on the time of a part in a dry run: Triton's interpreter is slow, and such machines often have few cores."""
+"""Factor on a part's time in a dry run. Triton's interpreter is slow, and machines without a device often
+have few cores.
+"""
 LEAST = 5.0
 """Remaining seconds below which no further part is started."""
 TAIL = 30
-"""Lines of a failed part's standard error that are kept."""
+"""Last lines of a failed part's output that are kept."""
 TESTS = (
     "-c",
     "tests/gpu/without_plugins.ini",
@@ -52,7 +56,7 @@ TESTS = (
 
 @dataclass(frozen=True)
 class Part:
-    """A part: its name, its time limit in seconds, and pytest's arguments if it runs tests."""
+    """A part: its name, its time limit in seconds, and pytest's arguments if the part runs tests."""
 
     name: str
     seconds: float
@@ -189,12 +193,14 @@ def _device_name() -> str:
 
 
 def _beside() -> int:
-    """Number of parallel parts. Each also uses the CPU, to capture and compare; four are enough to fill the device."""
+    """Number of parts that run in parallel. Each part also uses the CPU, to capture and compare; four are
+    enough to fill the device.
+    """
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
 def run(part: Part, dry: bool, budget: float, beside: int = 1) -> dict[str, Any]:
-    """Run a part within the remaining time, on its share of the cores if `beside` parts run in parallel."""
+    """Run a part within the remaining time. If `beside` parts run in parallel, it gets its share of the cores."""
     left = budget - (time.monotonic() - _START)
     if left < LEAST:
         return {"ok": False, "summary": "left out: no time left", "cells": {}}

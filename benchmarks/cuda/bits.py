@@ -17,7 +17,7 @@ from protocol.program.step import State
 
 
 def of(device: torch.device, name: str) -> Cells:
-    """Cells of one model: its run on the CPU, then two runs on the device, each compared with the CPU's."""
+    """Cells of one model: its run on the CPU, then two runs on the device, each compared with the run on the CPU."""
     (model,) = (model for model in MODELS if model.name == name)
     steps = model.dry_steps if device.type == "cpu" else model.steps
 
@@ -56,7 +56,7 @@ def of(device: torch.device, name: str) -> Cells:
 def _run(
     executor: Executor, step: CapturedStep, steps: int
 ) -> tuple[list[tuple[bytes, ...]], list[str], list[float]]:
-    """Tensor roots after every step, state roots, and seconds of every step."""
+    """Tensor roots after every step, state roots, and the seconds that every step took."""
     program = step.step_program
     state: State = step.initial_state(SEED)
     roots, states, seconds = [], [], []
@@ -75,7 +75,7 @@ def _run(
 def _first_difference(
     found: list[tuple[bytes, ...]], right: list[tuple[bytes, ...]], names: tuple[str, ...]
 ) -> dict[str, object] | None:
-    """The first step after which tensors differ, and their names; None if there is none."""
+    """The first step after which tensors differ, and the names of these tensors; None if no tensors differ."""
     for number, (a, b) in enumerate(zip(found, right, strict=True), start=1):
         wrong = [name for name, x, y in zip(names, a, b, strict=True) if x != y]
         if wrong:

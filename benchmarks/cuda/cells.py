@@ -31,7 +31,9 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def is_well(line: Mapping[str, Any]) -> bool:
-    """Whether a cell reports no failure: a value (with equal bits, if it compares any) or a passed test."""
+    """Whether a cell reports no failure: it has a value (with equal bits, if it compares bits), or a test
+    that did not fail.
+    """
     if "outcome" in line:
         return line["outcome"] in ("passed", "skipped")
     if "value" not in line:
@@ -51,7 +53,7 @@ def cell(action: Callable[[], object]) -> dict[str, object]:
 
 
 def error(problem: Exception) -> dict[str, object]:
-    """Type, message and the last lines of the traceback."""
+    """Type and message of an error, and the last lines of its traceback."""
     lines = "".join(traceback.format_exception(problem)).splitlines()
     return {
         "type": type(problem).__name__,

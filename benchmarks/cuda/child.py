@@ -1,6 +1,7 @@
 """`python -m benchmarks.cuda.child PART SECONDS [--dry]`: runs one part, cell by cell.
 
-If a cell raises, its error is written and the next one runs. After SECONDS no further cell is started.
+If a cell raises an error, the error is written and the next cell runs. After SECONDS, no further cell is
+started.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ PARTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "times:tiles": ("tiles", "cells", ()),
     "times:lanes": ("lanes", "cells", ()),
 }
-"""Module, function and arguments of each part. A module is imported only by its part, so that a failing
-import does not affect other parts."""
+"""Module, function and arguments of each part. A module is imported only by the parts that use it, so that an
+import that fails does not affect other parts.
+"""
 
 
 def cells_of(part: str, device: torch.device) -> Cells:

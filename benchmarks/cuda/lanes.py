@@ -1,5 +1,5 @@
-"""On a CUDA device: compares the time of emitting a message, and of absorbing eight, with that of an inner
-step. All are replayed from CUDA graphs.
+"""On a CUDA device: compares the time of emitting a message, and of absorbing eight messages, with the time
+of an inner step. All are replayed from CUDA graphs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from protocol.program.library.function import hints
 
 
 def rows() -> list[Row]:
-    """Rows with the ratios for each density; empty without a device."""
+    """Rows with the ratios for each density; no rows without a device."""
     if not torch.cuda.is_available():
         return []
     return [row for density in DENSITIES for row in _rows(torch.device("cuda"), density)]
 
 
 def cells(device: torch.device) -> Cells:
-    """The same rows as cells; a dry run uses the smallest model."""
+    """The same rows as cells. A dry run uses the smallest model."""
     for density in DENSITIES:
         yield f"density {density}", partial(_as_json, device, density)
 

@@ -35,7 +35,7 @@ def _versions() -> dict[str, object]:
 
 
 def _version(name: str) -> str | None:
-    """The version of a package; None if it is not installed."""
+    """The version of a package, or None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -43,7 +43,7 @@ def _version(name: str) -> str | None:
 
 
 def _device(device: torch.device) -> dict[str, object] | None:
-    """Properties of the device; None without a CUDA device."""
+    """Properties of the device, or None without a CUDA device."""
     if device.type != "cuda":
         return None
     found = torch.cuda.get_device_properties(device)
@@ -66,7 +66,7 @@ def _first_line(program: str) -> str | None:
 
 
 def _output(program: str, *arguments: str) -> str | None:
-    """The standard output of a program; None if it is not on PATH."""
+    """The standard output of a program, or None if the program is not on PATH."""
     if shutil.which(program) is None:
         return None
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=20)

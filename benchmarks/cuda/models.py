@@ -1,5 +1,5 @@
-"""The models trained on CUDA: one layer, and those of the examples. Images are random, so that capture
-needs only torch; the GPTs train on the standard library's source.
+"""The models trained on CUDA: a model of one layer, and those of the examples. Images are random, so that
+capture needs only torch; the GPTs train on the standard library's source.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Model:
 
     name: str
     build: Callable[[int], CapturedStep]
-    """Makes the captured step, given the number of steps of the rate schedule."""
+    """Makes the captured step from the number of steps of the learning rate's schedule."""
     steps: int = 8
     dry_steps: int = 3
-    """Steps in a dry run. A device executor tries to record a graph from the third step on."""
+    """Steps in a dry run. From the third step on, a device executor tries to record a graph."""
 
 
 def images() -> dict[str, Tensor]:
@@ -37,7 +37,7 @@ def images() -> dict[str, Tensor]:
 
 
 def _linear(steps: int) -> CapturedStep:
-    """One layer, the smallest trainable model."""
+    """A model of one layer, the smallest that can be trained."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Linear(64, LABELS)
@@ -57,5 +57,6 @@ MODELS = (
     Model("gpt-0.9M", _gpt(gpt.Shape(4, 4, 128, 256), 8), dry_steps=1),
     Model("gpt-11M", _gpt(gpt.Shape(6, 6, 384, 256), 8), 5, dry_steps=1),
 )
-"""The models by increasing size. Only `bits` uses the last one, whose step takes a second on a CPU without
-the compiled kernels."""
+"""The models, the smallest first. Only `bits` uses the last one, whose step takes a second on a CPU without
+the compiled kernels.
+"""

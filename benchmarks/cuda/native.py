@@ -1,7 +1,7 @@
 """`python -m benchmarks.cuda.native`: builds the libraries of setup.py next to their sources.
 
-Nothing is installed. Needs setuptools, which torch declares, and a C++ compiler. If a library is missing,
-float64 products or hashlib are used instead, with the same bits.
+Nothing is installed. The module needs setuptools, which torch declares as a dependency, and a C++ compiler.
+If a library is missing, float64 products or hashlib are used instead, with the same bits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_there(library: str, root: Path = ROOT) -> bool:
 
 
 def build(root: Path = ROOT) -> str:
-    """Compile and link in the checkout `root`; returns the output."""
+    """Compile and link in the checkout `root`; return the output."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "setup.py", "build_ext", "--inplace", "--build-temp", folder],

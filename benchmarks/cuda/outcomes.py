@@ -1,6 +1,6 @@
 """A pytest plugin, `-p benchmarks.cuda.outcomes`: writes a cell for each test.
 
-A cell is written as soon as its test ends, so that results remain if the time runs out.
+A cell is written as soon as its test ends, so that results remain if time runs out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from benchmarks.cuda.cells import write
 
 LINES = 30
-"""Lines of a failed test's report that are kept."""
+"""Last lines of a failed test's report that are kept."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

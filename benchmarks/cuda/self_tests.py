@@ -1,4 +1,4 @@
-"""Results of each kernel's self-test on the device; in a dry run Triton interprets kernels on the CPU."""
+"""Results of each kernel's self-test on the device. In a dry run, Triton interprets its kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -43,13 +43,14 @@ FEW = ProductCall(
     Layout(Order.TERMS, True, False),
     *(False, (True, False), False, 1),
 )
-"""A small call for dry runs, as the interpreter takes seconds per tile. Its operands are of both kinds: with
-elements apart in memory, and dense."""
+"""A small call for dry runs, because the interpreter takes seconds per tile. One operand has its elements
+apart in memory, the other is dense.
+"""
 MODULES = ("elements", "lanes", "product", "rows", "sha256")
 
 
 def products(device: torch.device, name: str) -> Cells:
-    """Cells of a product kernel: the failure for each pair of widths, or null."""
+    """Cells of a product kernel: for each pair of widths, the failure or null."""
     dry = device.type == "cpu"
     kernel = (DRY if dry else KERNELS)[name]
     yield "available", partial(kernel.available, device)
@@ -63,7 +64,7 @@ def products(device: torch.device, name: str) -> Cells:
 
 
 def functions(device: torch.device) -> Cells:
-    """Cells of the device's self-check and of each function's digest."""
+    """Cells with the device's self-check and with each function's digest."""
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
     for name, run in fused_self_test.TESTS.items():
@@ -108,7 +109,7 @@ def registers() -> list[dict[str, object]]:
 
 
 class _Placed:
-    """Moves operands to the device before each function runs, because self-tests make operands on the CPU."""
+    """Moves operands to the device before each function runs, because self-tests make them on the CPU."""
 
     def __init__(self, functions: CudaFused, device: torch.device) -> None:
         self._functions, self._device = functions, device

@@ -22,11 +22,15 @@ TILES = (
     ((128, 64), (64, 128)),
     ((128, 128), (128, 128)),
 )
-"""Pairs of tiles, in rows and columns: for 13 x 13 bits and for more. The first pair is the one in use."""
+"""Pairs of tiles, in rows and columns: one tile for 13 x 13 bits and one for more bits. The first pair is the
+one in use.
+"""
 
 
 def cells(device: torch.device) -> Cells:
-    """Milliseconds of a step in a CUDA graph by pair of tiles, and whether its bits equal the first's."""
+    """Milliseconds of a step in a CUDA graph for each pair of tiles, and whether its bits equal those of the
+    first pair.
+    """
     if device.type != "cuda":
         yield "tiles", (lambda: "left out: Triton's interpreter says nothing about speed")
         return

@@ -1,10 +1,10 @@
 """On a CUDA device: compares exact products with float32, TF32 and bf16, and a GPT's exact step with plain
 torch.
 
-Reports ratios, and the speed in TFLOP/s, counting 2 M N K operations of the float product. Without a device
-there are no rows. A round ends when the device is done, so that queued work does not look fast. Products of
-both sides are replayed from a CUDA graph, so kernel launches are not measured. On the CPU the sizes are
-minimal, which only tests the code.
+It reports ratios, and the speed in TFLOP/s, counting the 2 M N K operations of the float product. Without a
+device there are no rows. A round ends when the device is done, so that queued work does not look fast.
+Products of both sides are replayed from a CUDA graph, so kernel launches are not measured. On the CPU the
+sizes are minimal, which only tests the code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHAPES: tuple[Shape, ...] = (
     ("square", 1, 4096, 4096, 4096),
     ("square", 1, 8192, 8192, 8192),
 )
-"""(name, batch, M, N, K)."""
+"""(name, batch, M, N, K) of each product."""
 PAIRS = ((13, 13), (20, 13), (20, 20))
 TINY: tuple[Shape, ...] = (("tiny", 2, 20, 10, 70),)
 TINY_GPT = gpt.Shape(1, 2, 16, 256, dropout=0.0)
@@ -48,19 +48,20 @@ ROUNDS, STEP_ROUNDS = 7, 21
 QUEUED = 10
 WARM = 4
 PROFILED, LONGEST = 3, 40
-"""Number of profiled steps, and of kernels that a profile lists."""
+"""Number of steps that are profiled, and number of kernels that a profile lists."""
 PRECISIONS = {"highest": "float32 (highest)", "high": "TF32", "bf16": "bf16 autocast"}
 LARGE = "86M"
 SIZES = {**SHAPES_OF_CPUS, LARGE: gpt.Shape(12, 12, 768, 1024, dropout=0.0)}
-"""GPT shapes by size; the last has the blocks of GPT-2 small. With smaller models, Python's overhead limits
-the speed of plain steps."""
+"""GPT shapes by size. The last shape has the blocks of GPT-2 small, because with smaller models Python's
+overhead limits the speed of plain steps.
+"""
 SIZE = "11M"
 GOALS = {SIZE: "0.35x"}
 """Goal for the ratio of an exact step to a plain float32 (`highest`) step on an H200."""
 
 
 def rows() -> list[Row]:
-    """Rows of steps with and without a CUDA graph, then of products, each kernel compared with float."""
+    """Rows of steps with and without a CUDA graph, then of products, in which each kernel is compared with float."""
     if not torch.cuda.is_available():
         return []
     device = torch.device("cuda")
@@ -69,7 +70,7 @@ def rows() -> list[Row]:
 
 
 def step_cells(device: torch.device, size: str = SIZE) -> Cells:
-    """Cells of a GPT's step: the kernels in use, milliseconds of each variant, then ratios."""
+    """Cells of a GPT's step: the kernels in use, the milliseconds of each variant, then ratios."""
     yield "kernels", (lambda: {f"{px} x {py}": kernel_for(device, px, py).name for px, py in PAIRS})
     for name in PRECISIONS:
         plain = partial(_plain_step, device, name, size)
@@ -150,7 +151,7 @@ def _step_ms(device: torch.device, make: Callable[[], Action], size: str) -> dic
 
 
 def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str, object]]:
-    """Microseconds per step of the slowest kernels."""
+    """Microseconds per step of the kernels that take the most time."""
     run = done(device, make())
     for _ in range(WARM):
         run()
@@ -198,7 +199,7 @@ def _rounds(device: torch.device) -> int:
 
 
 class Exact:
-    """Each call makes the next exact step; the state stays on the device."""
+    """The exact step as a function: each call makes the next step. The state stays on the device."""
 
     def __init__(self, executor: DeviceExecutor, state: State, program: StepProgram) -> None:
         self._executor, self._state, self._number, self._program = executor, state, 0, program
@@ -214,7 +215,7 @@ class Exact:
 
 
 def _plain_step(device: torch.device, precision: str, size: str) -> Callable[[], None]:
-    """The same model's step in eager torch with fused AdamW, data on the device."""
+    """The same model's step in eager torch with fused AdamW, with its data on the device."""
     shape = _shape(device, size)
     data, batch = gpt.corpus(shape.context)["bytes"].to(device), TOKENS // shape.context
     model = gpt.make_model(shape).to(device)
@@ -242,7 +243,7 @@ def speed(device: torch.device, what: str, action: Action, operations: int) -> R
 
 
 def recorded(device: torch.device, action: Action) -> Action:
-    """An action that runs `action` `QUEUED` times; on a CUDA device by replaying a graph."""
+    """An action that runs `action` `QUEUED` times. On a CUDA device, it replays a graph."""
     if device.type != "cuda":
         return lambda: [action() for _ in range(QUEUED)]
     action()  # compiled and tested
@@ -269,7 +270,7 @@ def _product(x: Tensor, y: Tensor, precision: str) -> Tensor:
 
 @contextmanager
 def _precision(name: str) -> Iterator[None]:
-    """Set torch's float32 matmul precision in the context; "highest" for bf16."""
+    """Set torch's float32 matmul precision in the context; for bf16, set it to "highest"."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest" if name == "bf16" else name)
     try:

@@ -1,7 +1,7 @@
-"""Studies how well lanes train: their held-out loss beside that of one lane alone and that of all-reduce.
+"""Studies how well lanes train: compares their held-out loss with that of a single lane and that of
+all-reduce.
 
-`make lanes-study` runs the training runs that are missing and writes docs/lanes.json and docs/lanes.md,
-which says how many remain. With `--page` it measures nothing, and only writes the page and its figure.
-Lanes run their programs (`protocol.lanes`); the rules of exchange that they are compared with are plain
-torch.
+`make lanes-study` runs the training runs that are missing and writes docs/lanes.json and docs/lanes.md, which
+says how many runs remain. With `--page` it measures nothing, and only writes the page and its figure. Lanes
+run their programs (`protocol.lanes`); the rules of exchange that they are compared with are plain torch.
 """

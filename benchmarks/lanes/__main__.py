@@ -1,4 +1,4 @@
-"""Run the missing trainings, one per core; write numbers and page."""
+"""Runs the missing trainings, one per core; writes the numbers and the page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
-    """Run the trainings that `kept` lacks, and write it after each, so that a stopped study can resume."""
+    """Run the trainings that `kept` lacks, and write `kept` after each one, so that a stopped study can resume."""
     wanted = [run for run in missing(kept) if size in (None, run.size)]
     print(f"{len(kept['runs'])} runs played, {len(wanted)} to play", flush=True)
     # Torch's threads do not survive a fork.
@@ -52,7 +52,7 @@ def measure(kept: dict[str, Any], jobs: int, size: str | None) -> None:
 
 
 def missing(kept: dict[str, Any]) -> list[Run]:
-    """Runs of the plan that are missing, as far as the budget allows."""
+    """Runs of the plan that are missing, as far as the budget allows them."""
     hours = sum(row["seconds"] for row in kept["runs"]) / 3600
     known = {run for run, _ in outcomes(kept)}
     left = [run for run in runs() if run not in known]

@@ -163,7 +163,7 @@ def page(
     rows: Sequence[Mapping[str, Any]],
     shaped: Mapping[str, Any] | None = None,
 ) -> str:
-    """The whole page. `shaped` holds the measurements of `benchmarks.lanes.shaped`."""
+    """The whole page. `shaped` has the measurements of `benchmarks.lanes.shaped`."""
     study = STUDY.format(steps=STEPS, digits=DIGITS_STEPS)
     parts = [HEAD, _recommendation(found), study, *(_size(size, found) for size in (*SHAPES, DIGITS))]
     parts += [_faults(found), _times(found), _budget(found, left, rows), PLAN, _shaped(shaped)]
@@ -171,7 +171,7 @@ def page(
 
 
 def _recommendation(found: Mapping[Run, Outcome]) -> str:
-    """The recommendation that follows from the runs; empty if one of them is missing."""
+    """The recommendation that follows from the runs; empty if one of these runs is missing."""
 
     def losses(run: Run) -> list[float]:
         return [outcome.loss for one, outcome in found.items() if replace(one, seed=1) == run]
@@ -273,9 +273,9 @@ def _fault(run: Run) -> str:
 
 
 def _times(found: Mapping[Run, Outcome]) -> str:
-    """The loss that each method reaches in the time of the recommended lanes, by link rate.
+    """The loss that each method reaches in the time that the recommended lanes take, by link rate.
 
-    Computed from measured step times, message sizes and losses during training.
+    It is computed from measured step times, message sizes and losses during training.
     """
     known = {run: outcome for run, outcome in found.items() if run.size == CURVES and not run.fault}
     first = {run: outcome for run, outcome in known.items() if run.seed == 1}
@@ -314,7 +314,7 @@ def seconds_of(run: Run, outcome: Outcome, link: float) -> float:
 
 
 def _reached(runs: Sequence[tuple[Run, Outcome]], link: float, seconds: float) -> tuple[float, int]:
-    """The lowest loss of these runs after `seconds`, and the number of steps made by then."""
+    """The lowest loss that one of these runs reaches within `seconds`, and the number of steps made by then."""
     found = [(math.inf, 0)]
     for run, outcome in runs:
         within = seconds / seconds_of(run, outcome, link) * run.steps

@@ -1,4 +1,4 @@
-"""The runs of the study, most useful first."""
+"""The runs of the study, the most useful first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CURVES = "0.9M"
 """The size whose losses are recorded during training, for the comparison at equal time."""
 GARBAGE = "garbage for ten rounds"
 TIGHT = -5
-"""A maximum exponent that fits the changes of a training round: five steps at a rate of 0.003."""
+"""A maximum exponent that fits the changes in one round of training: five steps at a rate of 0.003."""
 MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 
 
@@ -29,8 +29,8 @@ MOST_RUNS, MOST_CORE_HOURS = 60, 12.0
 class Run:
     """One training. `rule` names what is exchanged after every `inner` steps.
 
-    `lanes`: one parameter of every `block`, by the lanes' programs; `mean` and `nesterov`: float32
-    differences; `alone`: nothing; `all-reduce`: the gradients of every step.
+    `lanes`: one parameter of every `block`, by the lanes' programs. `mean` and `nesterov`: float32
+    differences. `alone`: nothing. `all-reduce`: the gradients of every step.
     """
 
     size: str
@@ -109,11 +109,12 @@ def _rates() -> Iterator[Run]:
 
 
 def _confirmed(seed: int) -> Iterator[Run]:
-    """Runs with a larger model than in the screening: one lane alone, and for each amount of traffic the lanes
-    with the best screened settings.
+    """Runs with a larger model than in the screening: one lane alone, and, for each amount of traffic, the
+    lanes with the settings that screened best.
 
-    With seed 1 also all-reduce, and two runs that take about as long as four lanes that send 1/8 of the
-    parameters: a short all-reduce (over links of 100 Mbit/s), and a long run of one lane alone (10 Mbit/s).
+    With seed 1, there is also all-reduce, and there are two runs that take about as long as four lanes that
+    send 1/8 of the parameters: a short all-reduce (over links of 100 Mbit/s), and a long run of one lane
+    alone (10 Mbit/s).
     """
     alone, lanes = Run(CURVES, "alone", seed=seed), Run(CURVES, "lanes", width=4, inner=5, seed=seed)
     yield alone

@@ -40,14 +40,14 @@ def account(lane: int) -> LocalAccount:
 def members_file(
     path: Path, urls: Urls, rows: Rows | None = None, mirrors: Sequence[str] = (), run: int = 0
 ) -> Path:
-    """Write a members file whose lanes have development accounts."""
+    """Write a members file in which the lanes have development accounts."""
     accounts = [account(lane).address for lane in range(len(urls))]
     path.write_text(json.dumps(members_document(accounts, urls, mirrors, rows, run)))
     return path
 
 
 def four_times_slower() -> None:
-    """Slow down a lane: train every round four times. Called in the lane's process."""
+    """Slow down a lane: train every round four times. This is called in the lane's process."""
     once = Split.train
 
     def train(self: Split, state: State, inbox: Inbox, interpreter: Interpreter) -> dict[str, Tensor]:
@@ -60,14 +60,14 @@ def four_times_slower() -> None:
 
 @dataclass
 class Processes:
-    """The lanes of the job in the folder `folder`/job. Leaving the context kills them."""
+    """The lanes of the job in the folder `folder`/job. Leaving the context kills the lanes."""
 
     folder: Path
     job: LaneJob
     urls: list[str] = field(init=False)
     running: dict[int, Forked] = field(default_factory=dict, init=False)
     run: int = field(default=0, kw_only=True)
-    """The run of the job that the members files name; it is part of the folders of shelves."""
+    """The run of the job that the members files name. The folders of shelves have it in their names."""
 
     def __post_init__(self) -> None:
         self.ports = [free_port("127.0.0.1") for _ in range(self.job.lanes.width)]
@@ -81,7 +81,7 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         environment: Mapping[str, str] | None = None,
     ) -> Forked:
-        """Start a lane, or start it again."""
+        """Start a lane, for the first time or again."""
         process = start(
             "solver.cli",
             *("lane", str(self.folder / "job"), "--number", str(lane), "--dev-account", str(lane)),
@@ -102,7 +102,7 @@ class Processes:
         before: Sequence[Callable[[], None]] = (),
         finished: bool = True,
     ) -> bool:
-        """Start a lane and wait until it ends or, with `finished`, has the result; says whether it ended."""
+        """Start a lane and wait until it ends or, with `finished`, has the result; return whether it has ended."""
         process, result = self.start(lane, members, *arguments, before=before), self.kept(lane) / RESULT
         until(f"lane {lane}", lambda: process.poll() is not None or (finished and result.exists()))
         return process.poll() is not None
@@ -128,7 +128,7 @@ class Processes:
         return (self.kept(lane) / announcement_name(number, lane)).exists()
 
     def until_announced(self, number: int, lanes: Sequence[int]) -> None:
-        """Wait until lanes have announced and logged a round. Raises `AssertionError` if one ends before."""
+        """Wait until lanes have announced and logged a round. Raises `AssertionError` if a lane ends before that."""
         said = f'"round": {number},'
 
         def announced(lane: int) -> bool:
@@ -138,7 +138,7 @@ class Processes:
         until(f"lanes {lanes} have trained round {number}", lambda: all(map(announced, lanes)))
 
     def until_logged(self, said: str, lanes: Sequence[int]) -> None:
-        """Wait until lanes have logged `said`. Raises `AssertionError` if one ends before."""
+        """Wait until lanes have logged `said`. Raises `AssertionError` if a lane ends before that."""
 
         def logged(lane: int) -> bool:
             self._require_running(lane)
@@ -147,7 +147,7 @@ class Processes:
         until(f"lanes {lanes} have logged {said!r}", lambda: all(map(logged, lanes)))
 
     def until_finished(self, lanes: Sequence[int]) -> None:
-        """Wait until lanes have the result. Raises `AssertionError` if one ends before."""
+        """Wait until lanes have the result. Raises `AssertionError` if a lane ends before that."""
         until(f"lanes {lanes} have finished", lambda: all(map(self._has_finished, lanes)))
 
     def _require_running(self, lane: int) -> None:

@@ -1,8 +1,8 @@
 """Measures rounds of lanes over shaped links, and compares them with the planner's predictions.
 
 The lanes are `solver lane` processes on this machine, each behind its own links. Link rates change from phase
-to phase, and a phase with unlimited links precedes every case. That phase gives the computing times, because
-the lanes share the cores; only the exchange is predicted.
+to phase, and a phase with unlimited links precedes every case. Computing times are taken from that phase,
+because the lanes share the cores; only the exchange is predicted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ MEASURED = ROOT / "docs" / "lanes-shaped.json"
 SIZE, WIDTH, INNER = "0.1M", 3, 5
 DENSITY = Fraction(1)
 ROUNDS = 6
-"""Rounds per phase. The first does not count: rates may change or processes start while its messages pass."""
+"""Rounds per phase. The first round does not count: while its messages pass, rates may change or processes
+may start.
+"""
 BEYOND = 10_000.0
 """The rate of an unlimited link in the predictions, in Mbit/s."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The lanes' link rates `down` and `up` in Mbit/s, None for unlimited; lane `slow` has a quarter of the speed."""
+    """The lanes' link rates `down` and `up` in Mbit/s, None for unlimited. Lane `slow`, if any, computes at a
+    quarter of the others' speed.
+    """
 
     name: str
     down: Sequence[float] | None = None
@@ -79,16 +83,16 @@ class Row:
 
     name: str
     predicted: float
-    """Predicted with the computing times of the preceding phase without links."""
+    """Seconds per round, predicted from the computing times in the unshaped phase that precedes the case."""
     predicted_of_run: float
-    """Predicted with the computing times of the same phase."""
+    """Seconds per round, predicted from the computing times in the case's own phase."""
     measured: float
     exchange: float
-    """Seconds of `predicted` after all lanes have computed."""
+    """The part of `predicted` after all lanes have computed, in seconds."""
 
 
 def measure() -> dict[str, Any]:
-    """Measure all cases; returns the contents of `MEASURED`."""
+    """Measure all cases; return the contents of `MEASURED`."""
     groups = [(slow, [case for case in CASES if case.slow == slow]) for slow in (None, WIDTH - 1)]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -127,7 +131,7 @@ def _job(folder: Path, rounds: int) -> LaneJob:
 
 
 def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -> Iterator[Row]:
-    """Run each case after a phase without links; `slow` is the lane at a quarter of the speed, if any."""
+    """Run each case after a phase with unlimited links. `slow` is the lane at a quarter of the speed, if any."""
     here = folder / f"slow-{slow}"
     here.mkdir()
     (here / "job").symlink_to(folder / "job")
@@ -161,7 +165,7 @@ def _rows(folder: Path, job: LaneJob, slow: int | None, cases: Sequence[Case]) -
 
 
 def _phase(lanes: Processes, first: int) -> Measured:
-    """Wait until a phase is over and return its measurements."""
+    """Wait until a phase is over; return its measurements."""
     last = first + ROUNDS - 1
     lanes.until_announced(last, range(WIDTH))
     logs = [_trained(lanes.log(lane)) for lane in range(WIDTH)]
@@ -171,7 +175,9 @@ def _phase(lanes: Processes, first: int) -> Measured:
 
 
 def _trained(log: Path) -> dict[int, dict[str, float]]:
-    """By round: when it was announced (`at`, in seconds), and how long the lane computed."""
+    """For each round, when it was announced (`at`, in seconds) and how long the lane computed (`computed`, in
+    seconds).
+    """
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     return {
         line["round"]: {

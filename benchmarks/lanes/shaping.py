@@ -13,10 +13,12 @@ from typing import Self
 from urllib.parse import urlsplit
 
 PIECE = 1 << 11
-"""Bytes forwarded at a time: as small as packets, because each piece waits for earlier ones on both links."""
+"""Bytes forwarded at a time. Pieces are as small as packets, because each piece waits for earlier ones on
+both links.
+"""
 ON_LINK, UNDER_WAY = 4, 1_024
-"""Limits on the pieces of a connection that wait for a link, and on those that have passed the links but
-not yet arrived.
+"""Limits on the number of a connection's pieces that wait for a link, and of those that have passed the links
+but have not yet arrived.
 """
 BURST = 0.005
 """Seconds of lost time that a link may make up for, because waiting tasks are woken late."""
@@ -26,11 +28,11 @@ _Pieces = asyncio.Queue[tuple[float, bytes]]
 
 @dataclass
 class Link:
-    """One direction of a machine's link. All traffic shares its rate in Mbit/s; None means unlimited."""
+    """One direction of a machine's link. All traffic shares its rate in Mbit/s; None means an unlimited rate."""
 
     mbit: float | None = None
     free_at: float = field(default=0.0, init=False)
-    """When everything sent so far has passed, on the event loop's clock."""
+    """Time, on the event loop's clock, at which everything sent so far will have passed."""
     passed: int = field(default=0, init=False)
     """Bytes sent so far."""
 
@@ -47,7 +49,7 @@ class Link:
 @dataclass
 class Path:
     """The path of a server's answers: the server's uplink, the client's downlink, and a `delay` in seconds,
-    which requests have too.
+    which also applies to requests.
 
     `loss` is the chance that a piece is lost, which breaks the connection. Changes apply to later pieces.
     """
@@ -68,7 +70,7 @@ class Network:
         """Number of broken connections."""
 
     def address(self, upstream: str, path: Path) -> str:
-        """Start a proxy to the server at `upstream` (http://host:port) over a path; returns its address."""
+        """Start a proxy to the server at `upstream` (http://host:port) over a path; return the proxy's address."""
         return asyncio.run_coroutine_threadsafe(self._serve(upstream, path), self._loop).result()
 
     def __enter__(self) -> Self:
@@ -149,7 +151,9 @@ class Network:
             await asyncio.gather(*stages)
 
     async def _link(self, link: Link, source: _Pieces, to: _Pieces, writer: asyncio.StreamWriter) -> None:
-        """Pass pieces over a link until an empty one comes; drops them once the client has disconnected."""
+        """Pass pieces over a link until an empty piece comes. Once the client has disconnected, pieces are
+        dropped.
+        """
         while piece := (await source.get())[1]:
             if not writer.is_closing():
                 await link.passing(len(piece))
@@ -157,7 +161,7 @@ class Network:
         await to.put((0.0, b""))
 
     async def _arrive(self, source: _Pieces, writer: asyncio.StreamWriter, path: Path) -> None:
-        """Write pieces to the client, each `path.delay` after its last link."""
+        """Write pieces to the client, each of them `path.delay` after it has passed its last link."""
         loop = asyncio.get_running_loop()
         while (due := await source.get())[1]:
             if not writer.is_closing():

@@ -1,4 +1,6 @@
-"""Measures emit, and absorb of eight messages, relative to one inner step: processor time on one thread."""
+"""Measures emitting a message, and absorbing eight messages, relative to one inner step, in processor time on
+one thread.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ DENSITIES = {"all": 1.0, "1/8": 1 / 8, "1/64": 1 / 64}
 
 
 def rows() -> list[Row]:
-    """Rows with the ratios and message bytes for each density, and the oracle's ratio."""
+    """Rows with the ratios and message sizes in bytes for each density, and the oracle's ratio."""
     step = captured("11M")
     with one_thread():
         return [

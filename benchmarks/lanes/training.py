@@ -28,10 +28,11 @@ States = Iterator[tuple[int, Callable[[], State]]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of a run: `loss` in nats per item on held-out data, `received` bytes in total per lane.
+    """The results of a run: `loss` in nats per item on held-out data, and `received`, the total bytes per
+    lane.
 
-    `seconds` is processor time, `step_seconds` that of one inner step. `curve` has (steps, loss) pairs if
-    the size is `CURVES`; otherwise it is empty.
+    `seconds` is processor time, and `step_seconds` the processor time of one inner step. `curve` has (steps,
+    loss) pairs if the size is `CURVES`; otherwise it is empty.
     """
 
     loss: float

@@ -1,4 +1,4 @@
-"""Measure and write the page; about ten minutes on two cores."""
+"""Measures and writes the page; takes about ten minutes on two cores."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def measure(steps: int) -> dict[str, Any]:
 
 
 def compare(subject: Subject, steps: int) -> dict[str, Any]:
-    """Train a subject with both arithmetics, one after the other for each seed."""
+    """Train a subject with both arithmetics. For each seed, one training follows the other."""
     runs: dict[str, list[Trained]] = {name: [] for name in ARITHMETICS}
     for seed in SEEDS:
         for name, run in ARITHMETICS.items():

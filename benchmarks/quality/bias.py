@@ -1,4 +1,5 @@
-"""Measures the bias of rounding small values to zero, in the cases of arithmetic.md section 4, by bits.
+"""Measures, for each number of bits, the bias from rounding small values to zero, in the cases of
+arithmetic.md section 4.
 
 Norms hide a bias, so the signed sum of the errors is measured too. A value is small if it is below 2^-(p+1)
 times the largest value of its row.
@@ -15,12 +16,12 @@ from torch import Tensor
 from protocol.numerics.contract import contract
 
 SINK = 0.94
-"""The probability of one key; the other keys share the rest."""
+"""The probability of one key, the sink. The other keys share the rest."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """`signed`: sum of errors over the sum of true magnitudes. `norm`: norm of the errors over the true norm."""
+    """`signed`: sum of the errors over the sum of true magnitudes. `norm`: norm of the errors over the true norm."""
 
     signed: float
     norm: float
@@ -33,7 +34,7 @@ def errors(got: Tensor, true: Tensor) -> Errors:
 
 
 def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
-    """Errors of P V if one key, the sink, has value 0 and all others have about 2^-16 of its probability."""
+    """Errors of P V if one key, the sink, has the value 0, and all others have about 2^-16 of its probability."""
     g = torch.Generator().manual_seed(0)
     tail = torch.softmax(torch.randn(32, keys - 1, generator=g) * 0.3, dim=-1) * (1 - SINK)
     p = torch.cat([torch.full((32, 1), SINK), tail], dim=1)
@@ -43,8 +44,8 @@ def attention_sink(px: int, py: int, keys: int = 4096) -> Errors:
 
 
 def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
-    """Signed error of rare words' gradients near the optimum of a unigram model, relative to their positive
-    terms.
+    """Signed error of rare words' gradients near the optimum of a unigram model, relative to the gradients'
+    positive terms.
 
     The true gradient is nearly 0: every token adds the word's probability, and each occurrence subtracts 1.
     """
@@ -60,11 +61,12 @@ def tail_words(px: int, py: int, tokens: int = 65_536) -> float:
 
 
 def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: int = 24) -> float:
-    """KL divergence in nats from the empirical word distribution, Zipf's, to the one that a softmax learns.
+    """KL divergence, in nats, from the empirical word distribution, which is Zipf's, to the one that a
+    softmax learns.
 
-    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head.
-    The probability less the mean gradient estimates the word's frequency; each step covers half the
-    distance to it, in logarithms.
+    A logit's gradient is the sum over tokens of probability - onehot: one contraction, as in an LM head. The
+    probability minus the mean gradient estimates the word's frequency; each step covers half of the distance
+    to it, in logarithms.
     """
     frequency = 1.0 / torch.arange(1, words + 1, dtype=torch.float64)
     counts = torch.clamp((frequency / frequency.sum() * tokens).floor().long(), min=1)
@@ -82,7 +84,7 @@ def unigram(px: int, py: int, tokens: int = 65_536, words: int = 1024, steps: in
 
 
 def ordinary(px: int, py: int) -> tuple[float, float]:
-    """Mean and standard deviation of the errors of normal products, in units of the products' spread."""
+    """Mean and standard deviation of the errors of products of normal numbers, in units of the products' spread."""
     g = torch.Generator().manual_seed(2)
     x, w = torch.randn(128, 512, generator=g), torch.randn(96, 512, generator=g)
     error = (contract(x, w, px, py).double() - x.double() @ w.double().mT) / math.sqrt(512)

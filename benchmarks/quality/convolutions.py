@@ -5,9 +5,9 @@ enlarged to 32 x 32 with three equal colours. This needs `pip install timm torch
 built for the installed torch. Every figure is saved in build/convolutions/ once it is measured, so an
 interrupted run resumes and nothing is measured twice.
 
-16 x 16 is not a width of arithmetic.md. Those rows are of a torch model whose convolutions round their
-operands to 16 bits as section 3 defines it, in float64 for gradients and in float32 for training. It is not
-timed.
+16 x 16 is not a width of arithmetic.md. The rows with this width come from a torch model whose convolutions
+round their operands to 16 bits as section 3 defines it, in float64 for gradients and in float32 for training.
+This model is not timed.
 """
 
 from __future__ import annotations
@@ -44,28 +44,31 @@ TABLES: dict[str, tuple[tuple[int, int], ...]] = {
     "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
     "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
 }
-"""By name: bits of the forward pass, of the input's gradient and of the weight's gradient."""
+"""By name: bits of the forward pass, of the input's gradient, and of the weight's gradient."""
 EMULATED = "16 x 16, 16 x 16, 16 x 16"
 TIMED = ("13 x 13, 13 x 13, 20 x 13", "20 x 13, 20 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
-"""The tables that are timed. The first is version 1 of the table in arithmetic.md section 4, the last is
-version 2."""
+"""The tables that are timed. The first is version 1 of the table in arithmetic.md section 4, and the last is
+version 2.
+"""
 DEFAULT = TIMED[-1]
 TRAINED = ("float32", TIMED[0], EMULATED, *TIMED[1:])
 BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
-"""Seeds of the weights and batches whose gradients are compared."""
+"""Seeds of the weights and of the batches whose gradients are compared."""
 MATTERS = 1e-3
-"""Tensors below this share of the whole gradient's norm count only in the errors of the whole gradient. For
-example, if a normalisation follows a scale, the scale's true gradient is 0 and its float32 gradient is noise."""
+"""Share of the whole gradient's norm below which a tensor counts only in the errors of the whole gradient.
+For example, if a normalisation follows a scale, the scale's true gradient is 0 and its float32 gradient is
+noise.
+"""
 
 
 @dataclass(frozen=True)
 class Network:
     """A model by its name in timm (None means `benchmarks.resnet`), and the batch size for its gradients.
 
-    It is trained with each of `seeds` in every arithmetic, which takes minutes for each. It is trained with
-    the seeds in `more` only in float32 and with the default bits, because four seeds do not average out the
-    noise.
+    It is trained with each of `seeds` in every arithmetic, which takes minutes per training. It is trained
+    with the seeds in `more` only in float32 and with the default bits, because four seeds do not average out
+    the noise.
     """
 
     name: str
@@ -135,7 +138,7 @@ def images() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
 
 
 def measure() -> dict[str, Any]:
-    """All figures; those saved before are not measured again."""
+    """All figures. Figures that are already saved are not measured again."""
     gradients = {
         network.name: {table: _errors(network, table) for table in (*TABLES, "float32")}
         for network in NETWORKS
@@ -156,7 +159,7 @@ def measure() -> dict[str, Any]:
 
 
 def _errors(network: Network, table: str) -> dict[str, float]:
-    """The worst errors over the batches."""
+    """The largest errors over the batches."""
     every = [
         _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
         for seed in BATCHES
@@ -181,7 +184,7 @@ def _bits(table: str) -> dict[str, tuple[int, int]]:
 
 
 def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The saved result of a name; `find` computes it if there is none."""
+    """The saved result of a name. If there is none, `find` computes it."""
     path = FOUND / f"{name.replace(' ', '-').replace(',', '')}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,8 +199,8 @@ def gradient_errors(network: Network, table: str, seed: int) -> dict[str, float]
     """Errors of the first step's loss and gradients against float64 on the same batch.
 
     `loss` is relative. `gradient` is the norm of the difference divided by the norm of the whole gradient.
-    `turned` is one minus the least cosine, and `norm` the largest relative error of a norm, both over the
-    tensors above `MATTERS`.
+    `turned` is one minus the least cosine, and `norm` is the largest relative error of a norm; both are taken
+    over the tensors that are not below `MATTERS`.
     """
     subject = replace(network.subject(), batch=network.images)
     batch = drawn(subject, seed, 0)
@@ -238,7 +241,7 @@ def _gradient(p: Tensor) -> Tensor:
 
 
 def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[float, dict[str, Tensor]]:
-    """Loss and gradients of the captured step: after the first step, SGD's momentum is the gradient."""
+    """Loss and gradients of the captured step. After the first step, SGD's momentum is the gradient."""
     model = network.make(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
     step = capture(
@@ -257,11 +260,11 @@ def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[f
 
 
 def ratio(table: str, rounds: int = 7) -> dict[str, Any]:
-    """Processor time of an exact step of `benchmarks.resnet`'s ResNet-18 relative to a plain step, on one
-    thread.
+    """Processor time of an exact step of `benchmarks.resnet`'s ResNet-18 relative to that of a plain step, on
+    one thread.
 
-    Gives the median and the quartiles. `make bench` has the wall time on two threads, which other work on the
-    machine disturbs more.
+    It gives the median and the quartiles. `make bench` has the wall time on two threads, which other work on
+    the machine disturbs more.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

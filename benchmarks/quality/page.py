@@ -27,7 +27,9 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
 
 
 def noise_ratios(subject: Measured) -> dict[str, float]:
-    """By figure: the difference of the exact and float32 means, in float32 standard deviations over seeds."""
+    """For each figure, the difference between the exact and the float32 mean, in standard deviations of
+    float32 over seeds.
+    """
     return {
         figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))
         / stdev(subject["float32"][figure])

@@ -12,7 +12,9 @@ COLOURS = {"exact": "#c2410c", "float32": "#1d4ed8"}
 
 
 def loss_curves(curves: Mapping[str, Sequence[Sequence[float]]], every: int, title: str, path: Path) -> None:
-    """One thin line per run, by arithmetic: `curves[arithmetic][seed]` holds a mean loss for each `every` steps."""
+    """Plot one thin line per run, by arithmetic. `curves[arithmetic][seed]` has a mean loss for every `every`
+    steps.
+    """
     matplotlib.rcParams["svg.hashsalt"] = "assay"
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()

@@ -18,7 +18,9 @@ SAMPLE, CHANNEL, ROW = (1, 2, 3), (0, 2, 3), (1, 2, 3)
 
 
 def rounded(model: nn.Module, table: Sequence[Bits]) -> nn.Module:
-    """The model with rounded convolutions: bits of the forward pass, input gradient and weight gradient."""
+    """The model with rounded convolutions. `table` has the bits of the forward pass, the input gradient and
+    the weight gradient.
+    """
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             module.forward = _forward(module, table)  # type: ignore[method-assign]

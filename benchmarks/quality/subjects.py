@@ -1,4 +1,4 @@
-"""The models for docs/numerics.md: a small GPT on the standard library's source, a small ResNet on digits."""
+"""The models for docs/numerics.md: a small GPT on the standard library's source, and a small ResNet on digits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from benchmarks.quality.training import Subject
 from examples import gpt, resnet
 
 GPT_SHAPE = gpt.Shape(layers=2, heads=2, width=64, context=64, dropout=0.0)
-"""The GPT has no dropout: its random bits would differ between the arithmetics and add unrelated noise."""
+"""The shape of the GPT. It has no dropout, whose random bits would differ between the arithmetics and add
+unrelated noise.
+"""
 
 
 def gpt_subject() -> Subject:

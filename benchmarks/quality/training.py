@@ -17,7 +17,7 @@ from protocol.program.step import State, metrics
 
 Tensors = Mapping[str, Tensor]
 EVERY = 10
-"""Steps between two points of a curve; a point is the mean loss since the previous point."""
+"""Steps between two points of a curve. A point is the mean loss since the previous point."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Subject:
     """Rows that differ from the default table of contractions (see `capture`)."""
 
     def captured(self, seed: int, steps: int) -> CapturedStep:
-        """The exact step, from the initial weights of `seed`."""
+        """The exact step, starting from the initial weights of `seed`."""
         model = self.make_model(seed)
         optimizer = self.make_optimizer(model)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.factor(step, steps))

@@ -1,8 +1,8 @@
-"""Play a hundred tasks with fifty verifier accounts in five processes, and measure the nodes' memory, files,
-threads, disk and requests to the chain. Exits with 1 if a criterion fails.
+"""Plays a hundred tasks with fifty verifier accounts in five processes, and measures the nodes' memory,
+files, threads, disk and requests to the chain. Exits with 1 if a criterion fails.
 
-Takes about two hours on two cores. After Ctrl-C, the next call resumes with the same chain, home folders and
-samples. The processes are new, so their memory is judged separately. A soak that was killed starts over.
+This takes about two hours on two cores. After Ctrl-C, the next call resumes with the same chain, home folders
+and samples. The processes are new, so their memory is judged separately. A soak that was killed starts over.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLAN: Final = "plan.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the remaining tasks, evaluate the criteria and print them; returns the exit code."""
+    """Play the remaining tasks, evaluate the criteria and print them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument(
         "--folder", type=Path, default=FOLDER, help="for home folders, logs, samples and the chain"
@@ -80,7 +80,7 @@ def soak(folder: Path, plan: Plan, *, fresh: bool = False) -> Samples:
 
 
 def _open(folder: Path, plan: Plan, fresh: bool) -> None:
-    """Prepare a folder in which this plan can be resumed or begun."""
+    """Prepare a folder in which this plan can begin or resume."""
     kept = folder / PLAN
     # The chain's file exists only after an orderly shutdown, so it is as recent as the home folders.
     stopped = (folder / CHAIN).is_file()

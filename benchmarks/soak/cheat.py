@@ -25,7 +25,7 @@ with importing():
     from solver.strategy import Strategy
 
 ALL = 1 << 20
-"""More segments than a task has."""
+"""More segments than any task has."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The criteria of a soak, computed from its samples. Pure."""
+"""The criteria of a soak, computed only from its samples."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from benchmarks.soak.samples import Party, Sample, Samples
 
 MIB: Final = 1 << 20
 PER: Final = 10
-"""Growth is given per this many tasks."""
+"""Number of tasks per which growth is given."""
 GROWTH: Final = 1.0
-"""The most MiB by which resident memory may grow per `PER` tasks."""
+"""Limit on the growth of resident memory per `PER` tasks, in MiB."""
 ROOM: Final = 0.5
-"""The most files, or threads, added per `PER` tasks: not 0, because the number of open sockets fluctuates."""
+"""Limit on the growth of the numbers of files and of threads per `PER` tasks. It is not 0, because the number
+of open sockets fluctuates.
+"""
 CALLS: Final = 2.0
-"""The most requests to the chain per block by an idle process."""
+"""Limit on the requests to the chain per block by an idle process."""
 LEAST: Final = 12
-"""A session's slopes are evaluated only with this many samples after its first third."""
+"""Number of samples after a session's first third that are needed to evaluate the session's slopes."""
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One bound, and the process with the largest value."""
+    """A bound, and the process with the largest value."""
 
     what: str
     party: str

@@ -1,8 +1,8 @@
 """Makes many past tasks on a chain within seconds.
 
-Half of the tasks received no bid and were refunded. Half were submitted; their seats were never drawn, so
-they were stalled and then closed. Nothing is trained: a run is two made-up roots. The development node
-signs for its accounts, so that a block takes many transactions.
+Half of the tasks received no bid and were refunded. The other half were submitted, but their seats were never
+drawn, so these tasks stalled and were then closed. Nothing is trained: a run is two made-up roots. The
+development node signs for its accounts, so that a block takes many transactions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.task import Terms
 
 GAS: Final = 1_000_000
-"""The gas limit: enough for `post`, the most expensive of these calls, with a margin."""
+"""The gas limit: enough for `post`, the most expensive of the calls, with a margin."""
 TOGETHER: Final = 25
-"""Transactions per block, whose gas limit is 30,000,000."""
+"""Transactions per block. The block's gas limit is 30,000,000."""
 ROOTS: Final = [sha256(b"state %d" % number).digest() for number in range(2)]
 TREE: Final = segment_tree(ROOTS)
 TAKES_NOTHING: Final = Offer(speed=1, state_bytes=1, lock=1, fee=2**112 - 1, seat_fee=2**112 - 1, period=1)
@@ -106,7 +106,7 @@ class History:
         return tasks
 
     def _prepare(self, count: int) -> None:
-        """Register a verifier, without which no task is taken; mint tokens; show a fresh beacon round."""
+        """Register a verifier, without which the market takes no task; mint tokens; show a fresh beacon round."""
         submitter, solver = self._submitter, self._solver
         for client, each in ((submitter, TERMS.budget + 10 * TOKEN), (solver, TERMS.stake + TOKEN)):
             client.token.mint(client.address, (count + 10) * each)

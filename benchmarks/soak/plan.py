@@ -36,7 +36,7 @@ TERMS: Final[dict[str, Any]] = {
     "seat_lock": 15 * TOKEN,
     "bond": 20 * TOKEN,
 }
-"""Three seats, each with a look chance of one half. Periods cost no waiting, because the clock is moved."""
+"""Terms with three seats, and a look chance of one half. The periods cost no waiting, because the clock is moved."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Plan:
     """`tasks` tasks, at most `window` at a time, trained by one honest solver.
 
     A cheat trains one task in `cheat_every`, and is caught in a game. Each of the `processes` verifier
-    processes has `accounts` accounts. Before the first task and after the last one the parties are idle for
-    `idle_blocks`.
+    processes has `accounts` accounts. Before the first task and after the last one, the parties are idle for
+    `idle_blocks` blocks.
     """
 
     tasks: int = 100

@@ -1,4 +1,4 @@
-"""Plays several tasks at a time, each from its post to the release of its last seat. Moves the clock when
+"""Plays several tasks at a time, each from its post to the release of its last seat. The clock is moved when
 all parties wait.
 """
 
@@ -13,9 +13,9 @@ from protocol.chain.client import Client
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 
 PATIENCE: Final = 900.0
-"""Seconds within which some task must progress; long, as the machine may be busy."""
+"""Seconds within which some task must progress. The limit is long, because the machine may be busy."""
 TOGETHER: Final = 300
-"""Deadlines at most this many seconds apart are passed together; a task's periods are longer."""
+"""Deadlines at most this many seconds after the next one are passed together with it. A task's periods are longer."""
 LOOK: Final = 0.3
 WORK: Final[int | None] = None
 """Marks a task in which some party has work to do before the next deadline."""
@@ -24,7 +24,8 @@ ENDS: Final = {False: TaskStatus.SETTLED, True: TaskStatus.SLASHED}
 
 
 class Play:
-    """Calls `done` with a task's number and status once it is over and its seats are released.
+    """Plays the tasks of a soak. It calls `done` with a task's number and status once the task is over and
+    its seats are released.
 
     `finished` are the tasks that earlier sessions have finished.
     """
@@ -36,7 +37,7 @@ class Play:
         self._done = done
 
     def run(self) -> None:
-        """Play all tasks. Raises TimeoutError, StageError, and RuntimeError for a task with a wrong end."""
+        """Play all tasks. Raises TimeoutError, StageError, and, for a task with a wrong end, RuntimeError."""
         stage, plan, market = self._stage, self._stage.plan, self._client.market
         moved = time.monotonic()
         last: tuple[tuple[TaskView, int | None], ...] = ()
@@ -70,8 +71,8 @@ class Play:
         return {f"cheat-{task}" for task in self._finished}
 
     def _send_cheats(self, views: Iterable[TaskView]) -> None:
-        """Start the cheat of the first false task that is not over, unless an earlier cheat is running;
-        cheats share one account.
+        """Start the cheat of the first false task that is not over, unless an earlier cheat is running,
+        because all cheats share one account.
         """
         false = [view for view in views if self._stage.plan.is_false(view.task) and not view.status.is_over]
         running = any(self._stage.is_running(name) for name in self._past_cheats())
@@ -91,7 +92,7 @@ class Play:
         return all(place.is_empty or place.released for place in places)
 
     def _pass_time(self, waits: list[int | None], now: int) -> None:
-        """Move the clock past the next deadline if no party has work before it."""
+        """Move the clock past the next deadline, unless a party has work to do before it."""
         due = [until for until in waits if until is not None]
         if not due or len(due) < len(waits) or min(due) < now:
             return
@@ -99,7 +100,7 @@ class Play:
 
 
 def waits_until(client: Client, view: TaskView, false: bool) -> int | None:
-    """The deadline until which nothing happens to a task; WORK if some party has work to do."""
+    """The deadline until which nothing happens to a task, or WORK if some party has work to do."""
     if view.status is TaskStatus.BIDDING:
         return WORK if view.bidder == NOBODY else view.bids_until
     if view.status is not TaskStatus.SUBMITTED or false:

@@ -1,7 +1,7 @@
 """A proxy in front of a chain's node that counts each party's requests by method.
 
-It forwards bytes and parses only what it needs, so as not to slow down a busy party. It counts the method
-names in a request's body, so each request of a batch counts.
+It forwards bytes and parses only what it needs, so that it does not slow down a busy party. It counts the
+method names in a request's body, so each request of a batch counts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Proxies:
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
     """Read a whole HTTP request or response. Raises IncompleteReadError at the end of the connection, and
-    RuntimeError if a message does not give its length.
+    RuntimeError for a message that does not state its length.
     """
     head = await reader.readuntil(END)
     length = LENGTH.search(head)

@@ -96,7 +96,7 @@ def _last_samples(found: Samples) -> list[Sample]:
 
 
 def plot(samples: Sequence[Sample], path: Path) -> None:
-    """Plot the quantities of each process against the finished tasks, one panel per quantity. The same
+    """Plot each quantity of each process against the finished tasks, with one panel per quantity. The same
     samples always give the same file.
     """
     matplotlib.rcParams["svg.hashsalt"] = "assay"

@@ -1,7 +1,7 @@
 """A soak's measurements, in a file with one line for each finished task and each idle stretch.
 
-Each line is written immediately. A session is one run of the stage. Its processes are new, so memory is
-compared only within a session.
+Each line is written immediately. A session is one run of the stage. Each session has new processes, so memory
+is compared only within a session.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from benchmarks.soak.stage import Stage
 from benchmarks.soak.usage import database_bytes, folder_bytes, usage_of
 
 QUIET: Final = 12
-"""Number of blocks without a transaction before an idle stretch. A development chain's re-organisations are
-not as deep.
+"""Number of blocks without a transaction that must precede an idle stretch. Re-organisations of a development
+chain are less deep than this.
 """
 PATIENCE: Final = 300.0
 
 
 @dataclass(frozen=True)
 class Party:
-    """The resources of one process after a task. Sizes are in bytes, `seconds` is its processor time since
-    its start.
+    """The resources of one process after a task. Sizes are in bytes; `seconds` is the process's processor
+    time since its start.
 
-    `database` is the party's database, `journal` its accounts' journals, `disk` the whole home folder
+    `database` is the party's database, `journal` its accounts' journals, and `disk` the whole home folder
     including stored results.
     """
 
@@ -45,7 +45,7 @@ class Party:
 
 @dataclass(frozen=True)
 class Sample:
-    """Measurements after a task, the `finished`th to end, `seconds` after the session's start.
+    """Measurements after a task, which was the `finished`th to end, `seconds` after the session's start.
 
     `chain` is the resident memory of the development chain's node, in bytes.
     """

@@ -2,8 +2,8 @@
 cheats.
 
 The solver and the verifiers are `solver run` and `verifier watch` processes, each with its own home folder
-and a counting proxy in front of the chain's node. A cheat's process connects to the node directly. A
-stopped soak leaves everything in its folder, including the chain's state, and the next call resumes it.
+and a counting proxy in front of the chain's node. A cheat's process connects to the node directly. A stopped
+soak leaves everything in its folder, including the chain's state, and the next call resumes from it.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from sim.replay.training import HALF, Training
 
 ROOT: Final = Path(__file__).parents[2]
 CHAIN: Final = "chain.json"
-"""The file with the chain's state after its node has ended."""
+"""The file that has the chain's state after its node has ended."""
 STATES: Final = 64
-"""Number of newest blocks whose states the chain's node keeps. Nothing requests older states, and each is
-as large as all contracts together.
+"""Number of newest blocks whose states the chain's node keeps. Nothing requests older states, and each state
+is as large as all contracts together.
 """
 PATIENCE: Final = 600.0
-"""Limit, in seconds, of each wait while the processes start; they start concurrently."""
+"""Limit in seconds on each wait while the processes start, which they do concurrently."""
 RECENT: Final = 16
-"""Number of newest blocks that are certain to include the last block before a restart."""
+"""Number of newest blocks that is certain to include the last block before a restart."""
 PURSE: Final = 5_000 * TOKEN
 SENDING: Final = Sending(timeout=120.0, poll=0.05)
 
 
 class Stage:
-    """A context: entering it starts the stage; leaving it ends all processes and saves the chain."""
+    """A context. Entering it starts the stage; leaving it ends all processes and saves the chain."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class Stage:
         return task
 
     def send_cheat(self, task: int) -> None:
-        """Start the cheat of a task, unless it was already started in this session."""
+        """Start the cheat of a task, unless it has already been started in this session."""
         name = f"cheat-{task}"
         if name in self.children:
             return
@@ -138,10 +138,10 @@ class Stage:
         return self
 
     def _keep_time(self) -> None:
-        """Set the clock of a resumed chain, if it is behind the chain's newest blocks.
+        """Set the clock of a resumed chain if it is behind the chain's newest blocks.
 
-        The chain's clock was moved in earlier sessions, but its restarted node uses the machine's time, also
-        for the blocks that it makes before this call.
+        The chain's clock was moved in earlier sessions, but the restarted node uses the machine's time, also
+        for blocks that it makes before this call.
         """
         connection = self.chain.connection
         newest = connection.block().number
@@ -188,7 +188,7 @@ class Stage:
             time.sleep(0.3)
 
     def _terms(self, number: int) -> Terms:
-        """Terms of a task whose program, and therefore bundle, is unique."""
+        """Terms of a task with a unique program, and therefore a unique bundle."""
         training, folder = Training(TERMS["segments"], HALF + number), self.folder / "bundles" / str(number)
         program = training.program
         state = tuple(

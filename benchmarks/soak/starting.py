@@ -1,9 +1,9 @@
-"""Start times on a chain with many past tasks: until a node logs that it follows the chain, or until a
-command ends.
+"""Start times on a chain with many past tasks: the time until a node logs that it follows the chain, or until
+a command ends.
 
-In the first start with a home folder all past tasks are new; in the second they are recorded. For
-comparison, the same starts are timed on an empty chain. What remains there is imports, the check of the
-machine's arithmetic, and the registration.
+In the first start with a home folder, all past tasks are new; in the second, they are recorded. For
+comparison, the same starts are timed on an empty chain. The time that a start takes there is for imports, the
+check of the machine's arithmetic, and the registration.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Start:
 
 
 class Ground:
-    """A chain with deployed contracts, on which nodes with new accounts start."""
+    """A chain with deployed contracts, on which nodes with new accounts are started."""
 
     def __init__(self, devnet: Devnet, relay: str, folder: Path, stack: ExitStack) -> None:
         self._devnet = devnet
@@ -77,9 +77,7 @@ class Ground:
         self.history = History(devnet, self._submitter, solver, relays.signature)
 
     def starts(self, command: Sequence[str], runs: int) -> list[tuple[Start, Start]]:
-        """Time the first and second start of `runs` new nodes; each node has its own home folder and
-        account.
-        """
+        """Time the first and the second start of `runs` new nodes. Each node has its own home folder and account."""
         found = []
         for _ in range(runs):
             with self._newcomer() as (account, home):
@@ -107,7 +105,7 @@ class Ground:
 
     @contextmanager
     def idle(self, command: Sequence[str]) -> Iterator[int]:
-        """Run a node with a new account and nothing to do, which follows the chain; yields its process id."""
+        """Run a node with a new account and nothing to do, which follows the chain; yield its process id."""
         with self._newcomer() as (account, home), self._following(command, account, home) as pid:
             yield pid
 
@@ -118,7 +116,7 @@ class Ground:
 
     @contextmanager
     def _following(self, command: Sequence[str], account: int, home: Path) -> Iterator[int]:
-        """Run a node and wait until it has caught up with the chain; yields its process id."""
+        """Run a node and wait until it has caught up with the chain; yield its process id."""
         process = subprocess.Popen(
             [*self._whole(command), "--dev-account", str(account)],
             env=self._environment(home),
@@ -159,7 +157,7 @@ class Ground:
 
 @contextmanager
 def ground() -> Iterator[Ground]:
-    """A ground on a new chain, with nothing but its contracts."""
+    """A ground on a new chain that has nothing but its contracts."""
     with ExitStack() as stack:
         stack.enter_context(own_home())
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="assay-starts-")))

@@ -14,7 +14,7 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Usage:
-    """Resources of one process: `resident` and `anonymous` in bytes, `seconds` of processor time.
+    """Resources of one process: `resident` and `anonymous` memory in bytes, and processor time in `seconds`.
 
     `anonymous` is resident memory without a backing file. It excludes pages of libraries, which are loaded on
     first use.
@@ -45,7 +45,7 @@ def usage_of(pid: int) -> Usage:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of all files below a folder, in bytes; files that disappear meanwhile are ignored."""
+    """Total size of the files below a folder, in bytes. Files that disappear meanwhile are ignored."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -57,7 +57,7 @@ def folder_bytes(folder: Path) -> int:
 def database_bytes(folder: Path) -> int:
     """The size of the SQLite databases in a folder's subfolders, in bytes.
 
-    It includes pages that are still in the write-ahead logs, but not the size of these logs, which depends on
+    It includes pages that are still in the write-ahead logs, but not the size of the logs, which depends on
     when they were last truncated.
     """
     total = 0

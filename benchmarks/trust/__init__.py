@@ -1,3 +1,1 @@
-"""Measures the price of trust: real nodes play tasks on a development chain; gas, fees and locks are
-counted.
-"""
+"""Measures the price of trust: real nodes play tasks on a development chain, and gas, fees and locks are counted."""

@@ -1,6 +1,7 @@
-"""Play tasks until enough looks have occurred, and write the measured price of trust to docs/trust.json.
+"""Plays tasks until enough looks have occurred, and writes the measured price of trust to docs/trust.json.
 
-Takes about five minutes on two cores. `python -m sim.economics_page` shows the result in docs/economics.md.
+It takes about five minutes on two cores. `python -m sim.economics_page` shows the result in
+docs/economics.md.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from sim.trust_table import GOAL, MEASURED, SEGMENTS
 TASKS: Final = 5
 """Number of tasks that are played with the terms' look chance."""
 LOOKED: Final = 3
-"""The least number of looks. If the first `TASKS` tasks have fewer, more tasks are played with the look
-chance `OFTEN`, because the terms' chance of 8 % would need about thirteen tasks. A look's fee and duration
-do not depend on the chance.
+"""The least number of looks. If the first `TASKS` tasks have fewer, further tasks are played with the look
+chance `OFTEN`, because with the terms' chance of 8 %, about thirteen tasks would be needed. A look's fee and
+duration do not depend on the chance.
 """
 OFTEN: Final = 5_000
 MOST: Final = 20
 
 
 def main() -> None:
-    """Measure the price of trust, write it to docs/trust.json, record it in docs/performance.md, print it."""
+    """Measure the price of trust, write it to docs/trust.json, record it in docs/performance.md, and print it."""
     found = {**where(), **measure()}
     MEASURED.write_text(json.dumps(found, indent=1) + "\n")
     kept = {name: found[name] for name in where()}
@@ -41,7 +42,7 @@ def main() -> None:
 
 
 def measure() -> dict[str, Any]:
-    """Play and measure. Raises RuntimeError if `MOST` tasks have too few looks."""
+    """Play and measure. Raises RuntimeError if even `MOST` tasks have too few looks."""
     records: list[Record] = []
     with market() as playing:
         life, chain = Life(playing), Chain(playing)

@@ -25,7 +25,7 @@ BUDGET: Final = 1_000
 TRAINING_DAYS: Final = 3
 _QUARTERS: Final = 4
 _SPARE: Final = 600
-"""How many seconds before its deadline the training ends."""
+"""Seconds between the end of the training and its deadline."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,9 @@ class Life:
         return Lived(task, len(self._audit.looks(task)), first, last)
 
     def _train(self, task: int) -> None:
-        """Play the bidding, then the training over its whole period: a quarter of the steps per quarter of the time."""
+        """Play the bidding, then the training over its whole period: in each quarter of the time, a quarter
+        of the steps.
+        """
         market = self._market
 
         def view() -> TaskView:
@@ -97,7 +99,7 @@ class Life:
         return self._tasks.task(task).size > segments
 
     def _seats(self, task: int) -> None:
-        """Play the first draw and the seats' replays, which take half of the attest period."""
+        """Play the first draw and the seats' replays, which end half a day after the draw."""
         self._draw(task)
         until(lambda: self._audit.audit(task).drawn_at > 0, "the draw of the seats")
         self._attest(self._audit.audit(task).drawn_at)

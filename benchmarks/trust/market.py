@@ -1,8 +1,8 @@
 """A chain with the recommended deployment for a rollup, and real nodes: a submitter, a solver and verifiers.
 
 The solver and verifiers are the nodes of `solver run` and `verifier watch`, in threads of this process. They
-train and replay a program with two small tensors, so the work takes no time. `Gate` holds it back while the
-chain's clock is moved over the hours and days that real work takes.
+train and replay a program with two small tensors, so the work takes no time. `Gate` holds the work back while
+the chain's clock is moved over the hours and days that real work takes.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ SUBMITTER: Final = "dev:0"
 SOLVER: Final = "dev:1"
 VERIFIERS: Final = tuple(f"dev:{index}" for index in range(10, 20))
 IDLE: Final = tuple(f"dev:{index}" for index in range(20, 45))
-"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the
-market requires registrations for all seats and jurors of a task. They could be drawn into a jury, but no
-jury is called.
+"""Accounts registered with one unit, too little for a seat of these tasks. They are needed because the market
+requires registrations for all seats and jurors of a task. They could also be drawn into a jury, but no jury
+is called.
 """
 PARAMETERS: Final = replace(RECOMMENDED, draw_delay=ROLLUP.draw_delay, draw_fee=ROLLUP.draw_fee)
 PATIENCE: Final = 300.0
-"""Timeout in seconds for every wait; the parties share two cores."""
+"""Limit in seconds on every wait. The parties share two cores."""
 _SENDING: Final = Sending(timeout=120.0, poll=0.05)
 _ANY: Final = Offer(
     speed=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1
@@ -57,14 +57,14 @@ _TOKENS: Final = 200_000 * TOKEN
 
 
 class Gate:
-    """Holds work back: a task's steps after `limit` wait. With None no step waits."""
+    """Holds work back: steps after `limit` wait. If `limit` is None, no step waits."""
 
     def __init__(self) -> None:
         self._limit: int | None = None
         self._changed = Condition()
 
     def let(self, limit: int | None) -> None:
-        """Allow steps up to this number; None allows all."""
+        """Allow steps up to number `limit`; None allows all steps."""
         with self._changed:
             self._limit = limit
             self._changed.notify_all()
@@ -85,7 +85,7 @@ class _Held(HonestExecutor):
         self._gate = gate
 
     def step(self, state: State, number: int, /) -> State:
-        """The next state; waits until the gate allows the step."""
+        """The next state, computed once the gate allows the step."""
         self._gate.wait(number)
         return super().step(state, number)
 
@@ -113,7 +113,7 @@ class Market:
                 idle.audit.register(0, _ANY)
         self.training, self.replaying = Gate(), Gate()
         self.first_block = devnet.connection.block().number + 1
-        """The first block in which a party may have sent its own transactions."""
+        """The first block in which a party may have sent a transaction."""
 
     @property
     def clients(self) -> Sequence[Client]:

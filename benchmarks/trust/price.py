@@ -1,8 +1,8 @@
 """The measured price of trust, divided into the same parts as the table in docs/economics.md, and compared
-with that table's row.
+with the same case in that table.
 
-The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The
-expected number of looks follows from the terms. Gas, fees and lock times are measured.
+The prices of gas, coin and capital, and the utilisation of verifiers' capital, are the table's. The expected
+number of looks follows from the terms. Gas, fees and lock times are measured.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from protocol.tasks.task import RATE_OF_ALL
 from sim.trust_table import PARTS, ROLLUP
 
 DRAWS: Final = frozenset({"draw", "draw (refused)"})
-"""Calls that are paid from the fees for draws, whichever party makes them."""
+"""Calls that the fees for draws pay for, whichever party makes the call."""
 LOOKS: Final = frozenset({"attest look", "attest look (refused)", "release look", "reveal"})
 """Calls that a look causes, by the looker and by the seat that is looked at."""
 ONCE: Final = frozenset({"announce", "approve", "deposit", "register"})
-"""Calls that a party makes only once; its tokens stay in the vault for later tasks."""
+"""Calls that a party makes only once, because its tokens stay in the vault for later tasks."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Duty:
-    """The mean gas of one kind of work, measured and as the table counts it."""
+    """The mean gas of one kind of work, as measured and as the table counts it."""
 
     name: str
     measured: float
@@ -84,7 +84,7 @@ def parts(records: Sequence[Record]) -> list[Part]:
 
 
 def duties(records: Sequence[Record]) -> list[Duty]:
-    """Mean gas per task, seat, look and draw. A verifier's remaining calls count as its seats'."""
+    """Mean gas per task, seat, look and draw. The remaining calls of verifiers count as calls of seats."""
 
     def per(calls: Callable[[str, str], bool], each: int) -> float:
         found = (
@@ -115,7 +115,7 @@ def duties(records: Sequence[Record]) -> list[Duty]:
 
 
 def _uncounted(records: Sequence[Record]) -> float:
-    """A task's gas that the fees of seats and looks do not cover."""
+    """The gas of a task that the fees of seats and looks do not cover."""
     made = amounts()
     looked = float(expected_looks(made.look_chance, made.slots))
     task, seat, look, _ = (duty.measured for duty in duties(records))

@@ -17,7 +17,7 @@ from protocol.chain.receipts import Event, Receipt
 from protocol.dispute.looks import is_look
 
 Gas = dict[str, dict[str, list[int]]]
-"""Gas of each transaction, by kind of party and by call; reverted calls are marked."""
+"""Gas of each transaction, by kind of party and by call. Reverted calls have a mark in their names."""
 REFUSED: Final = " (refused)"
 
 
@@ -36,7 +36,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Record:
-    """One task. Payments are in token units, locks in token units times seconds."""
+    """One task. Payments are in token units; locks are in token units times seconds."""
 
     looks: int
     seconds: int
@@ -46,7 +46,7 @@ class Record:
     look_fees: list[int]
     draw_fees: list[int]
     escrow: int
-    """The submitter's lock without the budget, which pays for the training."""
+    """The lock of the submitter's escrow without the budget, because the budget pays for the training."""
     delay_penalty: int
     stake: int
     seats: list[int]
@@ -68,8 +68,8 @@ class Chain:
         self._first = market.first_block
 
     def before(self) -> Gas:
-        """The gas of all transactions of the parties so far. Before the first task, these are the ones
-        needed to take part.
+        """The gas of all transactions of the parties so far. Before the first task, these are the
+        transactions needed to take part.
         """
         return gas_of(list(self.calls(self._first, self._connection.block().number)))
 
@@ -114,8 +114,8 @@ class Chain:
 
 
 def gas_of(calls: list[Call]) -> Gas:
-    """Gas by party and call. The name of a look's `attest` or `release` ends in " look"; the name of a reverted
-    call ends in `REFUSED`.
+    """Gas by party and call. The name of an `attest` or `release` for a look ends in " look"; the name of a
+    reverted call ends in `REFUSED`.
     """
     found: Gas = defaultdict(lambda: defaultdict(list))
     for call in calls:
@@ -137,7 +137,7 @@ def _selectors(contract: Contract) -> dict[bytes, str]:
 
 
 def _paid(calls: list[Call], function: str) -> list[int]:
-    """Payments from locks in calls of a function, in order. A settlement pays the seats, then the solver."""
+    """Payments out of locks by calls of a function, in order. A settlement pays the seats, then the solver."""
     return [
         event.arguments["amount"]
         for call in calls
@@ -148,7 +148,7 @@ def _paid(calls: list[Call], function: str) -> list[int]:
 
 
 def _locked(calls: list[Call]) -> Counter[str]:
-    """Locked amounts times seconds, by the function that locked them."""
+    """Locked amounts times seconds, by the function that locked the amounts."""
     maker: dict[int, str] = {}
     found: Counter[str] = Counter()
     for call in calls:

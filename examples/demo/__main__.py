@@ -1,4 +1,4 @@
-"""`python -m examples.demo`, which `make demo` runs: play the sixteen stories and write build/demo/report.json."""
+"""`python -m examples.demo`, which `make demo` runs: plays the sixteen stories and writes build/demo/report.json."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from examples.demo.errors import StageError
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 GRACE_SECONDS = 8.0
-"""Seconds that a party has to stop: it finishes its pending transaction, which takes a few blocks."""
+"""Seconds that a party has to stop. It first finishes its pending transaction, which takes a few blocks."""
 
 
 class Running(Protocol):
-    """A started process, with the methods of `subprocess.Popen` that are needed here."""
+    """A started process, with the methods of `subprocess.Popen` that this module needs."""
 
     @property
     def pid(self) -> int: ...
@@ -36,7 +36,7 @@ class Running(Protocol):
 
 
 Start = Callable[[Sequence[str], Path, Mapping[str, str], Path], Running]
-"""Starts a command in a folder with an environment, and appends its output to a log."""
+"""Starts a command in a folder with an environment, and appends the command's output to a log."""
 
 
 def started(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> Running:
@@ -70,7 +70,7 @@ class Children:
     def start(
         self, name: str, command: Sequence[str], home: Path, settings: Mapping[str, str] = NOTHING
     ) -> Running:
-        """Start a process whose ASSAY_HOME is `home`; its output goes to `<name>.log`.
+        """Start a process whose ASSAY_HOME is `home`. Its output goes to `<name>.log`.
 
         `settings` are additional environment variables.
         """
@@ -97,7 +97,7 @@ class Children:
         return self._processes[name].pid
 
     def exit_code(self, name: str) -> int | None:
-        """The exit code of a process; None while it runs."""
+        """The exit code of a process, or None while it runs."""
         return self._processes[name].poll()
 
     def has_written(self, name: str, words: str) -> bool:
@@ -105,12 +105,14 @@ class Children:
         return words in self.log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """The last line in the log of a process; "nothing" if the log is empty."""
+        """The last line in the log of a process, or "nothing" if the log is empty."""
         lines = self.log(name).read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 
     def require_alive(self, may_end: Collection[str] = (), may_finish: Collection[str] = ()) -> None:
-        """Raise StageError if a process has ended, unless it `may_end`, or `may_finish` with exit code 0."""
+        """Raise StageError if a process has ended. Processes in `may_end` may end; those in `may_finish` may
+        end with exit code 0.
+        """
         for name, process in self._processes.items():
             code = process.poll()
             finished = code == 0 and name in may_finish
@@ -123,7 +125,7 @@ class Children:
                 )
 
     def stop(self) -> None:
-        """End all running processes: ask first, then kill."""
+        """End all running processes: ask all to stop, then kill those that take too long."""
         running = [process for process in self._processes.values() if process.poll() is None]
         for process in running:
             process.terminate()

@@ -1,8 +1,8 @@
 """The chain's clock: one second per block. It is moved ahead when all stories only wait for deadlines.
 
-The demo therefore ends correctly on any machine: according to the chain, no deadline passes while a party
-still has work to do before it. For example, the clock is not moved until every false result is convicted, a
-seat is informed on, and the false accuser has no move left.
+So the demo ends correctly on any machine: in the chain's time, no deadline passes while a party still has
+work to do before it. For example, the clock is not moved until every false result is convicted, a seat is
+informed on, and the false accuser has no move left.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from protocol.chain.views import NOBODY, AuditView, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 
 NO_MOVE = "ElementAgrees"
-"""The contract's error for judging a correct element, as the accuser logs it. The accuser then has no move
-left.
+"""The contract's error when a correct element is to be judged, as the accuser logs it. The accuser then has
+no move left.
 """
 TOGETHER_SECONDS = 600
-"""Deadlines this close together are passed at once, such as those of all bids. A task's own deadlines are
-further apart.
+"""Deadlines within this many seconds of the next one are passed at once, such as those of all bids. The
+deadlines of a single task are further apart.
 """
 
 
@@ -35,7 +35,7 @@ class Clock:
         self._say = say
 
     def pass_idle_time(self, left: Sequence[Story]) -> None:
-        """Move the clock past the next deadline, if none of the stories `left` has work to do before it."""
+        """Move the clock past the next deadline, unless one of the stories `left` has work to do before it."""
         now, waits = self._stage.client.now(), []
         for story in left:
             deadline = self._waits_until(story)
@@ -50,7 +50,7 @@ class Clock:
             self._stage.chain.skip(seconds)
 
     def _waits_until(self, story: Story) -> int | None:
-        """The deadline until which nothing happens in a story; None if a party has work to do."""
+        """The deadline until which nothing happens in a story, or None if a party has work to do."""
         task = self._stage.client.market.task(self._stage.tasks[story.letter])
         if task.status is TaskStatus.BIDDING:
             return None if task.bidder == NOBODY else task.bids_until
@@ -63,12 +63,12 @@ class Clock:
         return self._first([self._audited(story, task), self._accused(story, task)])
 
     def _is_refused(self, story: Story) -> bool:
-        """Whether the solver has ended after the market refused its run."""
+        """Whether the market has refused the solver's run and the solver's process has ended."""
         return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
 
     def _audited(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline of an audit: first those of seats that will not attest, then the end of the
-        challenge period.
+        """The next deadline of an audit: first the deadlines of seats that will not attest, then the end of
+        the challenge period.
         """
         audit = self._stage.client.audit
         draws = audit.audit(task.task)
@@ -85,7 +85,7 @@ class Clock:
         return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _looked_at(self, task: TaskView, draws: AuditView) -> int | None:
-        """The next deadline in the rubber stamp's story: first that for answering the accusation, then the
+        """The next deadline in the rubber stamp's story: first the one for answering the accusation, then the
         end of the challenge period.
         """
         if self._ledger.events("Unanswered", task=task.task):
@@ -95,8 +95,9 @@ class Clock:
         return None
 
     def _withheld(self, story: Story, task: TaskView) -> int | None:
-        """The next deadline in the story of withheld data: for a refused seat's claim, for the jury's votes
-        or verdict, or the end of the unpaid task."""
+        """The next deadline in the story of withheld data: for the refused seat's claim, then for the jury's
+        votes, then for its verdict, then the end of the challenge period of the unpaid task.
+        """
         if task.status is TaskStatus.UNPAID:
             return task.challenge_until
         audit, period = self._stage.client.audit, PERIODS["attest_period"]
@@ -117,7 +118,7 @@ class Clock:
         return jury.until if voted else jury.until - period // 4
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
-        """The deadline of an accuser that has no move left, or the end of the challenge period."""
+        """The deadline of a game whose accuser has no move left, or the end of the challenge period."""
         if story.accuser is None:
             return task.challenge_until
         for event in self._ledger.events("Challenged", task=task.task):
@@ -129,6 +130,6 @@ class Clock:
 
     @staticmethod
     def _first(times: Iterable[int | None]) -> int | None:
-        """The earliest time; None if any is None."""
+        """The earliest of the times, or None if any of them is None."""
         found = list(times)
         return None if None in found else min(time for time in found if time is not None)

@@ -17,9 +17,9 @@ FOLDER = Path("build") / "demo"
 
 
 def demo(say: Callable[[str], None], folder: Path = FOLDER) -> tuple[ExitCode, dict[str, Any]]:
-    """Play in `folder`; returns the exit code (FINE only if every story ended as expected) and the report.
+    """Play in `folder`; return the exit code (FINE only if every story ended as expected) and the report.
 
-    Raises StageError, ChainError. Call it in the main thread, because it handles SIGTERM.
+    Raises StageError and ChainError. Call it in the main thread, because it handles SIGTERM.
     """
     with _terminable():
         report = play(folder.absolute(), say)
@@ -49,7 +49,7 @@ def costs(report: dict[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, so that the stage ends its processes before this one ends."""
+    """Treat SIGTERM like Ctrl-C, so that the stage ends its processes before this process ends."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 """Describes events on the chain, each in one line of text.
 
-The lines depend only on acts and names; the caller prints them.
+The lines depend only on acts and names; the caller prints the lines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.chain.receipts import Event
 from protocol.dispute.names import Names
 
 UNTOLD = frozenset(("Posted", "DrawAsked", "Contested", "Moot", "BlockSelected", "Dropped"))
-"""Events without a line."""
+"""Events for which no line is printed."""
 PRICED = frozenset(
     (
         "Revealed",
@@ -41,7 +41,7 @@ PRICED = frozenset(
 
 @dataclass(frozen=True)
 class Line:
-    """An event of a task as text. `time` is the block's, in seconds since 1970."""
+    """An event of a task as text. `time` is the time of the event's block, in seconds since 1970."""
 
     time: int
     task: int
@@ -49,7 +49,7 @@ class Line:
 
 
 class EventLines:
-    """Turns acts into lines. `names` has the names in each task's program, `who` the names of accounts by
+    """Turns acts into lines. `names` has the names in each task's program; `who` has the names of accounts by
     address.
     """
 

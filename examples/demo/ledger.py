@@ -22,7 +22,7 @@ from protocol.dispute.keys import priority_commitment, steps_key
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One mined transaction: sender, call, gas and emitted events. `time` is its block's."""
+    """One mined transaction: sender, call, gas and emitted events. `time` is the time of its block."""
 
     transaction: str
     sender: str
@@ -67,7 +67,7 @@ class Ledger:
         ]
 
     def segments(self, task: int, seat: int) -> list[int]:
-        """The segments of a seat or look after its draw, in its order. The contract never changes them."""
+        """The segments of a seat or look after its draw, in the order drawn. The contract never changes them."""
         return self._client.audit.segments(task, seat)
 
     def segments_per_seat(self, task: int) -> int:
@@ -114,7 +114,9 @@ class Ledger:
 
 
 def decode_call(contracts: Sequence[Contract], text: str) -> tuple[str, dict[str, Any]]:
-    """Name and arguments of a call, decoded with the contracts' ABIs; ("", {}) for any other call."""
+    """Name and arguments of a call, decoded with the contracts' ABIs, or ("", {}) for a call of any other
+    function.
+    """
     data = bytes.fromhex(text.removeprefix("0x"))
     for contract in contracts:
         for entry in contract.abi:

@@ -1,4 +1,4 @@
-"""Plays the stories: follows the chain and prints events until every story has ended or the time is up."""
+"""Plays the stories: follows the chain and prints events until every story has ended or time is up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMIT_SECONDS = 1800.0
 """Seconds after which the demo fails and reports unfinished stories: ten times what two idle cores need."""
 POLL_SECONDS = 0.5
 WHOLE = ("opened late", "moot", "solver_false")
-"""Outcomes after which a seat gets back all that it staked. `solver_false` means that the seat's own game
+"""Outcomes after which a seat gets back all that it has staked. With `solver_false`, the seat's own game
 reached judgment first; the accomplice still gets the reward, because its commitment is older.
 """
 
@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 
 def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
-    """Set up the stage in `folder`, play all stories, clean up; returns the report. Raises StageError,
+    """Set up the stage in `folder`, play all stories, clean up, and return the report. Raises StageError and
     ChainError.
     """
     started = time.monotonic()
@@ -45,7 +45,7 @@ def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]
 
 
 def failures(report: dict[str, Any]) -> list[str]:
-    """Descriptions of all unexpected outcomes; empty for a successful demo."""
+    """Descriptions of all unexpected outcomes; none for a successful demo."""
     wrong = []
     for story, run in zip(STORIES, report["runs"], strict=True):
         if run["verdict"] != story.verdict:
@@ -94,7 +94,7 @@ class _Play:
         self._refusals: dict[str, str] = {}
 
     def run(self) -> dict[str, Any]:
-        """Run until all stories are over or the time is up; returns the report."""
+        """Run until all stories are over or time is up; return the report."""
         for story in STORIES:
             self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
         while True:
@@ -117,7 +117,7 @@ class _Play:
         self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME, STAMP_NAME})
 
     def _note(self, story: Story) -> None:
-        """Start late parties, and record data that is not on the chain: metrics, and why a run was refused."""
+        """Start late parties, and record what is not on the chain: metrics, and why a run was refused."""
         task, name = self._task(story), self._stage.process(story)
         if story.stamped or story.withheld or (story.accomplice and self._accomplice_committed(task)):
             self._stage.cast(story)
@@ -150,13 +150,13 @@ class _Play:
         return story.accuser is None or self._accusation(story) is not None
 
     def _seat(self, story: Story) -> dict[str, str] | None:
-        """The honest seat's bond, the outcome of its challenge and its pay in the accomplice's story; None
-        until it is paid.
+        """In the accomplice's story: the honest seat's bond, the outcome of its challenge, and its pay; None
+        until the seat is paid.
         """
         return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:
-        """The accuser's game once it is over, or None."""
+        """The accuser's game if it is over, otherwise None."""
         for event in self._ledger.events("Challenged", task=self._task(story)):
             game = int(event.arguments["game"])
             if self._ledger.events("Ended", game=game):

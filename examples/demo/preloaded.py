@@ -1,6 +1,6 @@
 """Runs this installation's commands in processes forked from one that has imported everything.
 
-Loading torch in each of forty processes would take a minute and a half on two cores, and ten gigabytes of
+Loading torch separately in forty processes would take a minute and a half on two cores, and ten gigabytes of
 memory. Each process runs the command's entry point with its own arguments, environment, log and session.
 """
 
@@ -25,8 +25,8 @@ IMPORTED: Final = (
     "verifier.node",
     "tests.adversaries.__main__",
 )
-"""Modules that the fork server loads. With their own imports, they are all that the commands import, at
-their start or later.
+"""Modules that the fork server loads. Together with what they import, they are everything that the commands
+import, at their start or later.
 """
 
 _context = get_context("forkserver")
@@ -34,7 +34,7 @@ _context.set_forkserver_preload(list(IMPORTED))
 
 
 class Forked:
-    """A process that runs a module's `main()`, with the needed methods of `subprocess.Popen`."""
+    """A process that runs a module's `main()`, with the methods of `subprocess.Popen` that are needed."""
 
     def __init__(
         self,
@@ -45,8 +45,9 @@ class Forked:
         errors: Path | None = None,
         before: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """`command` is the module's name and the arguments. Standard output is appended to `log`, standard
-        error to `errors` or `log`. The functions `before` are called first, in the new process.
+        """`command` is the module's name, followed by the arguments. Standard output is appended to `log`,
+        and standard error to `errors`, or to `log` if that is None. The new process first calls the functions
+        `before`.
         """
         for path in (log, errors or log):
             path.touch()  # so that it can be read immediately
@@ -61,7 +62,7 @@ class Forked:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """The exit code; None while the process runs."""
+        """The exit code, or None while the process runs."""
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
@@ -94,7 +95,7 @@ def _run(
     errors: Path,
     before: Sequence[Callable[[], None]],
 ) -> None:
-    """Run the command; called in the new process."""
+    """Run the command. This is called in the new process."""
     os.setsid()  # only the demo receives Ctrl-C; it then asks all to stop
     os.chdir(folder)
     os.environ.clear()

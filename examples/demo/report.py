@@ -1,4 +1,4 @@
-"""The report: the outcome of each task, and where each game ended and its costs.
+"""The report: the outcome of each task, and the place where each game ended and its costs.
 
 Outcomes and costs are computed from the chain's events, receipts and call data (`ledger`); names come from
 the task's program (`names`).
@@ -67,8 +67,8 @@ def compensated(ledger: Ledger, task: int) -> dict[str, str]:
 
 
 def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
-    """For an account whose challenge did not get the reward: its bond, the outcome of the challenge, and
-    its pay.
+    """The bond of an account whose challenge did not get the reward, the outcome of the challenge, and the
+    account's pay.
 
     None until the challenge is over and the account has been paid.
     """
@@ -91,8 +91,8 @@ def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
 
 
 def caught(ledger: Ledger, task: int) -> dict[str, Any]:
-    """The effect of a look on a seat: the accused place, the looker's pay from the lock, and the gas of
-    each call. Empty until the looker is paid.
+    """The effect of a look on a seat: the accused step and tensor, what the looker was paid from the lock,
+    and the gas of each call. Empty until the looker is paid.
     """
     found: dict[str, Any] = {}
     calls = {"Revealed": "reveal", "Accused": "accuse", "Unanswered": "take", "Unrevealed": "take"}
@@ -130,7 +130,7 @@ def withheld(ledger: Ledger, task: int) -> dict[str, Any]:
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:
-    """The game whose end slashed the stake, in the same transaction."""
+    """The game that slashed the stake: it ended in the same transaction."""
     act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)
     ended = act.event("Ended")
     assert ended is not None, "a stake is slashed by the end of a game"
@@ -161,7 +161,7 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The computed and the claimed number of a judgment; those of one block if the row was split."""
+    """The computed and the claimed number in a judgment. If the row was split, they are those of one block."""
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD
@@ -178,7 +178,7 @@ def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) 
 
 
 def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, Any]:
-    """The computed and the claimed root in the judgment of an input or output."""
+    """The computed and the claimed root in a judgment of an input or output."""
     n = event.arguments["n"]
     return {
         "instruction": n,
@@ -190,7 +190,7 @@ def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, A
 
 
 def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
-    """Gas by move, as a list in order for moves that may repeat, and the total."""
+    """Gas by move, and the total. For moves that may repeat, the gas is a list in the order of the moves."""
     found: dict[str, int | list[int]] = {}
     lists: Mapping[str, list[int]] = {kind: [] for kind in ("expand", "select", "demand", "reveal", "split")}
     for act in acts:
@@ -202,7 +202,7 @@ def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
 
 
 def _block(ledger: Ledger, event: Event) -> int | None:
-    """The judged block of a split row; None if the row was not split."""
+    """The judged block of a split row, or None if the row was not split."""
     act = next(act for act in ledger.acts if act.transaction == event.log.transaction)
     if act.function != "judgeBlock":
         return None

@@ -1,7 +1,7 @@
 """The stage: a chain, the contracts, tokens, a bundle server, verifiers, the solvers and their tasks.
 
 Every party is a separate process that knows the node's URL and the deployment file. After the demo, its
-folder keeps the logs and home folders.
+folder still has the logs and the parties' home folders.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, ON
 )
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 FIRST_REFUSED = DEVELOPMENT_ACCOUNTS - 5
-"""Indices of development accounts. One process runs all of SEATED, another runs VERIFIER."""
+"""Indices of development accounts. One process runs all accounts of SEATED, and another process runs VERIFIER."""
 SEATED = range(FIRST_SEATED, FIRST_REFUSED)
 REFUSED = range(FIRST_REFUSED, DEVELOPMENT_ACCOUNTS)
 """Accounts of the two seats and three jurors in the story with withheld data."""
 REFUSED_LEVEL = 3
-"""Level of the stakes of REFUSED: 8 units cover the lock of their story, which lower levels do not."""
+"""Level of the stakes of REFUSED: 8 units, which cover the lock of their story. Lower levels do not."""
 SILENT_LEVEL = 7
-"""Level of the silent verifier's stake: 128 units, while the ordinary verifiers have one each."""
+"""Level of the silent verifier's stake: 128 units, while ordinary verifiers have one unit each."""
 SEAT_LEVEL = 2
-"""Level of the honest seat's stake in the accomplice's story: 4 units cover a lock that one unit does not."""
+"""Level of the honest seat's stake in the accomplice's story: 4 units, which cover a lock that one unit does not."""
 OUTSOURCER_LEVEL = 7
 """Level of the outsourcing seat's stake: 128 units."""
 PAIR_LEVEL = 2
-"""Level of both accounts' stakes in the rubber stamp's story: 4 units cover a lock that one unit does not."""
+"""Level of both accounts' stakes in the rubber stamp's story: 4 units, which cover a lock that one unit does not."""
 SEAT_NAME = "seat-verifier"
 OUTSOURCER_NAME = "outsourcer"
 STAMP_NAME = "rubber-stamp"
@@ -66,14 +66,14 @@ FED_NAME = "fed-seat"
 REFUSED_NAME = "refused-verifier"
 BLOCK_SECONDS = 1
 MARK = ".assay-demo"
-"""The name of a file that marks a folder of a demo, which may be emptied."""
+"""The name of the file that marks the folder of a demo. A folder with this mark may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 600.0
-"""Limit, in seconds, of each wait for parties to get ready: ten times what two idle cores need."""
+"""Limit in seconds on each wait for parties to get ready: ten times what two idle cores need."""
 
 
 class Stage:
-    """A context: entering it sets up the stage, leaving it ends everything. `say` prints progress."""
+    """A context. Entering it sets up the stage, and leaving it ends everything. `say` prints progress."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         self._folder = folder
@@ -127,7 +127,7 @@ class Stage:
         return str(development_account(index, self.chain.chain_id).address)
 
     def endpoint(self, index: int) -> str:
-        """The service address that an account has announced; empty if none."""
+        """The service address that an account has announced; empty if it has announced none."""
         return self.client.market.endpoint_of(self.address(index))
 
     def solver(self, story: Story) -> int:
@@ -140,7 +140,7 @@ class Stage:
 
     @property
     def mortal(self) -> set[str]:
-        """Processes whose end is part of their story, with any exit code."""
+        """Processes whose end, with any exit code, is part of their story."""
         return {self.process(story) for story in STORIES if story.cheat is not None}
 
     # ------------------------------------------------------------------ setting up
@@ -249,8 +249,8 @@ class Stage:
                 self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
-        """Register an account for the draws of this story only: other tasks are posted earlier, or the
-        account's offer excludes them.
+        """Register an account that only this story can draw: other tasks are posted earlier, or the account's
+        offer excludes them.
         """
         everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
         offer = Offer(everything, everything, own.seat_lock, fee, own.least_fee, own.seat_period)
@@ -261,8 +261,8 @@ class Stage:
     def cast(self, story: Story) -> None:
         """Start a story's late parties once its seats are drawn.
 
-        In the accomplice's story this is the honest seat, which must come second; elsewhere, the drawn
-        accounts.
+        In the accomplice's story, the late party is the honest seat, which must come second. In the other
+        stories, the late parties are the drawn accounts.
         """
         task = self.tasks[story.letter]
         name = SEAT_NAME if story.accomplice else STAMP_NAME if story.stamped else FED_NAME
@@ -280,7 +280,7 @@ class Stage:
         self._start_seated(STAMP_NAME, "rubber-stamp", stamp, task)
 
     def _cast_refused(self, task: int) -> None:
-        """Start the first seat, which the cheat serves, and one process with the other seat and the jury."""
+        """Start the first seat, which the cheat serves, and one process for the other seat and the jury."""
         sits = [seat.account for seat in self.client.audit.seats(task)]
         fed, seat = (next(index for index in REFUSED if self.address(index) == account) for account in sits)
         jury = [index for index in REFUSED if index not in (fed, seat)]
@@ -288,7 +288,7 @@ class Stage:
         self._start_seated(FED_NAME, "fed-seat", fed, task)
 
     def _start_seated(self, name: str, cheat: str, account: int, task: int) -> None:
-        """Start an adversary that was drawn into a seat of a task."""
+        """Start an adversary that has been drawn into a seat of a task."""
         command = [*_adversary(cheat), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += ["--dev-account", str(account), "--task", str(task)]
@@ -305,7 +305,7 @@ class Stage:
         self.children.start(name, watch, self._home(name), {"ASSAY_POLL": poll})
 
     def _start_outsourcer(self, task: int) -> None:
-        """Start the seat that outsources its digest; the service passes the salt on to the verifier."""
+        """Start the seat that outsources its digest to a service, which passes the salt on to the verifier."""
         command = [*_adversary("outsourcer"), "--rpc", self.chain.url]
         command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         command += [
@@ -334,8 +334,8 @@ class Stage:
 
 
 def clear(folder: Path) -> None:
-    """Empty the folder of an earlier demo, or create a new folder. Raises StageError for any other
-    non-empty folder.
+    """Empty the folder of an earlier demo, or create a new folder. Raises StageError for any other folder
+    that is not empty.
     """
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():

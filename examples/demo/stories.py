@@ -1,4 +1,4 @@
-"""The stories: who solves each task, who else plays, and how it must end."""
+"""The stories: who solves each task, who else plays, and how the task must end."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from protocol.chain.parameters import TOKEN
 class Story:
     """One task of the demo. `example` names its file under examples/.
 
-    `cheat` names the adversary that solves it; None means the production solver. `accuser` names an adversary
-    that challenges it. `verdict` is how the task must end. `judged`: the deciding game must end with a
-    judgment. `refused`: the market must refuse the run. `terms` override the example's terms.
+    `cheat` names the adversary that solves the task; None means the production solver. `accuser` names an
+    adversary that challenges the task. `verdict` is how the task must end. `judged`: the deciding game must
+    end with a judgment. `refused`: the market must refuse the run. `terms` override the example's terms.
 
-    `silent`: a verifier that never attests is drawn. `outsourced`: a seat outsources its digest to a service
-    that passes the salt on. `accomplice`: an adversary convicts the solver before the only seat wins its
-    game; that seat's verifier watches no other task. `stamped`: two accounts may be drawn. One gets the seat
-    and attests without computing, the other looks at it. `withheld`: the solver serves only the account in
-    the first seat, not the other seat and the jury.
+    `silent`: a verifier that never attests is drawn. `outsourced`: a seat outsources its digest to a service,
+    which passes the salt on. `accomplice`: an adversary convicts the solver before the only seat wins its
+    game; that seat's verifier watches no other task. `stamped`: two accounts may be drawn; one gets the seat
+    and attests without computing, and the other looks at it. `withheld`: the solver serves only the account
+    in the first seat, but not the other seat and the jury.
     """
 
     letter: str
@@ -68,8 +68,8 @@ OUTSOURCED_TERMS = {
     "segments_per_verifier": 1,
     "seat_lock": 4 * TOKEN,
 }
-"""Terms of the outsourcing seat's story. The lock is too large for the silent verifier, and the fee too low
-for the accomplice story's verifier, so neither takes a seat.
+"""Terms of the outsourcing seat's story. The lock is too large for the silent verifier, and the fee is too
+low for the verifier of the accomplice's story, so neither of them takes a seat.
 """
 
 STAMPED_TERMS = {
@@ -141,6 +141,6 @@ STORIES = (
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkompln".index(story.letter)))
 """All stories, in the order in which their tasks are posted; task ids count from 1. The longest games come
-first, then stories that wait for the end of a period. Stories with their own verifiers are last, so that
+first, then the stories that wait for the end of a period. Stories with their own verifiers come last, so that
 earlier draws do not include those verifiers.
 """

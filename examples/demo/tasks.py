@@ -1,4 +1,4 @@
-"""The demo's tasks, from the files in examples/. Each file is captured once; each story posts its own
+"""The demo's tasks, made from the files in examples/. Each file is captured once; each story posts a separate
 task.
 """
 
@@ -25,15 +25,15 @@ PERIODS: Mapping[str, int] = {
     "challenge_period": 8 * HOUR,
     "clock": 4 * HOUR,
 }
-"""Periods in seconds, long enough for any machine. They cost no waiting, because `clock` moves the chain's
-clock. The periods in the files are for one task at a time on an idle machine.
+"""Periods in seconds, long enough for any machine. They cause no waiting, because `clock` moves the chain's
+clock. The periods in the files are meant for one task at a time on an idle machine.
 """
 THINNING = 4
-"""A seat's digest hashes a quarter of the chunks: each chunk in one state of four."""
+"""A seat's digest covers a quarter of the chunks: each chunk is hashed in one of every four states."""
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
-    """The terms of a story's task. `base` is the bundle server's address, `own` are the terms in which the
+    """The terms of a story's task. `base` is the bundle server's address; `own` are the terms in which the
     story differs from its example.
     """
     changed: dict[str, Any] = {**PERIODS, "thinning": THINNING, **own}

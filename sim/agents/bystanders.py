@@ -1,6 +1,7 @@
 """Parties without a seat: anybody may challenge, drawn or not (tests/attacks/README.md, 18 to 26).
 
-A strategy is a frozen dataclass with one method over arrays: `look`, for all its members in all rows.
+A strategy is a frozen dataclass with one method, `look`, which acts for all members in all rows at once, on
+arrays.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ class Bystander:
 
     @property
     def most_games(self) -> int:
-        """Number of bonds that it needs for one task."""
+        """Number of bonds that the bystander needs for one task."""
         return 1
 
 
 @dataclass(frozen=True)
 class Griefer(Bystander):
-    """With chance `chance`, opens `games` games against a result without a replay; it usually loses them."""
+    """With chance `chance`, opens `games` games against a result without a replay, and usually loses them."""
 
     name: ClassVar[str] = "griefer"
     games: int = 1
@@ -85,7 +86,7 @@ class Griefer(Bystander):
 
 @dataclass(frozen=True)
 class Forgetful(Bystander):
-    """With chance `chance`, commits to `commitments` challenges and opens none of them, so its bonds burn."""
+    """With chance `chance`, commits to `commitments` challenges and opens none of them, so that their bonds burn."""
 
     name: ClassVar[str] = "forgetful"
     commitments: int = 1

@@ -106,7 +106,7 @@ class Population:
 
     @property
     def honest(self) -> float:
-        """h: share of the verifiers' stake whose holders' strategy counts as honest (`Verifier.honest`)."""
+        """h: share of the verifiers' stake that belongs to verifiers with an honest strategy (`Verifier.honest`)."""
         return sum(g.size * g.slots for g in self.verifiers if g.strategy.honest) / int(self.slots.sum())
 
 
@@ -128,7 +128,7 @@ def population(
     """Build a population from strategies and numbers of members; empty groups are left out.
 
     Raises ParameterError if there are no solvers or no verifiers, if a group has a negative number of
-    members, or if its members' slots are not a power of two up to `MOST_SLOTS`.
+    members, or if the number of slots of a group's members is not a power of two up to `MOST_SLOTS`.
     """
     everybody = Population(
         _groups("solvers", solvers),

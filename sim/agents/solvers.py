@@ -1,7 +1,7 @@
 """Strategies of solvers: bid, then train honestly or not (tests/attacks/README.md, 1 to 17).
 
 A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, and `work`
-for all rows. The engine uses the work in the rows in which one of the strategy's members has won. To add a
+for all rows. The engine uses the work only in the rows that a member of the strategy has won. To add a
 strategy, subclass `Solver` and override what differs (docs/guide/studies.md).
 """
 
@@ -19,8 +19,9 @@ from sim.parameters import MarketParameters
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the parameters, each bidder's cost of honest training (members, rows), and the share of the
-    markup drawn for each bidder, 0 to 2 with mean 1."""
+    """What bidders see: the parameters; each bidder's cost of honest training, (members, rows); and the share
+    of the markup drawn for each bidder, from 0 to 2 with mean 1.
+    """
 
     parameters: MarketParameters
     cost: Floats
@@ -50,8 +51,8 @@ class Work(NamedTuple):
 
     @classmethod
     def of_kinds(cls, works: Sequence[Work], kinds: Indices) -> Work:
-        """For each row, pick the work of its winner's strategy, whose place in `works` is the row's number
-        in `kinds`.
+        """For each row, pick the work of its winner's strategy. `kinds` gives, for each row, the strategy's
+        place in `works`.
         """
         if len(works) == 1:
             return works[0]
@@ -151,25 +152,27 @@ class Withholder(Solver):
 
 @dataclass(frozen=True)
 class Crashing(Solver):
-    """Honest, but misses its deadline with chance `rate`, in addition to the market's failures."""
+    """An honest solver that misses its deadline with chance `rate`, in addition to the market's failures."""
 
     name: ClassVar[str] = "crashing"
     rate: float = 0.1
 
     def work(self, view: Won) -> Work:
-        """Honest work, or a missed deadline. That costs the full training: the device was occupied."""
+        """Honest work, or a missed deadline. A missed deadline also costs the full training: the device was
+        occupied.
+        """
         return self._work(view, 0, submits=view.uniform >= self.rate)
 
 
 @dataclass(frozen=True)
 class Noisy(Solver):
-    """Honest, on a device that sometimes corrupts a segment without the solver noticing."""
+    """An honest solver on a device that sometimes corrupts a segment without the solver noticing."""
 
     name: ClassVar[str] = "noisy"
     rate: float = 0.01
 
     def work(self, view: Won) -> Work:
-        """At most one corrupted segment; later segments are right given the corrupted checkpoint."""
+        """At most one corrupted segment; later segments are right, given the corrupted checkpoint."""
         return self._work(view, (view.uniform < self.rate).astype(np.int32), knows=False)
 
 
@@ -181,8 +184,9 @@ class Late(Solver):
     rate: float = 1.0
 
     def bid(self, view: Bidding) -> Floats:
-        """Bid 0 with chance `rate`, otherwise do not bid. The markup's share, 0 to 2, serves as random
-        number."""
+        """Bid 0 with chance `rate`, otherwise do not bid. The random number is the drawn share of the markup,
+        from 0 to 2.
+        """
         bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 

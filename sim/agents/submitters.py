@@ -22,7 +22,7 @@ class Actions(NamedTuple):
     """The actions of a submitter in each row."""
 
     asks: Floats
-    """Its own bid under another name, in token units; infinite if it does not bid."""
+    """The submitter's own bid under another name, in token units; infinite if it does not bid."""
     gone: Flags
     """Whether the bundle is taken down before the winner fetches it, so that the deadline passes without a
     result."""
@@ -36,7 +36,7 @@ class Submitter:
 
     name: ClassVar[str] = "honest"
     preempts: ClassVar[bool] = False
-    """Whether the submitter challenges just before a challenger that would win, and takes its reward."""
+    """Whether the submitter challenges just before a challenger that would win, and takes the challenger's reward."""
 
     def act(self, view: Posting) -> Actions:
         """Do nothing besides paying."""
@@ -44,7 +44,7 @@ class Submitter:
 
     @property
     def most_games(self) -> int:
-        """Number of bonds that it may need for one task."""
+        """Number of bonds that the submitter may need for one task."""
         return 0
 
     def _actions(
@@ -68,7 +68,7 @@ class Shill(Submitter):
     high: float = 0.9
 
     def act(self, view: Posting) -> Actions:
-        """A uniform bid."""
+        """Bid an amount drawn uniformly between the two shares."""
         return self._actions(
             view, asks=(self.low + (self.high - self.low) * view.uniform) * view.parameters.budget
         )
@@ -105,8 +105,9 @@ class Challenging(Submitter):
 
 @dataclass(frozen=True)
 class Insider(Submitter):
-    """Colludes with its solver: it gets in ahead of a challenge that would convict the solver, and so collects reward
-    and restitution."""
+    """Colludes with its solver: it gets in ahead of a challenge that would convict the solver, and so
+    collects the reward and the restitution.
+    """
 
     name: ClassVar[str] = "insider"
     preempts: ClassVar[bool] = True

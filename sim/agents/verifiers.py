@@ -1,7 +1,8 @@
 """Strategies of verifiers in a seat: replay or not, attest or not, challenge or not.
 
-A strategy is a frozen dataclass with one method over arrays: `check`, for all seats at once; the engine uses the
-answers for seats that its members were drawn for. To add one, subclass `Verifier` (docs/guide/studies.md).
+A strategy is a frozen dataclass with one method over arrays, `check`, which acts for all seats at once. The
+engine uses the answers only for the seats that the strategy's members were drawn for. To add a strategy,
+subclass `Verifier` (docs/guide/studies.md).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Seats(NamedTuple):
     gas: Floats
     """Token units per gas, (rows,)."""
     work: Floats
-    """Present price of work that initially cost one token, in tokens, (rows,)."""
+    """Present price, in tokens, of work that initially cost one token, (rows,)."""
 
 
 class Check(NamedTuple):
@@ -52,7 +53,7 @@ class Check(NamedTuple):
         return Check(*(done & seats for done in self))
 
     def __or__(self, other: Check) -> Check:
-        """The actions of both."""
+        """Combine the actions of both."""
         return Check(*(mine | done for mine, done in zip(self, other)))
 
 
@@ -71,11 +72,11 @@ class Verifier:
     """Whether the verifier, as a looker, also accuses accounts that have replayed and can answer."""
 
     def check(self, seats: Seats) -> Check:
-        """Replays whatever is served; challenges blindly if nothing is served."""
+        """Replay whatever is served; challenge blindly if nothing is served."""
         return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
 
     def look(self, looks: Seats) -> Check:
-        """Act as a looker at one segment of a seat: as in a seat of one segment unless overridden."""
+        """Act as a looker at one segment of a seat. Unless overridden, a looker acts as in a seat of one segment."""
         return self.check(looks)
 
 
@@ -87,7 +88,7 @@ class Trusting(Verifier):
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """No replay, no challenge."""
+        """Attest what is served, without a replay or a challenge."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, seats.served, nothing)
 
@@ -127,7 +128,7 @@ class SilentLooker(Verifier):
 
 @dataclass(frozen=True)
 class Slandering(Verifier):
-    """Honest in a seat; as a looker it accuses every target, even ones it has found right."""
+    """Honest in a seat; as a looker, accuses every target, even those that it has found right."""
 
     name: ClassVar[str] = "slandering"
     honest: ClassVar[bool] = False
@@ -136,14 +137,14 @@ class Slandering(Verifier):
 
 @dataclass(frozen=True)
 class Copying(Verifier):
-    """Attests only what somebody else has attested."""
+    """Attests only after somebody else has attested."""
 
     name: ClassVar[str] = "copying"
     honest: ClassVar[bool] = False
     watches: ClassVar[bool] = True
 
     def check(self, seats: Seats) -> Check:
-        """Waits for the first attestation."""
+        """Attest if somebody else has attested."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, seats.others, nothing)
 
@@ -156,7 +157,7 @@ class Colluding(Verifier):
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """Attests everything."""
+        """Attest everything."""
         nothing = np.zeros_like(seats.served)
         return Check(nothing, np.ones_like(seats.served), nothing)
 
@@ -210,8 +211,8 @@ class Accusing(Verifier):
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while that pays: does nothing in rounds in which gas and replays cost at least the fee plus
-    the cost of silence.
+    """Honest while that pays: does nothing in rounds in which the costs of gas and replays are at least the
+    fee plus the cost of silence.
     """
 
     name: ClassVar[str] = "thrifty"

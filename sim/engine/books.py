@@ -42,7 +42,9 @@ class Books:
     """All accounts of the block, in this order: submitter, drawer, solvers, verifiers, bystanders."""
 
     def __init__(self, parameters: MarketParameters, people: Population, rows: int, rounds: int) -> None:
-        """Make deposits that last `rounds` rounds. Raises ParameterError if sums of amounts may exceed 62 bits."""
+        """Make deposits that last `rounds` rounds. Raises ParameterError if sums of amounts may need more
+        than 62 bits.
+        """
         self.solvers = slice(FIRST_SOLVER, FIRST_SOLVER + people.solver_count)
         self.verifiers = slice(self.solvers.stop, self.solvers.stop + people.verifier_count)
         self.bystanders = slice(self.verifiers.stop, self.verifiers.stop + people.bystander_count)
@@ -63,8 +65,8 @@ class Books:
     def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
         """Initial deposits, (accounts,), as Python integers, which do not overflow.
 
-        Everybody except solvers with a given capital deposits the most that they can lose. That also covers the locks
-        of tasks in flight, because within one task nothing is both lost and locked.
+        Each account deposits the most that it can lose, except solvers with a given capital. The deposit also
+        covers the locks of tasks in flight, because within one task no token is both lost and locked.
         """
         bonds = Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
@@ -80,19 +82,21 @@ class Books:
         return needed
 
     def spend(self, rows: Indices, accounts: Indices, amounts: Floats) -> None:
-        """Book costs outside the vault, rounded to units; rows and accounts as in `sim.mechanism.ledger.book`."""
+        """Book costs outside the vault, rounded to units; `rows` and `accounts` are as in
+        `sim.mechanism.ledger.book`.
+        """
         book(self.outside, rows, accounts, -np.rint(amounts).astype(np.int64))
 
     def profits(self) -> Amounts:
-        """Each account's gain since the start, including outside the vault, (accounts, rows) token units."""
+        """Each account's gain since the start, inside and outside the vault, (accounts, rows) token units."""
         gains = self.ledger.gains()
         gains += self.outside
         return gains
 
 
 def _bond(parameters: MarketParameters) -> int:
-    """The most that a seat or look can lose in addition to its lock: its bond, or the payments to the solver for a
-    dropped game and to the accused for an answer.
+    """The most that a seat or look can lose in addition to its lock: its bond, or the two payments of an
+    accusation (to the solver for a dropped game, and to the accused for an answer).
     """
     return max(parameters.bond, 2 * parameters.game_cost) if parameters.look_chance else parameters.bond
 
@@ -101,7 +105,7 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
     """The most token units that all accounts together spend and gain outside the vault for one task, at
     initial prices.
 
-    A winner spends no more than its ask, so at most the budget.
+    A winner spends no more than its ask, which is at most the budget.
     """
     looks = LOOK_TRIES * parameters.slots if parameters.look_chance else 0
     seats, gas = parameters.verifiers * (parameters.redraws + 1) + looks, parameters.gas_price * TOKEN

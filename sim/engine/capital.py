@@ -1,7 +1,7 @@
 """Books the cost of locked capital (`protocol.tasks.amounts.task_capital`) outside the vault, like gas.
 
-Durations are those of a task whose seats are all attested in time: redrawing a seat does not prolong its
-lock, and a conviction releases nothing earlier. A look is locked for as long as a seat.
+Durations are those of a task whose seats are all attested in time. Redraws are assumed not to prolong a
+seat's lock, and convictions not to release anything earlier. A look is locked for as long as a seat.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def of_task(parameters: MarketParameters) -> Capital:
-    """Cost of each lock of a task settled without a game, in token units; the whole escrow counts."""
+    """Cost of each lock of a task that is settled without a game, in token units. The whole escrow counts."""
     return task_capital(
         Fraction(parameters.capital_rate),
         training=parameters.training_time,
@@ -53,14 +53,14 @@ class Locks:
         """Cost of locking one token unit of a bond."""
 
     def trained(self, solvers: Indices, sold: Flags) -> None:
-        """Book the locks from bid to submission: the escrow, and the winner's delay penalty."""
+        """Book the locks from bid to submission: the submitter's escrow, and the winner's delay penalty."""
         self._spend(np.full_like(solvers, SUBMITTER), sold * float(self._trained))
         self._spend(solvers, sold * float(self._task.delay_penalty))
 
     def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
-        """Book the locks from the submission on: escrow, stake, seats, looks, and `bonds`, the total bonds
-        of each party in `checks.games`, (n, rows). Games run in parallel, so they hold the stake for the
-        duration of one game.
+        """Book the locks from the submission on: the escrow, the stake, seats, looks, and bonds. `bonds`, (n,
+        rows), has the total bonds of each party in `checks.games`. Games run in parallel, so they hold the
+        stake for the duration of one game.
         """
         live, solvers, games = task.live, task.solver, checks.games
         self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))

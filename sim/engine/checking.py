@@ -1,5 +1,5 @@
-"""The parties that check a submitted task: accounts drawn for its seats, their replacements if they are
-silent, lookers, and bystanders.
+"""The parties that check a submitted task: the accounts drawn for its seats, the replacements of those that
+are silent, lookers, and bystanders.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Checker:
         self._round = 0
 
     def check(self, task: Task) -> Checks:
-        """Play all checks of a task. Every row draws random numbers, used or not, so that variants' streams
-        stay aligned.
+        """Play all checks of a task. Every row draws random numbers, even if it does not use them, so that
+        the streams of variants stay aligned.
         """
         self._round += 1
         checking = _Checking(self, task, self.draw())
@@ -70,8 +70,8 @@ class Checker:
         return Draw(self.pool.seats(uniform, self.seated.accounts(uniform.shape[1])), segments)
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Draw accounts for the seats that are `asked` for, (V, n), in some rows. Accounts in `bound`, (m, n), and
-        those that tasks in flight have drawn are excluded.
+        """Draw accounts for the seats that `asked` marks, (V, n), in the given rows. Accounts in `bound`, (m,
+        n), and those that tasks in flight have drawn are excluded.
         """
         uniform = luck.uniform(len(asked))
         bound = np.concatenate([bound, self.seated.accounts(uniform.shape[1])[:, rows]])
@@ -92,8 +92,8 @@ class Checker:
         return np.asarray(uniform >= self.parameters.downtime)
 
     def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
-        """The actions of accounts in their seats. `there`, (V, n): the account is online. `others`, (n,):
-        somebody has already attested the task.
+        """The actions of accounts in their seats. `there`, (V, n): whether the account is online. `others`,
+        (n,): whether somebody has already attested the task.
         """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
@@ -106,19 +106,21 @@ class Checker:
         return check
 
     def picks(self, candidates: Flags, left: Indices, luck: Stream) -> Flags:
-        """The slots picked by the first draw of a level of looks, (V q, rows): each candidate with the terms' chance,
-        but at most `left`, (rows,).
+        """The slots picked in each row for a level of looks, (V q, rows): each candidate with the terms'
+        chance, but at most `left`, (rows,).
         """
         picked: Flags = candidates & (luck.uniform(len(candidates)) < self.parameters.look_chance)
         picked &= picked.cumsum(axis=0) <= left
         return picked
 
     def lookers(self, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Draw accounts for the slots that are `asked` for, (V q, rows), as `again` does for seats."""
+        """Draw accounts for the slots that `asked` marks, (V q, rows), as `again` does for seats."""
         return self.again(np.arange(asked.shape[1]), asked, bound, luck)
 
     def looks(self, seats: Seats, accounts: Indices, there: Flags) -> Check:
-        """Like `act`, for lookers, (V q, rows). Lookers that watch have seen the seats' attestations."""
+        """The actions of lookers, (V q, rows), as `act` gives those of seats. Lookers that watch have seen
+        the seats' attestations.
+        """
         check = Check.nothing(accounts.shape)
         kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
@@ -179,7 +181,7 @@ class _Checking:
             self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
-        """Rows to redraw: some seat is not attested, there is no conviction, and a silent account or the
+        """Rows to redraw: some seat is not attested, nobody has won a game, and a silent account or the
         escrow can pay.
         """
         waiting = self._waiting()
@@ -206,7 +208,7 @@ class _Checking:
         self._seen = np.concatenate([self._seen, seen])
 
     def look(self) -> None:
-        """Play second looks where all seats are attested. Lookers' games come after everybody else's."""
+        """Play second looks where all seats are attested. Lookers' games come after all other games."""
         checker, task = self._checker, self._task
         full: Flags = np.logical_and.reduce(self._attested, axis=0)
         replayed = np.zeros_like(self._attested)
@@ -222,7 +224,7 @@ class _Checking:
                 self._games.append(Games.of(accounts, opened, level.right, level.segments))
 
     def ended(self) -> Checks:
-        """How the tasks were checked; call it after the last draw."""
+        """How the tasks were checked; to be called after the last draw."""
         task, waiting = self._task, self._waiting()
         undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
         stalled = waiting & ~undrawable
@@ -260,7 +262,8 @@ class _Checking:
         return convicted
 
     def _won(self, games: Games) -> Flags:
-        """A challenger wins if it has found a false segment, or if the solver serves nothing or is silent.
+        """Games that the challenger wins: it has found a false segment, or the solver serves nothing or is
+        silent.
 
         The more games a row has, the likelier the solver is silent; it then loses all of them.
         """
@@ -269,8 +272,8 @@ class _Checking:
         return won
 
     def _silent(self, games: Games) -> Flags:
-        """Rows in which the solver misses a move in some game, (rows,). All games have the same chance of
-        it.
+        """Rows in which the solver misses a move in some game, (rows,). The chance of a miss is the same in
+        every game.
         """
         opened = games.opened.sum(axis=0)
         if self._silence is None:
@@ -281,15 +284,15 @@ class _Checking:
         """The segment that each game names, (n, rows), or NO_SEGMENT.
 
         A game names none if nothing is served. It also names none if the result is false and the challenger
-        has not found a false segment: the one that it names could be false by luck. If the solver is silent,
-        the segment is kept, because the challenger wins in any case.
+        has not found a false segment, because an arbitrary segment could be false by luck. If the solver is
+        silent, the segment is kept, because the challenger wins in any case.
         """
         work = self._task.work
         names = work.serves & (games.right | (work.false == 0) | self._silent(games))
         return np.where(names, games.segments, NO_SEGMENT)
 
     def _any(self, shape: tuple[int, ...]) -> Segments:
-        """The segment named by a challenger that has not replayed: the last one."""
+        """The segment named by challengers that have not replayed: the last one."""
         return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
     # ------------------------------------------------------------------ actions
@@ -343,7 +346,7 @@ class _Checking:
         return looks
 
     def _retrain(self, stalled: Flags) -> None:
-        """Let the bystanders that wait for stalled tasks act on these."""
+        """Let the bystanders that wait for stalled tasks act on the stalled ones."""
         if self._looks is not None and stalled.any():
             self._look(self._looks, stalled, late=True)
 

@@ -23,7 +23,7 @@ class Closer:
     def __init__(
         self, parameters: MarketParameters, books: Books, prices: Prices, *, preempted: bool = False
     ) -> None:
-        """`preempted`: the submitter takes the place of every challenger that wins (`agents.submitters.Insider`)."""
+        """`preempted`: the submitter replaces every challenger that wins (`agents.submitters.Insider`)."""
         self.parameters = parameters
         self.preempted = preempted
         self.books = books
@@ -57,7 +57,9 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """Pay each draw, from the escrow or a silent account; a stopped beacon only delays its draw."""
+        """Pay for each draw, from the escrow or a silent account. A stopped beacon only delays the draw,
+        which is still paid.
+        """
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
         booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))
@@ -77,7 +79,9 @@ class Closer:
     # ------------------------------------------------------------------ challenges
 
     def _convict(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """Pay the first winner's reward and the restitution, and pay seats and lookers what they are owed."""
+        """Pay the reward to the first winner and the restitution to the submitter, and pay seats and lookers
+        what they are owed.
+        """
         parameters, rows = self.parameters, ends.nonzero()[0]
         if not rows.size:
             return
@@ -103,7 +107,7 @@ class Closer:
     def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
         """Pay seats and lookers from the rest of the stake, and burn the remainder.
 
-        Seats whose game was not dismissed get a game's cost and the fee; other seats get the fee if it is
+        Seats whose game was not dismissed get a game's cost and the fee. Other seats get the fee if it is
         owed. Lookers that opened a game get its cost.
         """
         parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
@@ -124,7 +128,7 @@ class Closer:
         booking.burn_rest(ledger, rows, solvers, rest)
 
     def _dismiss(self, task: Task, checks: Checks) -> None:
-        """Book lost games and their bonds, also those lost before a stall that ended in a conviction."""
+        """Book lost games and their bonds, including games lost before a stall that ended in a conviction."""
         games = checks.games
         opened = games.opened * (checks.lost & task.live)
         for number in range(int(opened.max(initial=0))):
@@ -150,7 +154,9 @@ class Closer:
                 booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
 
     def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
-        """Bond of a party's commitment `number`, (rows,), counted from 0 after `first` other commitments."""
+        """Bond of a party's commitment `number`, (rows,). Numbers count from 0, after the party's `first`
+        earlier commitments.
+        """
         games, bond = checks.games, self.parameters.bond
         if games.seats[line] != NO_SEAT or line >= checks.early:
             return np.full(len(self.books.every), bond)
@@ -173,7 +179,7 @@ class Closer:
     # ------------------------------------------------------------------ payments
 
     def _pay_seats(self, checks: Checks, left: Flags) -> None:
-        """Pay attested seats their fee, unless the solver is convicted or they lost their lock."""
+        """Pay the fee of attested seats, unless the solver is convicted or the seat has lost its lock."""
         rows, fee = left.nonzero()[0], self.parameters.seat_fee
         attested = checks.paid.take(rows, axis=1)
         seats = self._seats(checks.accounts.take(rows, axis=1))
@@ -212,5 +218,5 @@ class Closer:
             books.spend(books.every, np.full_like(own, SUBMITTER), own * dispute)
 
     def _seats(self, accounts: Amounts) -> Indices:
-        """Ledger accounts; arbitrary for an empty seat, to which nothing is booked."""
+        """Ledger accounts of verifiers. The account of an empty seat is arbitrary; nothing is booked for it."""
         return np.asarray(self.books.verifiers.start + np.maximum(accounts, 0))

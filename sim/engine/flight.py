@@ -1,7 +1,7 @@
 """Locks of the tasks in flight while the next task is played: drawn accounts, and solvers' stakes.
 
-A task's locks last until `overlap` - 1 more tasks are over, however it ends; only a stake that a conviction
-takes is lost at once. Tasks in flight at the same time never draw the same account, as in
+A task's locks last until `overlap` - 1 more tasks are over, however the task ends; only a stake that a
+conviction takes is lost at once. Tasks in flight at the same time never draw the same account, as in
 contracts/src/AuditBoard.sol, and never share a stake.
 """
 
@@ -16,15 +16,15 @@ from sim.mechanism.draw import NOBODY
 
 
 class Seated:
-    """Accounts that tasks in flight have drawn: they have a seat or look, or were silent in it and are
-    suspended.
-    """
+    """Accounts that tasks in flight have drawn: they have a seat or look, or were silent in one and are suspended."""
 
     def __init__(self, overlap: int) -> None:
         self._drawn: deque[Indices] = deque(maxlen=overlap - 1)
 
     def add(self, drawn: Indices) -> None:
-        """Add all accounts drawn by one task, (m, rows), which may include NOBODY; free those of the oldest task."""
+        """Add all accounts drawn by one task, (m, rows), which may include NOBODY, and free those of the
+        oldest task.
+        """
         if self._drawn.maxlen:
             ordered = np.sort(drawn, axis=0)
             self._drawn.append(ordered[(ordered != NOBODY).any(axis=1)])
@@ -47,7 +47,7 @@ class Stakes:
         """Locked stake by solver, (solvers, rows) token units."""
 
     def add(self, accounts: Indices, locked: Flags) -> None:
-        """Add one task's solver in each row, and whether its stake is locked; free the oldest task's."""
+        """Add one task's solver in each row, and whether its stake is locked; free the stakes of the oldest task."""
         if not self._tasks.maxlen:
             return
         if len(self._tasks) == self._tasks.maxlen:

@@ -20,7 +20,7 @@ class LookCloser:
         self._books = books
 
     def end(self, task: Task, looks: SecondLooks) -> None:
-        """Book the looks level by level. A look is paid when its account acts, however the task ends."""
+        """Book the looks level by level. A look is paid if its account acts, however the task ends."""
         for level in looks.levels:
             self._draw(level.drawn)
             for number, attempt in enumerate(level.attempts):
@@ -28,7 +28,7 @@ class LookCloser:
             self._answer(task, level)
 
     def _draw(self, drawn: Flags) -> None:
-        """The escrow pays a level's first draw."""
+        """Pay for a level's first draw from the escrow."""
         rows = drawn.nonzero()[0]
         fee = self._parameters.draw_fee
         booking.pay_draws(self._books.ledger, rows, fee, np.ones(rows.shape, dtype=np.int64))
@@ -54,10 +54,10 @@ class LookCloser:
         books.tally.silent += attempt.silent.sum(axis=0)
 
     def _answer(self, task: Task, level: Level) -> None:
-        """Book reveals and answers. A target that does not reveal, or cannot answer, loses its lock. Every
-        accusation began as a game: looker and solver pay gas, and the looker pays a game's cost to the
-        solver. If the target answers, it pays the gas of a reveal, and receives a game's cost from the
-        looker.
+        """Book reveals and answers. A target that does not reveal, or cannot answer an accusation, loses its
+        lock. Every accusation began as a game: the looker and the solver pay gas, and the looker pays a
+        game's cost to the solver. If the target answers, it pays the gas of a second reveal and receives a
+        game's cost from the looker.
         """
         parameters, books, gas = self._parameters, self._books, task.prices.gas
         targets, lookers = self._seats(level.targets), self._seats(level.lookers)
@@ -74,5 +74,5 @@ class LookCloser:
         books.tally.caught += lost.sum(axis=0)
 
     def _seats(self, accounts: Indices) -> Indices:
-        """Ledger accounts; arbitrary for NOBODY, to which nothing is booked."""
+        """Ledger accounts of verifiers. The account of NOBODY is arbitrary; nothing is booked for it."""
         return np.asarray(self._books.verifiers.start + np.maximum(accounts, 0))

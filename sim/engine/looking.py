@@ -1,8 +1,9 @@
-"""Second looks: other accounts replay some segments of attested seats, and an account that cannot open its digest
-loses its lock (audit.md section 6).
+"""Second looks: other accounts replay some segments of attested seats, and an account that cannot open its
+digest loses its lock (audit.md section 6).
 
-A look is picked, drawn, attested, and can itself be looked at on the next level. This module decides everything;
-`sim.engine.look_ends` books it. Arrays are (V q, rows): a slot for each segment of each seat, in the seats' order.
+A look is picked, drawn and attested, and can itself be looked at on the next level. This module makes all
+decisions; `sim.engine.look_ends` books them. Arrays are (V q, rows): a slot for each segment of each seat, in
+the seats' order.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
     from sim.engine.task import Task
 
 LOOK_TRIES: Final = 3
-"""Draws per level; after them, looks whose lookers are silent lapse."""
+"""Draws per level. A look that is still silent after the last draw lapses."""
 
 
 class Board(NamedTuple):
     """A task's state after its last attestation."""
 
     asked: Flags
-    """Every seat is attested: a draw of looks is requested, and paid however the task ends, (rows,)."""
+    """Every seat is attested: a draw of looks is requested, and is paid however the task ends, (rows,)."""
     open: Flags
     """Every seat is attested and nobody has won a game, (rows,)."""
     holders: Indices
     """Accounts of the seats, (V, rows)."""
     replayed: Flags
-    """Holders that have replayed their segments: only they can open their digests, (V, rows)."""
+    """Holders that have replayed their segments, (V, rows). Only they can open their digests."""
     segments: Segments
     """The seats' segments, (q, V, rows)."""
     bound: Indices
@@ -47,7 +48,7 @@ class Attempt(NamedTuple):
     """One draw of a level's lookers."""
 
     accounts: Indices
-    """NOBODY for slots that this draw was not asked for, or could not fill."""
+    """The accounts drawn; NOBODY for slots that this draw was not asked for, or could not fill."""
     check: Check
     """The accounts' actions."""
 
@@ -173,8 +174,8 @@ def _judge(
 ) -> Level:
     """Decide which account acted in each look, and which targets lose a lock to their looker.
 
-    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong,
-    the solver is convicted instead. Accusing a target that has replayed also requires a replay, because an
+    A looker that replays recognises a made-up digest if the solver's states are right; if they are wrong, the
+    solver is convicted instead. Accusing a target that has replayed requires a replay too, because an
     accusation shows a chunk.
     """
     shape = targets.shape
@@ -213,8 +214,7 @@ def _replayed(attempts: Sequence[Attempt], shape: tuple[int, ...]) -> Flags:
 
 
 def _once(level: Level, each: int) -> Level:
-    """Keep only each seat's first lost lock: a seat has one lock, which goes to the first look that wins
-    it."""
+    """Keep only each seat's first lost lock: a seat has one lock, which the first look that wins it takes."""
     wanted = (level.accused | level.hidden).reshape(-1, each, level.accused.shape[1])
     first = (wanted & (wanted.cumsum(axis=1) == 1)).reshape(level.accused.shape)
     return level._replace(accused=level.accused & first, hidden=level.hidden & first)

@@ -25,7 +25,7 @@ from sim.parameters import MarketParameters
 
 
 class Market:
-    """`rows` markets, whose initial deposits must last `rounds` rounds."""
+    """`rows` markets with initial deposits that last `rounds` rounds."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Market:
         return Assignment(sold & posted, winner, price.astype(np.int64))
 
     def _train(self, assigned: Assignment, costs: Amounts, actions: Actions | None) -> Task:
-        """Every winner works, and meets or misses its deadline."""
+        """Have every winner work, and meet or miss its deadline."""
         parameters, books = self.parameters, self.books
         sold, winner, price = assigned
         solver = FIRST_SOLVER + winner

@@ -11,7 +11,7 @@ from sim.units import TOKEN
 
 
 class Prices:
-    """`gas`: token units per gas; `work`: present price of work that initially cost one token; (rows,) each."""
+    """`gas`: token units per gas. `work`: present price of work that initially cost one token. Both are (rows,)."""
 
     def __init__(self, parameters: MarketParameters, random: Streams, rows: int) -> None:
         self.gas: Floats = np.full(rows, parameters.gas_price * TOKEN)
@@ -33,5 +33,5 @@ class Prices:
             walk *= np.exp(spread * self._random.normal() - spread**2 / 2)
 
     def costs(self, costs: Floats) -> Floats:
-        """Costs of work, (n, rows), at this round's prices."""
+        """Costs of work at this round's prices, (n, rows)."""
         return costs if self._steady else costs * self.work

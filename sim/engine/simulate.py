@@ -18,9 +18,9 @@ from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.parameters import MarketParameters
 
 CHUNKS: Final = 8
-"""Chunks of runs played at once; with fewer, a round's 200 NumPy calls take more overhead than work."""
+"""Chunks of runs played at once. With fewer, the overhead of a round's 200 NumPy calls exceeds their work."""
 MOST_CELLS: Final = 1 << 20
-"""Maximum cells of a table of accounts, 8 MB; with many accounts, fewer chunks are played at once."""
+"""Maximum cells of a table of accounts, which takes 8 MB. With many accounts, fewer chunks are played at once."""
 
 
 class Unbalanced(SimError):
@@ -37,7 +37,7 @@ class Case:
 
 
 Columns = Mapping[str, Floats]
-"""Results by name, one number for each run: counts, and token units, for each task."""
+"""Results by name, one number for each run: counts and token units, as averages over tasks."""
 
 
 def block(people: Population) -> int:
@@ -49,10 +49,10 @@ def block(people: Population) -> int:
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
     """Play `runs` markets for `rounds` tasks each.
 
-    A run's random numbers depend only on the seed and its number: asking for more runs does not change the
-    first ones. Returns columns of length `runs`: `posted` as a share of the rounds; `settled`, `convicted`
-    and the other counts of `Tally` per posted task; `price` and `fees` per settled task; `burned` and
-    `profit_<kind>_<strategy>`, of all members together, per posted task. The submitter's profit is
+    A run's random numbers depend only on the seed and the run's number: asking for more runs does not change
+    the first ones. Returns columns of length `runs`: `posted` as a share of the rounds; `settled`,
+    `convicted` and the other counts of `Tally` per posted task; `price` and `fees` per settled task; `burned`
+    and `profit_<kind>_<strategy>`, of all members together, per posted task. The submitter's profit is
     `profit_submitter`.
     """
     parts = []

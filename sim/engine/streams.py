@@ -1,8 +1,8 @@
 """Random numbers: one stream for each purpose, so that variants of a market use the same numbers.
 
-A variant that draws more verifiers uses more of the draws' stream and no more of the others: bids, devices and
-accidents stay the same (common random numbers). CHUNK runs share a generator, which always draws for all of them, so
-a run's numbers do not depend on how many runs are played.
+A variant that draws more verifiers uses more of the draws' stream, but no more of the others: bids, devices
+and accidents stay the same (common random numbers). CHUNK runs share a generator, which always draws for all
+of them, so a run's numbers do not depend on how many runs are played.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ more calls for large samples.
 
 
 class Stream:
-    """Random numbers of one purpose for `rows` runs: a generator for each chunk of them."""
+    """Random numbers of one purpose for `rows` runs, with a generator for each chunk of runs."""
 
     def __init__(self, seeds: Sequence[np.random.SeedSequence], rows: int) -> None:
         # SFC64 passes the known test batteries and is the fastest of NumPy's.
@@ -31,7 +31,7 @@ class Stream:
         self._rows = rows
 
     def of(self, number: int) -> Stream:
-        """A stream of the same purpose for one round; how much of it is used does not affect other rounds."""
+        """A stream of the same purpose for one round. How much of it is used does not affect other rounds."""
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:
@@ -47,7 +47,9 @@ class Stream:
         return (self.uniform(*shape) * most).astype(np.int64)
 
     def _filled(self, draw: Callable[..., Floats], shape: tuple[int, ...]) -> Floats:
-        """Draw one chunk's numbers at a time: few arrays are alive at once, so the allocator reuses their memory."""
+        """Draw the numbers one chunk at a time, so that few arrays are alive at once and the allocator reuses
+        their memory.
+        """
         whole = np.empty((*shape, len(self._generators) * CHUNK))
         for number, generator in enumerate(self._generators):
             whole[..., number * CHUNK : (number + 1) * CHUNK] = draw(generator, (*shape, CHUNK))
@@ -68,13 +70,13 @@ class Streams:
     outages: Stream
     silence: Stream
     redraws: Stream
-    """Used by round (`Stream.of`), because only some rounds have redraws."""
+    """A separate stream for each round (`Stream.of`), because only some rounds have redraws."""
     bystanders: Stream
     submitters: Stream
     arrivals: Stream
     beacon: Stream
     looks: Stream
-    """Used by round, and within a round by level."""
+    """A separate stream for each round, and within a round for each level."""
 
 
 def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:

@@ -20,7 +20,7 @@ class Tally:
     void: Amounts
     """Tasks with a seat that could not be filled."""
     stalled: Amounts
-    """Tasks without a conviction that were never drawn, or not fully attested when the stall period ended."""
+    """Tasks without a conviction that were never drawn, or not fully attested by the end of the stall period."""
     settled: Amounts
     false: Amounts
     """Tasks submitted with false segments, or not served."""
@@ -29,13 +29,13 @@ class Tally:
     dismissed: Amounts
     """Challenges that were lost."""
     redrawn: Amounts
-    """Draws of seats after a task's first one."""
+    """Draws of seats after the first draw of a task."""
     silent: Amounts
     """Accounts that lost part of their stake for silence."""
     looks: Amounts
     """Second looks in which the looker attested or challenged."""
     caught: Amounts
-    """Locks of seats and looks that were lost to a look."""
+    """Locks that seats and looks lost to a look."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

@@ -19,7 +19,7 @@ NO_ASK: Final = 1 << 61
 
 
 class Assignment(NamedTuple):
-    """By row: whether there is a winner, its number, and its price."""
+    """By row: whether the task has a winner, the winner's number, and the price."""
 
     sold: Flags
     winner: Indices
@@ -38,8 +38,8 @@ class Bid(NamedTuple):
 
 
 def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
-    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins. Empty if
-    nobody bids.
+    """All bids for one task in order, by the rule of `descending` or `late`; the last one wins. Without
+    bidders, the list is empty.
     """
     ranked = sorted(range(len(asks)), key=lambda number: asks[number])[:2]
     if asks[ranked[0]] > budget:
@@ -66,7 +66,9 @@ def descending(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def late(asks: Amounts, budget: Amounts) -> Assignment:
-    """As `descending`, but each bid comes in the last second, so it extends the bidding and doubles the undercut."""
+    """As `descending`, but each bid comes in the last second, and so extends the bidding and doubles the
+    minimum undercut.
+    """
     return _descend(asks, budget, late=True)
 
 
@@ -100,14 +102,14 @@ def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
 
 
 def cheapest(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid if it is at most the budget; of equal asks, the first."""
+    """The lowest ask wins and is paid if it is at most the budget. Of equal asks, the first wins."""
     lowest = asks.min(axis=0)
     sold = lowest <= budget
     return Assignment(sold, _first(asks == lowest), np.where(sold, lowest, 0))
 
 
 def second_price(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid the second lowest, at most the budget: not in the contracts."""
+    """The lowest ask wins and is paid the second-lowest, but at most the budget. Not in the contracts."""
     sold, winner, lowest = cheapest(asks, budget)
     if len(asks) == 1:
         return Assignment(sold, winner, np.where(sold, budget, 0))
@@ -116,9 +118,9 @@ def second_price(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
-    """The first solver that asks at most the budget wins and is paid the budget: not in the contracts.
+    """The first solver that asks at most the budget wins and is paid the budget. Not in the contracts.
 
-    Costs are identically distributed, so solvers may be taken to arrive in the order of their numbers.
+    Costs are identically distributed, so solvers can be assumed to arrive in the order of their numbers.
     """
     willing = asks <= budget
     sold: Flags = np.logical_or.reduce(willing, axis=0)
@@ -126,10 +128,11 @@ def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
 
 
 def weakest(strength: Floats) -> Auction:
-    """The weakest solver that asks at most the budget wins and is paid its ask: not in the contracts.
+    """An auction in which the weakest solver that asks at most the budget wins and is paid its ask. Not in
+    the contracts.
 
-    `strength` (solvers, rows) is assumed to be known, although nothing certifies it (decision 45). A solver that
-    cannot meet a task's deadline does not bid on it.
+    `strength` (solvers, rows) is assumed to be known, although nothing certifies it (decision 45). A solver
+    that cannot meet a task's deadline does not bid on it.
     """
 
     def auction(asks: Amounts, budget: Amounts) -> Assignment:
@@ -158,7 +161,9 @@ def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
 
 
 def _first(flags: Flags) -> Indices:
-    """The first set index along the first axis, in each row: a faster `argmax` for this axis."""
+    """The first index, along the first axis, at which a flag is set, for each row: faster than `argmax` on
+    this axis.
+    """
     places = len(flags)
     kind = np.int8 if places < 128 else np.int16
     backwards: Amounts = np.arange(places, 0, -1, dtype=kind)[:, None]

@@ -23,13 +23,13 @@ def bond_of(bond: int, held: int) -> int:
 
 
 def bonds_of(bond: int, held: Amounts) -> Amounts:
-    """`bond_of` by row, as int64. No bond that is locked overflows: deposits cover it and are below 2^62."""
+    """`bond_of` by row, as int64. Bonds that are locked do not overflow: deposits cover them and are below 2^62."""
     doublings: Amounts = np.maximum(held + 1 - GAMES_AT_ONCE, 0)
     return np.left_shift(np.int64(bond), doublings)
 
 
 def most_locked(bond: int, held: int, commitments: int) -> int:
-    """Total bonds of `commitments` commitments by one account, the first made when `held` bonds are held."""
+    """Total bonds of `commitments` commitments by one account; `held` bonds are held when it makes the first."""
     last = held + commitments
     doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))
     most = max(0, last - max(held, GAMES_AT_ONCE + MOST_DOUBLINGS))

@@ -1,8 +1,8 @@
 """Bookings for the ends of a task, draws, silent seats, dismissed challenges, and locks taken by looks.
 
 Each function moves tokens in the affected rows, and mirrors the contract function that it names. Tokens that
-are not moved return to their owner: stakes of tasks without a conviction, the rest of an escrow. `rows` are
-(n,) row numbers; accounts and amounts are (n,), or (V, n) where there is one per seat.
+are not moved return to their owner, such as the stake of a task without a conviction, or the rest of an
+escrow. `rows` are (n,) row numbers. Accounts and amounts are (n,), or (V, n) if each seat has one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIRST_SOLVER = 2
 
 
 def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> None:
-    """TaskMarket.expire: half of the penalty, rounded down, goes to the submitter, the rest burns."""
+    """TaskMarket.expire: half of the penalty, rounded down, goes to the submitter; the rest burns."""
     ledger.take(rows, solvers, ledger.amount(penalty))
     ledger.give(rows, SUBMITTER, ledger.amount(penalty // 2))
     ledger.burn(rows, ledger.amount(penalty - penalty // 2))
@@ -43,8 +43,8 @@ def silence(
 ) -> None:
     """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
 
-    The first of them pays the draw that replaces them all, if there is one (`again`); the rest burns. `seats`:
-    ledger accounts, (V, n).
+    The first silent account pays the draw that replaces all of them, if that draw takes place (`again`); the
+    rest burns. `seats`: ledger accounts, (V, n).
     """
     lost = ledger.amount(fee + draw_fee) * silent
     paid = ledger.amount(draw_fee if again else 0) * silent.any(axis=0)
@@ -62,7 +62,7 @@ def convict(
     reward: Amounts,
     restitution: int,
 ) -> None:
-    """TaskMarket.convict, StakeVault.slash: pay reward and restitution out of the stake; the escrow
+    """TaskMarket.convict, StakeVault.slash: pay the reward and the restitution out of the stake; the escrow
     returns.
     """
     ledger.take(rows, solvers, reward + ledger.amount(restitution))
@@ -86,7 +86,7 @@ def compensate(
 def pay_fees(
     ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
 ) -> None:
-    """Commitments.payFee: pay each seat that is owed only the fee, out of the stake; seats are (V, n)."""
+    """Commitments.payFee: pay each seat that is owed only the fee, out of the stake. `seats` are (V, n)."""
     amounts = ledger.amount(fee) * owed
     ledger.take(rows, solvers, amounts.sum(axis=0))
     ledger.give(rows, seats, amounts)
@@ -105,14 +105,14 @@ def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts)
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bonds: Amounts) -> None:
-    """DisputeGame.timeOut: half of a silent challenger's bond, rounded down, goes to the solver, the rest burns."""
+    """DisputeGame.timeOut: half of a silent challenger's bond, rounded down, goes to the solver; the rest burns."""
     ledger.take(rows, challengers, bonds)
     ledger.give(rows, solvers, bonds // 2)
     ledger.burn(rows, bonds - bonds // 2)
 
 
 def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fee: int) -> None:
-    """TaskMarket.settle, voidTask, closeStalled: pay attested seats their whole fee; seats are (V, n)."""
+    """TaskMarket.settle, voidTask, closeStalled: pay attested seats their whole fee. `seats` are (V, n)."""
     fees = ledger.amount(fee) * attested
     ledger.take(rows, SUBMITTER, fees.sum(axis=0))
     ledger.give(rows, seats, fees)
@@ -132,8 +132,7 @@ def close_undrawn(ledger: Ledger, rows: Indices, solvers: Indices, price: Amount
 def take_locks(
     ledger: Ledger, rows: Indices, targets: Indices, lookers: Indices, lost: Flags, lock: int
 ) -> None:
-    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, goes to the looker, the rest
-    burns.
+    """Looks.takeUnrevealed, takeUnanswered: half of a lock, rounded down, goes to the looker; the rest burns.
 
     Accounts and `lost` are (n, rows).
     """

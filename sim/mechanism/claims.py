@@ -8,14 +8,14 @@ from sim.mechanism.arrays import Flags
 from sim.mechanism.draw import Segments
 
 NO_SEGMENT = 0
-"""Segment of a game that named none, and of a conviction in such a game."""
+"""Segment of a game that named none, and of a conviction by such a game."""
 
 
 def fees_owed(attested: Flags, spoke: Flags, segments: Segments, convicted: Segments) -> Flags:
-    """Seats that are owed only their fee, (V, n): attested, without a challenge, and without the convicted
-    segment.
+    """Seats that are owed only their fee, (V, n): they attested, did not challenge, and do not hold the
+    convicted segment.
 
-    `segments` are those of the seats, (q, V, n), and `convicted` is the convicted one of each row, (n,).
+    `segments` are the seats' segments, (q, V, n); `convicted` is the convicted segment of each row, (n,).
     """
     vouched: Flags = (segments == convicted).any(axis=0)
     return np.asarray(attested & ~spoke & ~vouched)

@@ -1,7 +1,7 @@
 """Draws of seats and of their segments (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
-A task has V seats. Each is drawn among the accounts without a seat, weighted by stake (a slot is one unit of it), so
-the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
+A task has V seats. Each seat is drawn among the accounts without a seat, weighted by stake (a slot is one
+unit of stake), so the seats' accounts are distinct. Each seat has its own q distinct segments of 1 ... K.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from sim.mechanism.arrays import Floats, Indices
 Segments = npt.NDArray[np.int32]
 
 TRIES: Final = 32
-"""Number of slots that a draw tries for each seat; if all of them belong to bound accounts, the seat stays
-empty.
-"""
+"""Number of slots that a draw tries for each seat. If all of them belong to bound accounts, the seat stays empty."""
 TRIES_OF_DRAW: Final = 256
-"""Number of slots that a draw tries for all of its seats. Left out here (ASSUMPTIONS.md)."""
+"""Number of slots that a draw tries for all of its seats. The simulation ignores this limit (ASSUMPTIONS.md)."""
 NOBODY: Final = -1
 """The account of an empty seat."""
 
@@ -36,7 +34,7 @@ class Pool:
     """The registered accounts, by their slots."""
 
     def __init__(self, slots: Indices) -> None:
-        """`slots` of each account, (accounts,)."""
+        """`slots`: the number of slots of each account, (accounts,)."""
         self._slots = np.append(slots, 0)  # NOBODY, the last one, has none.
         self._ends = np.cumsum(self._slots)
         self._total = int(self._ends[-1])
@@ -46,8 +44,8 @@ class Pool:
         """Draw the accounts of n seats one after the other, from n uniform numbers in [0, 1), (n, rows).
 
         `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one. A seat
-        is empty with chance (share of the bound slots)^TRIES; otherwise its slot is uniform among the free
-        ones. The distribution is the same as when slots are tried in turn.
+        is empty with chance (share of the bound slots)^TRIES; otherwise its slot is uniform among the slots
+        that are not bound. The distribution is the same as when slots are tried in turn.
         """
         found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)
         taken = bound
@@ -67,10 +65,11 @@ class Pool:
 def distinct(uniform: Floats, segments: int) -> Segments:
     """Draw distinct numbers from 1 ... `segments` along the first axis, one for each number of `uniform`.
 
-    All subsets have the same chance, by Floyd's algorithm, as in the contract: the j-th of q is drawn from
-    1 ... t with t = segments - q + j, and replaced by t if it was already taken; t cannot be, because all
-    earlier ones are smaller (Bentley and Floyd, CACM 30(9), 1987). Order within a subset has no meaning.
-    Uniform numbers have 53 bits, so the relative error of a chance is less than t / 2^53.
+    All subsets have the same chance, by Floyd's algorithm (Bentley and Floyd, CACM 30(9), 1987), as in the
+    contract: the j-th of q numbers is drawn from 1 ... t with t = segments - q + j, and is replaced by t if
+    it was already taken. t itself is never taken, because all earlier numbers are smaller. Order within a
+    subset has no meaning. Uniform numbers have 53 bits, so the relative error of a chance is less than t /
+    2^53.
     """
     each = len(uniform)
     taken = np.empty(uniform.shape, dtype=np.int32)

@@ -1,7 +1,7 @@
 """All accounts' tokens in the vault, for all markets at once (contracts/src/StakeVault.sol).
 
-Locks that a task opens and closes are booked net: none is open at the end of a round. Permanent locks (verifiers'
-registrations) are in `locked`; `sim.engine.flight` counts the stakes of tasks in flight.
+Locks that a task opens and closes are booked net: none of them is open at the end of a round. Permanent locks
+(verifiers' registrations) are in `locked`; `sim.engine.flight` counts the stakes of tasks in flight.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
     """Add amounts to cells of an (accounts, rows) table.
 
     `accounts` is one account for all rows, one per row, or several per row, (V, n); `amounts` has the same
-    shape or is one number. If an account is named twice, both amounts count. `add.at` on the flat table is
-    ten times as fast as with two indices.
+    shape or is one number. If an account is named twice, both amounts count. `add.at` is ten times as fast on
+    the flat table as with two indices.
     """
     if isinstance(accounts, int):
         np.add.at(table[accounts], rows, amounts)
@@ -27,7 +27,7 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
 
 
 def require_range(what: str, most: float) -> None:
-    """Raise ParameterError unless sums up to `most` token units stay below 62 bits."""
+    """Raise ParameterError unless sums up to `most` token units fit in 62 bits."""
     if most >= MOST:
         raise ParameterError(
             f"expected {what} of a market below 2^62 token units, got {most:.3g}; lower amounts, agents or rounds"
@@ -37,12 +37,12 @@ def require_range(what: str, most: float) -> None:
 class Ledger:
     """Tokens in the vault. `free`, `deposits`: (accounts, rows); `locked`: (accounts, 1); `burned`: (rows,).
 
-    In all methods `rows` are (n,) distinct row numbers; accounts and amounts as in `book`.
+    In all methods, `rows` are (n,) distinct row numbers, and accounts and amounts are as in `book`.
     """
 
     def __init__(self, deposits: Amounts) -> None:
-        """Start from the initial deposits, (accounts, rows). Raises ParameterError if an int64 sum exceeds
-        62 bits.
+        """Start from the initial deposits, (accounts, rows). Raises ParameterError if an int64 sum may need
+        more than 62 bits.
         """
         if deposits.dtype != object:
             require_range("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))

@@ -41,7 +41,7 @@ class _Shown(NamedTuple):
 
 
 class Looked:
-    """All attested looks of a task: makes the accusations and takes the locks."""
+    """All attested looks of a task. It makes their accusations and takes the locks."""
 
     def __init__(self, stage: Stage, task: Submitted, looks: SecondLooks, looking: Looking) -> None:
         self._stage = stage

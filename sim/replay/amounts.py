@@ -1,7 +1,7 @@
 """A market's amounts in the chain's units of 10^-18 token, odd on purpose, so that every rounding shows.
 
 The engine's unit is 10^-6 token. The chain's twelve extra digits are a different number for each amount,
-mostly a prime; agents never see them. With `exact`, these digits are zeros, so the chain's amounts are
+mostly a prime; agents never see these digits. With `exact`, the digits are zeros, so the chain's amounts are
 exactly 10^12 times the engine's.
 """
 
@@ -37,7 +37,7 @@ _REMAINDERS: Final = {
 STALL: Final = 1_000_000
 """The stall period in seconds, long enough that all redraws of a replay end earlier."""
 OPENING: Final = 20_000
-"""Seconds to open a commitment: longer than two games, within a challenge window."""
+"""Seconds to open a commitment: longer than two games, but within a challenge window."""
 _PRICE: Final = 99_999_999_977
 _OUTSIDE: Final = 899_999_999_981
 _LOCK: Final = 299_999_999_989
@@ -72,8 +72,8 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """The bid of a solver that asks `ask` engine units. Unless `exact`, the first solver's is the
-        lowest of equal asks.
+        """The bid of a solver that asks `ask` engine units. Of equal asks, the first solver's bid is the
+        lowest, unless `exact`.
         """
         return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
 
@@ -96,7 +96,7 @@ class Amounts:
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """The lock of a seat or look: the parameters' lock, but at least the market's minimum."""
+        """The lock of a seat or look: the parameters' lock, but at least the smallest that the market allows."""
         fee, looks = self.seat_fee(terms), int(terms.look_chance > 0)
         least = least_seat_lock(fee, self.draw_fee, self.game_cost, looks)
         given = terms.seat_lock * SCALE + (0 if self.exact else _LOCK)

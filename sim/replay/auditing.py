@@ -1,4 +1,6 @@
-"""The audit of a task: the beacon's draws, recomputed in Python, attestations, and redraws of silent seats."""
+"""The audit of a task: draws by the beacon, which are recomputed in Python, attestations, and redraws of
+silent seats.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class Auditing:
         self.attestations: dict[int, Attestation] = {}
         """Attestations by seat or look number."""
         self.owed = True
-        """Whether a draw that the escrow pays has been requested and not yet executed."""
+        """Whether a draw has been requested that the escrow pays and that has not yet been executed."""
         self._seats = stage.scenario.parameters.verifiers
         self._segments: list[list[int]] = []
         self.accounts: list[int] = []
@@ -74,7 +76,7 @@ class Auditing:
         self.stage.booked(f"task {self.task}: {len(self.attestations)} of {self._seats} seats attested")
 
     def attest_one(self, verifier: int, number: int, *, replayed: bool) -> int:
-        """A verifier attests in its seat or look; returns its account."""
+        """Have a verifier attest in its seat or look; return the verifier's account."""
         client, account = self.stage.verifiers[verifier], self.stage.first_verifier + verifier
         made = Attestation.of(client, account, self.task, number, self.trained, replayed=replayed)
         client.audit.attest(self.task, number, made.digest, made.salt_hash)
@@ -82,9 +84,10 @@ class Auditing:
         return account
 
     def ask_for_looks(self, level: int, candidates: Sequence[int], looks: int) -> None:
-        """Wait for a second in which the next attestation leads to the scenario's picks for a level of looks.
+        """Wait for a second in which the next attestation leads to the looks that the scenario wants on a
+        level.
 
-        That attestation requests the level's draw. `looks` were picked on the levels below.
+        That attestation requests the level's draw. `looks` is the number of looks picked on the levels below.
         """
         scenario = self.stage.scenario
         if level <= len(scenario.picked):
@@ -95,7 +98,7 @@ class Auditing:
         self.owed = True
 
     def redraw(self, asked: Flags) -> Indices:
-        """Redraw the seats in `asked`, (V, 1), once their time is over; returns the accounts, (V, 1)."""
+        """Redraw the seats in `asked`, (V, 1), once their time is over; return the accounts, (V, 1)."""
         stage = self.stage
         silent = [seat for seat in range(self._seats) if asked[seat, 0] and self._accounts[seat] != NOBODY]
         stage.until(stage.referee.audit.audit(self.task).until)
@@ -135,10 +138,10 @@ class Auditing:
         self.stage.booked(f"task {self.task}: seats released")
 
     def _draw(self, asked: list[bool]) -> list[int]:
-        """Execute the draw. Returns the account of each requested seat, computed here, and NOBODY for the
+        """Execute the draw. Return the account of each requested seat, computed here, and NOBODY for the
         other seats.
 
-        All seats' accounts on the chain must be those computed here.
+        The accounts of all seats on the chain must be the computed ones.
         """
         stage = self.stage
         seed = self.execute()

@@ -1,7 +1,7 @@
 """The balances that the engine expects: its ledger, plus the locks that a round opens and closes.
 
-`sim.mechanism` moves all amounts, on rows of Python integers. This module adds only amounts that the engine
-omits because they net out within a round: open locks by cause, tokens outside the vault, and withdrawals.
+`sim.mechanism` moves all amounts, on rows of Python integers. This module adds only what the engine omits
+because it nets out within a round: open locks by cause, tokens outside the vault, and withdrawals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROW = np.zeros(1, dtype=np.int64)
 
 
 class Books:
-    """Expected balances of all accounts. The order, also of `names`, is the engine's: submitter, drawer,
+    """Expected balances of all accounts. Accounts and `names` have the engine's order: submitter, drawer,
     solvers, verifiers, bystanders.
     """
 
@@ -53,14 +53,14 @@ class Books:
         self._terms = terms
         self._open: Counter[tuple[int, str]] = Counter()
         self._short: Counter[int] = Counter()
-        """Amounts missing from registrations because their accounts were silent or lost a lock."""
+        """Amounts missing from registrations, because an account was silent or lost a lock."""
         self._purse: int | None = None
         """The account whose stake pays the requested draw."""
 
     # ------------------------------------------------------------------ locks
 
     def register(self, first: int, slots: Sequence[int]) -> None:
-        """Lock the stakes of verifiers' slots; their accounts are numbered from `first`."""
+        """Lock the stakes of verifiers' slots. The verifiers' accounts are numbered from `first`."""
         units = np.array([count * self._amounts.stake_unit for count in slots], dtype=object)
         self.ledger.lock(slice(first, first + len(slots)), units[:, None])
 
@@ -73,11 +73,11 @@ class Books:
         self._open[account, cause] += amount
 
     def release(self, account: int, cause: str, amount: int) -> None:
-        """Close a lock. Any payment from it is booked elsewhere; the rest returns to the account."""
+        """Close a lock. Payments out of it are booked elsewhere; the rest returns to the account."""
         self._open[account, cause] -= amount
 
     def close_escrow(self, *, owed: bool = False) -> None:
-        """Empty a task's escrow, except for the fee of a draw that it owes."""
+        """Empty a task's escrow, except for the fee of a draw that the escrow still owes."""
         self._open[SUBMITTER, ESCROW] = self._amounts.draw_fee if owed else 0
 
     def withdraw(self, account: int, amount: int) -> None:
@@ -99,9 +99,8 @@ class Books:
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
 
     def asked(self, silent: Sequence[int], *, again: bool = True) -> None:
-        """Book a request for a redraw: silent accounts lose part of their stakes, from which the first one
-        pays the draw when it is executed. Without `again`, their looks are given up and no draw
-        follows.
+        """Book a request for a redraw. Silent accounts lose part of their stakes; the first of them pays the
+        draw when it is executed. Without `again`, their looks are given up and no draw follows.
         """
         seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
@@ -112,13 +111,13 @@ class Books:
         self._purse = silent[0] if silent and again else None
 
     def redrawn(self) -> None:
-        """Book the execution of the requested draw. The escrow pays for it unless a silent account has."""
+        """Book the execution of the requested draw. The escrow pays for it, unless a silent account does."""
         if self._purse is None:
             self.drawn()
         self._purse = None
 
     def resumed(self, account: int) -> None:
-        """Top up the stake of an account that was silent or lost its lock, from its free balance."""
+        """Top up the stake of an account that was silent or lost a lock, from its free balance."""
         del self._short[account]
 
     def paid_look(self, account: int) -> None:
@@ -141,7 +140,9 @@ class Books:
         self.release(looker, BOND, bond)
 
     def answered(self, looker: int, account: int) -> None:
-        """Pay the accusation's bond to the accused account: it has answered, or the solver was convicted."""
+        """Pay the accusation's bond to the accused account, which has answered, or whose accusation a
+        conviction has made moot.
+        """
         cost = self._amounts.game_cost
         lookers, lost = _seat(looker)
         booking.pay_answered(self.ledger, ROW, lookers, _at(account)[None], lost, cost)
@@ -184,7 +185,7 @@ class Books:
         self.release(solver, STAKE, rest)
 
     def dismissed(self, solver: int, challenger: int, bond: int) -> None:
-        """Book a lost challenge: half of the bond goes to the solver, the rest burns."""
+        """Book a lost challenge: half of the bond goes to the solver; the rest burns."""
         booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 
@@ -237,5 +238,5 @@ def _exact(amount: int) -> Units:
 
 
 def _seat(account: int) -> tuple[Indices, Flags]:
-    """One seat's account and a set flag, as arrays for the functions of `booking`."""
+    """One seat's account, and a flag that is set, as arrays for the functions of `booking`."""
     return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -11,9 +11,9 @@ from sim.replay.stage import Stage
 
 
 class Claim(NamedTuple):
-    """What a seat is owed by the engine's decision: a game's cost and the fee, only the fee, or nothing.
+    """What the engine decides that a seat is owed: a game's cost and the fee, only the fee, or nothing.
 
-    A look, which has a number like a seat's, is owed a game's cost or nothing.
+    A look, which has a number like a seat, is owed a game's cost or nothing.
     """
 
     seat: int
@@ -33,7 +33,7 @@ class Claims:
         self._spoke: set[int] = set()
 
     def spoke(self, seat: int) -> None:
-        """Note that the chain has paid cost and fee to a seat, or the cost to a look."""
+        """Note that the chain has paid cost and fee to a seat, or only the cost to a look."""
         self._spoke.add(seat)
         account = self._owed[seat].account
         look = is_look(seat)
@@ -42,10 +42,10 @@ class Claims:
         self._stage.booked(f"task {self._task}: {self._stage.name(account)} has {paid}")
 
     def pay(self, games: Mapping[int, int]) -> None:
-        """Pay the seats that have a game in `games`, which maps seats to games, then the seats that are
-        owed only a fee.
+        """Pay first the seats with a game in `games`, which maps seats to games, then the seats that are owed
+        only a fee.
 
-        The contracts must refuse every other fee.
+        The contracts must refuse all other fees.
         """
         stage, commitments = self._stage, self._stage.referee.commitments
         for seat, game in games.items():

@@ -19,10 +19,11 @@ def show_scenarios(output: Output) -> None:
 
 
 def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
-    """Replay a scenario and show all accounts. Raises Disagreement, after showing them, if balances differ.
+    """Replay a scenario and show all accounts. Raises Disagreement, after showing the accounts, if balances
+    differ.
 
     `tasks` and `seed` apply only to scenarios without a fixed end. Raises StudyError if they are given for
-    another one, and for an unknown scenario.
+    another scenario, or if the scenario is unknown.
     """
     from sim.replay.play import replay  # torch and the chain's client are not needed for a list
 
@@ -73,7 +74,7 @@ def run(name: str, tasks: int | None, seed: int | None, output: Output) -> None:
 
 
 def _show(lines: tuple[Line, ...], output: Output) -> None:
-    """Print the places that hold something on either side."""
+    """Print the places that hold tokens in the engine's ledger or on the chain."""
     output.say(f"{'account':28} {'where':12} {'expected':>27} {'chain':>27} {'difference':>12}")
     for line in lines:
         if line.expected or line.chain:

@@ -20,7 +20,8 @@ BURNED: Final = "burned"
 HELD: Final = "held"
 VAULT: Final = "vault"
 """The owner in two further lines: `BURNED`, the tokens that the vault has burned, and `HELD`, all tokens that
-it holds, burned ones included."""
+it holds, including burned ones.
+"""
 
 
 class Place(NamedTuple):
@@ -67,7 +68,7 @@ class Comparison:
     judged: tuple[str, ...] = ()
     """Instructions for which the EVM recomputed an element of the result."""
     gains: Mapping[str, int] = field(default_factory=dict)
-    """Each account's gain since the start, token units."""
+    """Each account's gain since the start, in token units."""
 
     @property
     def differing(self) -> tuple[Line, ...]:
@@ -76,7 +77,7 @@ class Comparison:
 
 
 def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> Comparison:
-    """Compare every place that either side names. Raises Disagreement with the comparison if any differs."""
+    """Compare every place that either side names. Raises Disagreement, with the comparison, if any place differs."""
     places = sorted({**expected, **chain})
     lines = tuple(Line(place, expected.get(place, 0), chain.get(place, 0)) for place in places)
     comparison = Comparison(scenario, event, lines)
@@ -86,7 +87,7 @@ def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> C
 
 
 def differs(comparison: Comparison) -> Disagreement:
-    """The error of a comparison with differing lines."""
+    """The error for a comparison with lines that differ."""
     lines = "; ".join(map(str, comparison.differing))
     return Disagreement(
         f"engine and contracts disagree after {comparison.event} (scenario {comparison.scenario}): {lines}; "

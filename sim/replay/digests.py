@@ -1,4 +1,4 @@
-"""Attestations in seats and looks: digests of states under the account's own salt (audit.md section 4)."""
+"""Attestations in seats and looks: digests of states under the account's salt (audit.md section 4)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Attestation:
     def of(
         cls, client: Client, account: int, task: int, number: int, trained: Trained, *, replayed: bool
     ) -> Attestation:
-        """The attestation for the account's seat or look; without a replay, its roots are made up."""
+        """The attestation for the account's seat or look. Without a replay, its roots are made up."""
         chain, board = client.deployment.chain_id, client.audit
         key = bytes(development_account(account, chain).key)
         secret = seat_secret(key, chain, board.address, task, number)
@@ -65,7 +65,7 @@ class Attestation:
 
 
 class Target(NamedTuple):
-    """The target of a look: a segment of an attestation, by its position there."""
+    """The target of a look: a segment of an attestation, given by its position in the attestation."""
 
     attestation: Attestation
     position: int
@@ -87,11 +87,11 @@ class Target(NamedTuple):
 
     @property
     def path(self) -> list[bytes]:
-        """The Merkle path from the root to the digest."""
+        """The Merkle path from the segment's root, a leaf, up to the attestation's digest."""
         return segment_path(self.attestation.roots, self.attestation.result, self.position)
 
     def opening(self, trained: Trained, at: Chunk) -> Opening:
-        """Opening of one chunk in the digest of a party that has replayed: the answer to an accusation."""
+        """Opening of one chunk in the digest of a party that has replayed, as an answer to an accusation."""
         data, digester = trained.tensors(self.segment, at.step), Digester(self.attestation.salt, THINNING)
         return open_chunk_of(
             digester.tensor_tree(data[at.tensor], at.step),

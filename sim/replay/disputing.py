@@ -29,25 +29,25 @@ class Submitted(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """A challenge that was committed to."""
+    """A challenge that an account has committed to."""
 
     challenge: Challenge
     accusation: Accusation
     commitment: bytes
     bond: int
     until: int
-    """Last second to open it."""
+    """Last second in which the commitment can be opened."""
 
 
 class _Game(NamedTuple):
-    """The number of a game, and the challenge that it opened."""
+    """A game's number, and the challenge that opened the game."""
 
     number: int
     made: _Made
 
 
 def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
-    """Play all disputes: challengers commit, then open games. If some can win, one of them convicts the
+    """Play all disputes: challengers commit, then open games. If some games can win, one of them convicts the
     solver, the other games become moot, and the seats' claims are paid. Otherwise all games are lost.
 
     Returns whether the solver was convicted.
@@ -88,8 +88,8 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
 
 
 def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
-    """Commit to a challenge of the engine's segment, which must be false if the engine's challenger found
-    it false.
+    """Commit to a challenge of the segment that the engine names. If the engine's challenger found the
+    segment false, it must be false here too.
     """
     if each.right:
         stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)
@@ -106,7 +106,7 @@ def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Mad
 
 
 def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> None:
-    """Play a game that convicts. The engine rewards the earliest commitment that can win."""
+    """Play a game that convicts the solver. The engine rewards `rewarded`, the earliest commitment that can win."""
     # A solver that serves its data can lose a game about a right segment only by silence.
     challenge = game.made.challenge
     answers = task.serves and challenge.right

@@ -1,7 +1,8 @@
 """Recomputes the chain's draws from the beacon's words: the accounts of the seats, and the looks picked.
 
-audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. `protocol.tasks.draws` computes
-seeds, segments and picks. This module finds the accounts, assuming that nobody resigns during a task.
+It follows audit.md section 2, contracts/src/AuditBoard.sol and libraries/Pool.sol. `protocol.tasks.draws`
+computes seeds, segments and picks. This module finds the accounts, assuming that nobody resigns during a
+task.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _LEVELS = 16
 
 
 def holders(slots: Sequence[int]) -> list[int]:
-    """The verifier behind each slot: highest level first, and within a level in order of registration.
+    """The verifier of each slot: highest level first, and within a level in order of registration.
 
     `slots` is each verifier's number of slots, a power of two.
     """
@@ -31,7 +32,7 @@ def holders(slots: Sequence[int]) -> list[int]:
 
 
 def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tuple[list[int], Iterator[int]]:
-    """The candidates' slots picked by the first draw of a level, ascending, and the remaining stream of words."""
+    """The candidates' slots that the first draw of a level picks, ascending, and the rest of the stream of words."""
     picked, stream = picks(seed, candidates, chance, room), words(seed)
     # Once there is no room left, no further number is taken.
     last = max(candidates) if len(picked) < room else max(picked, default=-1)
@@ -41,8 +42,8 @@ def looked(seed: bytes, candidates: Sequence[int], chance: int, room: int) -> tu
 
 
 def found(stream: Iterator[int], slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
-    """The accounts of the `seats` requested seats, in order; NOBODY where all 32 slots tried belong to bound
-    accounts, and once the draw has tried 256.
+    """The accounts of the `seats` requested seats, in order. NOBODY for a seat if all 32 slots tried for it
+    belong to bound accounts, or if the draw has already tried 256 slots.
     """
     held, taken = holders(slots), set(bound)
     every = (held[below(stream, len(held))] for _ in range(TRIES_OF_DRAW))

@@ -26,12 +26,14 @@ MAX_TURNS: Final = 200
 
 
 class EndlessGame(SimError):
-    """A game that did not end: a defect."""
+    """A game that did not end, which is a defect."""
 
 
 @dataclass(frozen=True)
 class Accusation:
-    """One challenge. `seat` is None for a challenger without a seat, `segment` None if the game begins without one."""
+    """One challenge. `seat` is None for a challenger without a seat; `segment` is None if the game begins
+    without one.
+    """
 
     account: int
     seat: int | None
@@ -50,7 +52,7 @@ class Accusation:
 
 
 def commit(client: Client, task: int, accusation: Accusation) -> bytes:
-    """Make and return the priority commitment, which locks the bond."""
+    """Make the priority commitment, which locks the bond, and return it."""
     commitment = priority_commitment(
         client.deployment.chain_id,
         client.commitments.address,
@@ -64,7 +66,7 @@ def commit(client: Client, task: int, accusation: Accusation) -> bytes:
 
 
 def open_late(client: Client, task: int, accusation: Accusation) -> None:
-    """Open the commitment after the conviction: the bond returns, and a seat receives what it is owed."""
+    """Open the commitment after the conviction. The bond returns, and a seat receives what it is owed."""
     client.commitments.open_late(task, accusation.named, accusation.salt, accusation.place)
 
 
@@ -88,11 +90,11 @@ class Sides(NamedTuple):
 
 
 def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
-    """Play a game to its end. When the side to move has no move, the referee calls the timeout. Judged
-    elements are added to `stage.judged`.
+    """Play a game to its end. When the side to move has no move, the referee calls the timeout. Elements that
+    the EVM judges are added to `stage.judged`.
 
-    `record` is the solver's run, None if it is silent. `own` is the challenger's run,
-    None if it has not replayed.
+    `record` is the solver's run, or None if the solver is silent. `own` is the challenger's run, or None if
+    the challenger has not replayed.
     """
     program = stage.training.program.program
     provider: Provider = Silent() if record is None else Serving(record)
@@ -124,7 +126,9 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
 
 
 def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
-    """Let the solver move while it is its turn. No time passes, because its clocks run in all open games."""
+    """Have the solver move while it is its turn. No time passes, because the solver's clocks run in all open
+    games.
+    """
     reader = GameReader(
         sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
     )
@@ -144,7 +148,7 @@ def _challenger_move(view: GameView, own: Run | None, revealed: Revealed, provid
 
 
 def _element(program: Program, path: tuple[int, ...], number: int) -> str:
-    """The names of the nested programs down to an instruction, and its opcode."""
+    """The names of the nested programs that lead to an instruction, and its opcode."""
     names = [program.name]
     for call in path:
         program = program.callee(call)

@@ -59,7 +59,7 @@ class Patient(Slandering):
     name = "patient"
 
     def check(self, seats: Seats) -> Check:
-        """Attests whatever is served."""
+        """Attest whatever is served."""
         return Check(seats.served, seats.served, np.zeros_like(seats.served))
 
     def look(self, looks: Seats) -> Check:
@@ -70,7 +70,7 @@ class Patient(Slandering):
 def _looked(
     name: str, text: str, verifier: Verifier, *, solver: Solver = _HONEST_SOLVER, **more: Any
 ) -> Scenario:
-    """A scenario with identical verifiers: looks check every segment unless `terms` say otherwise."""
+    """A scenario with identical verifiers, in which looks check every segment unless `terms` say otherwise."""
     end = more.pop("end", "settled")
     terms = {"look_chance": 1.0, "seat_lock": 20 * TOKEN} | more.pop("terms", {})
     return story(name, text, end, solver, (verifier,) * more.pop("verifiers", _LOOKERS), terms=terms, **more)

@@ -1,4 +1,6 @@
-"""Second looks at an audited task: levels drawn by the beacon, recomputed in Python, attested or given up."""
+"""Second looks at an audited task: levels of looks that the beacon draws, recomputed in Python, then attested
+or given up.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +34,16 @@ class Looking:
         self._picked = 0
         """Number of looks picked on all levels."""
         self._awaited: dict[int, int] = {}
-        """Accounts, by slot, of looks that are neither attested nor given up."""
+        """The looker, by slot, of each look that is neither attested nor given up."""
         self._attested: list[int] = []
 
     def target(self, look: Look) -> Target:
-        """The attestation, and the segment of it, that a look checks."""
+        """What a look checks: an attestation, and a segment of it."""
         each = self._stage.scenario.parameters.segments_per_verifier
         return Target.of(look, self._auditing.attestations[look.looked_at(each)], each)
 
     def pick(self, candidates: Sequence[int]) -> list[int]:
-        """Execute the first draw of the next level; returns the slots that it picks among the candidates."""
+        """Execute the first draw of the next level; return the slots that it picks among the candidates."""
         scenario = self._stage.scenario
         self._level, self._tries, self._attested = self._level + 1, 0, []
         room = scenario.parameters.slots - self._picked
@@ -60,7 +62,7 @@ class Looking:
         return [account - self._stage.first_verifier for account in accounts]
 
     def reveal(self, slots: Sequence[int]) -> None:
-        """Let the targets of these looks reveal. A look for which no looker was found is given up at once."""
+        """Have the targets of these looks reveal. A look for which no looker was found has been given up."""
         for slot in [each for each in slots if each in self._awaited]:
             look = Look(self._level, slot)
             target = self.target(look)
@@ -68,8 +70,8 @@ class Looking:
             client.looks.reveal(self._task, look.number, made.secret, made.digest, target.root, target.path)
 
     def lookers(self, asked: Sequence[int]) -> dict[int, int]:
-        """The accounts found for the requested slots. The draw that picked the slots found the first ones;
-        later calls redraw.
+        """The accounts found for the requested slots. The first call returns those found by the draw that
+        picked the slots; later calls redraw.
         """
         self._tries += 1
         if self._tries > 1:
@@ -77,7 +79,7 @@ class Looking:
         return dict(self._awaited)
 
     def attest(self, check: Check) -> None:
-        """Let the lookers that act attest and be paid; after the last draw, give up the other looks."""
+        """Have the lookers that act attest, and pay them. After the last draw, give up the other looks."""
         acts = check.attests | check.challenges
         for slot in [each for each in self._awaited if acts[each, 0]]:
             verifier = self._awaited.pop(slot)
@@ -114,8 +116,8 @@ class Looking:
         self._stage.same("looks that are awaited", 0, self._audit().looking)
 
     def _silence(self, *, again: bool) -> None:
-        """Let the silent lookers' time run out. They lose stake: if there is another draw, the first of
-        them pays it; the rest burns.
+        """Let the silent lookers' time run out. They lose stake. If another draw follows, the first of them
+        pays it; the rest burns.
         """
         stage = self._stage
         stage.until(self._audit().until)
@@ -130,7 +132,7 @@ class Looking:
     # ------------------------------------------------------------------ helpers
 
     def _seat(self, slots: Sequence[int], drawn: Sequence[int]) -> None:
-        """Record the drawn lookers; the recomputed accounts must equal the chain's."""
+        """Record the drawn lookers. The recomputed accounts must equal the chain's."""
         stage = self._stage
         expected = [EMPTY if each == NOBODY else stage.verifiers[each].address for each in drawn]
         numbers = [Look(self._level, slot).number for slot in slots]
@@ -141,8 +143,8 @@ class Looking:
         self._auditing.accounts += taken.values()
 
     def _ask_for_more(self) -> None:
-        """Prepare the draw of the next level, if there is one. No look is pending, so
-        the next call requests it.
+        """Prepare the draw of the next level, if a level is left. The next call requests that draw, because
+        it leaves no look pending.
         """
         parameters = self._stage.scenario.parameters
         left = self._picked < parameters.slots and self._level < LEVELS

@@ -16,10 +16,10 @@ from sim.replay.tasks import Life
 
 
 def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
-    """Play a scenario on its own anvil; `say` is called with each event before balances are compared.
+    """Play a scenario on its own anvil. `say` is called with each event before balances are compared.
 
     Returns the last comparison, with the ends of all tasks. Raises Disagreement as soon as a balance, a
-    winner or an end differs between the engine and the contracts; DevnetError without anvil,
+    winner or an end differs between the engine and the contracts, DevnetError without anvil, and
     ArtifactMissing without compiled contracts.
     """
     with own_home(), Devnet(block_time=None) as devnet:
@@ -31,7 +31,7 @@ def replay_on(
 ) -> Comparison:
     """Play a scenario as `replay` does, on an existing development chain. Writes to ASSAY_HOME.
 
-    `deployment` holds unused contracts with the scenario's parameters; None deploys new ones.
+    `deployment` has unused contracts with the scenario's parameters; if it is None, new ones are deployed.
     """
     torch.set_num_threads(1)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Reads the chain's balances by place: free, locked by cause, outside it, burned, and the vault's total."""
+"""Reads the chain's balances by place: free, locked by cause, outside the vault, burned, and the vault's total."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from sim.replay.comparison import BOND, BURNED, ESCROW, FREE, HELD, OUTSIDE, REG
 
 
 class Reader:
-    """Reads balances repeatedly; a lock that was empty once stays empty and is not queried again."""
+    """Reads balances repeatedly. A lock that was once empty stays empty, and is not queried again."""
 
     def __init__(self, client: Client, names: Mapping[str, str]) -> None:
-        """`names` by address."""
+        """`names`: the accounts' names by address."""
         self._client = client
         self._names = names
         self._escrows: dict[int, int] = {}
         self._locks: set[int] = set()
         self._newest = 0
         self._accusations: set[int] = set()
-        """Locks of accusations' bonds. In the vault they are the audit board's, as
-        registrations' locks are.
-        """
+        """Locks of accusations' bonds. In the vault, the audit board owns them, as it owns registrations' locks."""
 
     def balances(self) -> dict[Place, int]:
         """Token units by place. A lock whose owner has no name is listed under the owner's address."""

@@ -17,8 +17,8 @@ from sim.units import TOKEN
 
 @dataclass(frozen=True)
 class Scenario:
-    """One task with an intended end, or many tasks of a market. `outcomes` are the expected ends of its tasks
-    in order; None allows any.
+    """One task with an intended end, or many tasks of a market. `outcomes` are the expected ends of the
+    tasks, in order; None allows any ends.
     """
 
     name: str
@@ -29,14 +29,16 @@ class Scenario:
     tasks: int = 1
     seed: int = 1
     newest_first: bool = False
-    """Whether the newest of the games that can convict is played, instead of the oldest."""
+    """Whether the newest of the games that can convict is played, not the oldest."""
     late: bool = False
     """Whether each bid comes in the last possible second and so extends the bidding."""
     drawn: tuple[tuple[int, ...], ...] = ()
-    """Segments that each seat must get in the first draw; the submission is timed to get them. Empty: any."""
+    """Segments that each seat must get in the first draw; the submission is timed accordingly. If empty, any
+    segments will do.
+    """
     picked: tuple[tuple[int, ...], ...] = ()
-    """Slots that the first draw of each level of looks must pick. The attestation that requests this draw
-    is timed to get them. Levels beyond the last entry may pick any.
+    """Slots that the first draw of each level of looks must pick. The attestation that requests this draw is
+    timed accordingly. Levels beyond the last entry may pick any slots.
     """
     cancelled: bool = False
     """Whether the submitter cancels a task without bids before bidding ends."""
@@ -65,8 +67,8 @@ def parameters(people: Population, **changes: Any) -> MarketParameters:
 def story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
-    """One task with one solver, or several identical `solvers`. `more` takes fields of Scenario, MarketParameters'
-    fields in `terms`, and `bystanders` and `submitter`.
+    """One task with one solver, or with `solvers` identical ones. `more` takes fields of Scenario, `terms`
+    (fields of MarketParameters), `bystanders` and `submitter`.
     """
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]

@@ -1,6 +1,7 @@
 """The scenarios of `sim replay`.
 
-The chain makes the draws. So a scenario with one intended end must reach that end with any drawn accounts.
+The chain makes the draws. So a scenario with one intended end must reach it no matter which accounts are
+drawn.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from sim.units import TOKEN
 
 _HONEST = Verifier()
 _LOOKED: Final = 1
-"""Seed under which the bystander looks at the first of two segments."""
+"""Seed with which the bystander looks at the first of two segments."""
 _SILENT_ONCE: Final = 11
-"""Seed under which two seats of three are silent, and their replacements are online."""
+"""Seed with which two seats of three are silent, and their replacements are online."""
 _SILENT_TWICE: Final = 10
-"""Seed under which one of two seats is attested at once, and both accounts of the other seat are silent."""
+"""Seed with which one of two seats is attested at once, and both accounts of the other seat are silent."""
 _ACCUSED: Final = 1
-"""Seed under which the first account of a seat challenges and the second attests."""
+"""Seed with which the first account of a seat challenges and the second attests."""
 
 _ALL = (
     story(
@@ -249,7 +250,7 @@ def market(tasks: int, seed: int, *, exact: bool = False, name: str = "market") 
 
 
 def scenario(name: str) -> Scenario:
-    """The scenario of this name. Raises StudyError, which lists all names."""
+    """The scenario of this name. Raises StudyError, which lists all names, if there is none."""
     if name not in SCENARIOS:
         near = get_close_matches(name, SCENARIOS, n=1)
         hint = f"did you mean {near[0]}?" if near else "choose one of them"

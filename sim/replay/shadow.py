@@ -1,7 +1,7 @@
 """The engine's own market of one row, played in parallel with the chain. It makes the decisions.
 
 Bids, work, seats, challenges and ends come from `sim.engine`; only draws come from the chain instead of a
-stream. Attestations, draws and the targets' reveals are carried out on the chain at once; challenges,
+stream. Attestations, draws and the targets' reveals are carried out on the chain at once. Challenges,
 accusations and the end of the task follow later. Amounts are booked in the engine's units.
 """
 
@@ -29,26 +29,26 @@ from sim.replay.looking import Looking
 from sim.replay.scenario import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
-"""Required values: a replay posts each task after the previous one has ended, and capital costs nothing."""
+"""Required values: a replay posts each task after the end of the previous one, and capital costs nothing."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
 class Challenge(NamedTuple):
-    """The engine's view of a challenge: an opened game, or a commitment that is never opened."""
+    """A challenge as the engine sees it: an opened game, or a commitment that is never opened."""
 
     account: int
     seat: int | None
-    """Number of the seat or look, None for a challenger that has none."""
+    """Number of the challenger's seat or look; None if it has neither."""
     segment: int | None
     """Segment that the challenge names, or None."""
     right: bool
     """Whether the challenger's replay has found the segment false."""
     wins: bool
     late: bool
-    """Whether it is opened after the task has stalled."""
+    """Whether the challenge is opened after the task has stalled."""
     opens: bool = True
     preempts: bool = False
-    """Whether an insider makes it, just before the challenger that would have won."""
+    """Whether an insider makes the challenge, just before the challenger that would have won."""
 
 
 class _Seated(Checker):
@@ -59,7 +59,7 @@ class _Seated(Checker):
     drawn: Draw
 
     def draw(self) -> Draw:
-        """The chain's first draw; all seats are empty if there is none."""
+        """The chain's first draw. If it did not take place, all seats are empty."""
         return self.drawn
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
@@ -105,7 +105,7 @@ class Shadow(Market):
     """A scenario's market, one task at a time: call `begin`, then `end` if the task was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises StudyError if parameters need something that a replay does not support."""
+        """Raises StudyError if a parameter needs something that a replay does not support."""
         for name, due in _TASKS.items():
             if getattr(scenario.parameters, name) != due:
                 raise StudyError(
@@ -137,8 +137,8 @@ class Shadow(Market):
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:
-        """All games and unopened commitments of the task that ended last, in the engine's order. A
-        challenge that pre-empts the winner comes first.
+        """All games and unopened commitments of the task that ended last, in the engine's order, except that
+        a challenge that pre-empts the winner comes first.
         """
         checks, games = self._last, self._last.games
         holders = {account: number for number, account in self._places()}
@@ -181,7 +181,7 @@ class Shadow(Market):
         ]
 
     def _places(self) -> list[tuple[int, int]]:
-        """Held seats and attested looks: number and account."""
+        """Held seats and attested looks: the number and the account of each."""
         checks = self._last
         found = list(enumerate(checks.accounts[:, 0].tolist()))
         for number, level in enumerate(checks.second.levels if checks.second else (), start=1):

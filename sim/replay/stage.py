@@ -1,4 +1,6 @@
-"""A chain with the contracts and all of a scenario's parties, funded in the vault, and the engine's books beside it."""
+"""A chain with the contracts and all of a scenario's parties, funded in the vault, and the engine's books
+next to it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
 _OFFER: Final = Offer(
     speed=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0, seat_fee=0, period=2**32 - 1
 )
-"""Every verifier accepts every task."""
+"""An offer that lets every verifier accept every task."""
 
 
 class Stage:
@@ -51,7 +53,9 @@ class Stage:
         stack: ExitStack,
         deployment: Deployment | None = None,
     ) -> None:
-        """`stack` closes the clients opened here. Raises StudyError for more people than accounts."""
+        """`stack` closes the clients opened here. Raises StudyError if there are more people than development
+        accounts.
+        """
         people = scenario.population
         self.devnet = devnet
         self.scenario = scenario
@@ -64,9 +68,7 @@ class Stage:
         self.events: list[str] = []
         self.judged: list[str] = []
         self.halves = [0] * len(self.names)
-        """With `exact` amounts: by account, the chain units that the engine's
-        int64 ledger lacks (`halved`).
-        """
+        """With `exact` amounts: for each account, the chain units that the engine's int64 ledger lacks (`halved`)."""
         self.compared = 0
         self._say = say
         deployment = deployment or deployed(devnet, scenario)
@@ -87,9 +89,9 @@ class Stage:
         self.booked("registrations")
 
     def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
-        """Note the chain units that the int64 ledger loses by halving an amount in whole engine units.
+        """Note the chain units that the int64 ledger loses when it halves an amount in whole engine units.
 
-        `taker` gets the half. `giver` keeps the other half; without a giver, it burns.
+        `taker` gets one half. `giver` keeps the other half; without a giver, it burns.
         """
         lost = amount // 2 - amount // SCALE // 2 * SCALE
         self.halves[taker] += lost
@@ -131,7 +133,7 @@ class Stage:
         return comparison
 
     def close(self, outcomes: tuple[str, ...]) -> Comparison:
-        """Let verifiers resign and everybody withdraw; returns the last comparison. Raises Disagreement."""
+        """Let the verifiers resign and everybody withdraw; return the last comparison. Raises Disagreement."""
         for client in self.verifiers:
             client.audit.resign()
         self.booked("resignations")

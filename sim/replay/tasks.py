@@ -27,7 +27,7 @@ from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
-"""Unless bids are late, at most this many are played, the last ones: earlier bids leave no trace."""
+"""Maximum number of bids that are played, always the last ones, unless bids are late. Earlier bids leave no trace."""
 
 
 class Life:
@@ -90,7 +90,7 @@ class Life:
         return end
 
     def _end(self, task: Submitted, checks: Checks) -> str:
-        """Play the outcomes of looks, then challenges, then the end of the task if there is no conviction."""
+        """Play the outcomes of looks, then challenges, then, without a conviction, the end of the task."""
         accused, owed = self._shadow.challenges(), self._shadow.claims()
         looked = None
         if checks.second is not None:
@@ -125,8 +125,8 @@ class Life:
         return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """Make the bids in order, all in time or each in the last second. Returns the winner's account and
-        price, None if nobody bids.
+        """Make the bids in order, all in time or each in the last second. Return the winner's account and
+        price, or None if nobody bids.
         """
         made = self._bids()
         if not self._stage.scenario.late:
@@ -156,8 +156,8 @@ class Life:
         return solver, price
 
     def _refusal(self, task: int, price: int) -> str:
-        """The contract's reason for refusing a bid of this price from the referee, which has no stake;
-        empty if it does not refuse.
+        """The contract's reason for refusing a bid of this price from the referee, which has no stake; empty
+        if the bid is not refused.
         """
         try:
             self._referee.market.read_all("bid", task, price)
@@ -167,7 +167,8 @@ class Life:
 
     def _bids(self) -> list[Bid]:
         """The bids of the engine's solvers. With `exact` amounts, prices are the engine's, in multiples of
-        its unit; otherwise they go down by the contract's least undercut in chain units.
+        its unit; otherwise each bid is lower than the one before by the contract's least undercut, in chain
+        units.
         """
         most, late = self._parameters.budget, self._stage.scenario.late
         asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]
@@ -177,7 +178,7 @@ class Life:
         return bids(exact, self._amounts.budget, late=late)
 
     def _bidder(self, number: int) -> int:
-        """The account behind an ask; the submitter's own ask is the last."""
+        """The account of an ask. The submitter's own ask comes last."""
         return FIRST_SOLVER + number if number < self._stage.scenario.population.solver_count else SUBMITTER
 
     def _expire(self, task: int, solver: int) -> str:
@@ -207,7 +208,9 @@ class Life:
     # ------------------------------------------------------------------ ends
 
     def _stall(self, task: Submitted) -> None:
-        """Let the stall period pass, from the first draw, or from its round if the task was not drawn."""
+        """Let the stall period pass. It starts at the first draw, or, if the task was not drawn, at the round
+        of its draw.
+        """
         audit, parameters = self._referee.audit.audit(task.number), self._referee.market.parameters()
         since = audit.drawn_at or self._referee.deployment.beacon.time_of(audit.round)
         self._stage.until(since + parameters.stall_period)

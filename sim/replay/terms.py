@@ -1,4 +1,4 @@
-"""Terms of a replay's tasks: the market's amounts, the training's roots, and periods long enough for every call."""
+"""Terms of a replay's tasks: the market's amounts, the training's roots, and periods long enough for all calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sim.replay.training import STEPS, THINNING, Training
 
 
 def terms(training: Training, parameters: MarketParameters, amounts: Amounts, number: int) -> Terms:
-    """Terms of task `number`; the number only makes the tasks' bundles differ."""
+    """Terms of task `number`. The number only makes the tasks' bundles differ."""
     program = training.program
     return Terms(
         program_id=program.program.id,

@@ -1,4 +1,4 @@
-"""Times the calls that request draws, so that draws give the segments or looks that a scenario needs.
+"""Times the calls that request draws, so that the draws give the segments or looks that a scenario needs.
 
 The development chain's beacon signs with a secret that everybody knows, so a replay can predict its draws. On
 other chains this is impossible.
@@ -19,7 +19,9 @@ Wanted = Sequence[Sequence[int]]
 
 
 def submission(client: Client, task: int, root: bytes, segments: int, wanted: Wanted) -> int:
-    """The next second in which submitting `root` leads to a draw of the wanted segments, out of `segments`."""
+    """The next second in which submitting `root` leads to a draw of the wanted segments, out of `segments` in
+    total.
+    """
     for time, first in _seeds(client, task, root, 1):
         drawn = [segments_of(first, seat, segments, len(each)) for seat, each in enumerate(wanted)]
         if [sorted(each) for each in drawn] == [sorted(each) for each in wanted]:
@@ -39,7 +41,9 @@ def attestation(
 
 
 def _seeds(client: Client, task: int, root: bytes, number: int) -> Iterator[tuple[int, bytes]]:
-    """Seeds of draw `number` of a task by the second in which it is requested, from the next second on."""
+    """For each second from the next one on: that second, and the seed of draw `number` of a task if the draw
+    is requested in it.
+    """
     deployment = client.deployment
     network, delay = deployment.beacon, deployment.parameters.draw_delay
     for time in count(client.now() + 1):

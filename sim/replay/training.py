@@ -1,8 +1,8 @@
 """The training task of a replay: a step of two tensors and one call, so that a whole game takes seconds.
 
-Right and false runs are both real: the last step of a false segment flips one bit of one product inside the
-call, and everything after it is computed honestly. A challenger bisects down to that element and the EVM
-computes it.
+Right and false runs are both real. In a false run, the last step of each false segment flips one bit of one
+product inside the call, and everything after it is computed honestly. A challenger bisects down to that
+element, and the EVM computes it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from protocol.program.step import State
 STEPS: Final = 2
 """C: steps of a segment."""
 THINNING: Final = 1
-"""w: digests hash every chunk."""
+"""w: digests cover every chunk."""
 HALF: Final = 0x3F000000
 _WEIGHTS: Final = TensorType(DType.F32, (7,))
 _BIT: Final = 1 << 22
-"""The top bit of a binary32 fraction: large enough to survive the sum that follows."""
+"""The top bit of a binary32 fraction, large enough to survive the sum that follows."""
 
 
 def _scaled(factor: int) -> Program:
@@ -40,7 +40,7 @@ def _scaled(factor: int) -> Program:
 
 
 def step_program(factor: int = HALF) -> StepProgram:
-    """weights' = factor x weights + data; count' = count + 1. The factor is a binary32 number's bits."""
+    """weights' = factor x weights + data; count' = count + 1. `factor` holds the bits of a binary32 number."""
     b = Builder("replayed")
     weights, count, data = b.input(_WEIGHTS), b.input(TensorType(DType.I32, ())), b.input(_WEIGHTS)
     b.output(b.add(b.call(_scaled(factor), weights)[0], data))
@@ -131,7 +131,7 @@ class Trained:
 
     @cached_property
     def false_segments(self) -> frozenset[int]:
-        """Segments whose replay differs, found by replaying all segments. They are the first `false` ones."""
+        """Segments whose replay differs, found by replaying all segments. They are the first `false` segments."""
         numbers = range(1, self._training.segments + 1)
         return frozenset(number for number in numbers if self.steps_root(number) is None)
 
@@ -141,7 +141,9 @@ class Trained:
         return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
 
     def tensors(self, segment: int, step: int) -> list[bytes]:
-        """Canonical bytes of state `step`, 0 ... C, of a segment in a verifier's replay, in the program's order."""
+        """Canonical bytes of the tensors, in the program's order, of state `step`, 0 ... C, of a segment in a
+        verifier's replay.
+        """
         state = self.checked.state(segment, step)
         return [bytes(tensor.data) for tensor in self._training.program.checkpoint(state).tensors]
 
@@ -152,7 +154,7 @@ class Trained:
 
     @property
     def repeated(self) -> Replay:
-        """A verifier's honest run from the initial state, for when nothing is served."""
+        """A verifier's honest run from the initial state, needed if nothing is served."""
         states = self._states(self._honest)
         return self._replay(
             self._honest, states, [self._training.program.state_root(state) for state in states]
@@ -163,7 +165,7 @@ class Trained:
         return HonestExecutor(self._training.program, self._training.fixed, Interpreter())
 
     def _states(self, executor: Executor) -> list[State]:
-        """States at the ends of all segments, the initial one first."""
+        """The initial state, and the states at the ends of all segments."""
         states = [self._training.initial]
         state = self._training.initial
         for number in range(1, self._training.segments * STEPS + 1):

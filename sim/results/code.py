@@ -1,8 +1,8 @@
 """The code that computed rows: a study's file and every module of `sim` that it imports, directly or not.
 
-Imports are read from syntax trees, so imports inside functions count too. Figures are excluded: they are
-drawn afterwards. For every study, the code that lays out rows counts, and so do the modules and the file
-that give the recommended terms. Other files of a researcher and all other packages do not count, but the
+Imports are read from syntax trees, so imports inside functions count too. Figures are excluded, because they
+are drawn afterwards. The code that lays out rows counts for every study, and so do the modules and the file
+that give the recommended terms. A researcher's other files and all other packages do not count, but the
 manifest has NumPy's version and all parameter values.
 """
 

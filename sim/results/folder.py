@@ -1,8 +1,9 @@
-"""A folder of results: `manifest.json`, and one part per chunk, from `parts/00000.parquet` on, written atomically.
+"""A folder of results: `manifest.json`, and one part per chunk, from `parts/00000.parquet` on, written
+atomically.
 
-A part is complete once it has its name, so a resumed sweep only needs to list the parts. Two sweeps of one question in
-one folder write the same bytes, so they do not conflict. The manifest is written first and replaced atomically, so
-rows never exist without the question that they answer.
+A part is complete once it has its name, so a resumed sweep only needs to list the parts. Two sweeps of one
+question in one folder write the same bytes, so they do not conflict. The manifest is written first and
+replaced atomically, so rows never exist without their question.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PARTS: Final = "parts"
 
 
 class Folder:
-    """A folder of results and its manifest. The first command that plays rows there writes the manifest."""
+    """A folder of results and its manifest. The first command that plays rows in the folder writes the manifest."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -71,7 +72,7 @@ class Folder:
         return [number for number in range(self.manifest["parts"]) if not self.part(number).exists()]
 
     def parts(self) -> Iterator[Path]:
-        """All parts in order. Raises ResultsError when one is missing."""
+        """All parts in order. Raises ResultsError if one is missing."""
         missing = self.missing()
         if missing:
             raise ResultsError(
@@ -88,14 +89,14 @@ class Folder:
             raise _unwritable(self.path, error) from error
 
     def _clear(self) -> None:
-        """Remove only the report and rows that `sim` wrote; the manifest is replaced afterwards."""
+        """Remove only the report and the rows, which `sim` wrote. The manifest is replaced afterwards."""
         (self.path / REPORT).unlink(missing_ok=True)
         for path in (self.path / _PARTS).glob("*.parquet"):
             path.unlink()
 
 
 def _only_ours(path: Path) -> None:
-    """Raise ResultsError if a folder holds anything but the leftovers of an interrupted first manifest."""
+    """Raise ResultsError if a folder has anything in it except the leftovers of an interrupted first manifest."""
     if path.exists() and any(not found.name.startswith(TEMPORARY_PREFIX) for found in path.iterdir()):
         raise ResultsError(
             f"{path}: expected an empty folder or one of results, got one with other files; give another --out"

@@ -1,7 +1,7 @@
 """The manifest of a folder of results: its question, and the versions that computed its rows.
 
-Rows belong together if `question` is the same. `digest` is a SHA-256 of the question.
-The rest informs readers.
+Rows belong together if their `question` is the same. `digest` is a SHA-256 of the question. All other entries
+are for readers.
 """
 
 from __future__ import annotations

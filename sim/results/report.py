@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLAIMS: Final = 500
-"""Limit on the rows in the table of claims, which has failed claims first, then weak ones."""
+"""Maximum number of rows in the table of claims. Failed claims come first, then weak ones."""
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -55,7 +55,7 @@ def page(results: Results) -> str:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """A figure as an SVG element with identifiers unique on the page; the bytes are reproducible."""
+    """A figure as an SVG element. Its identifiers are unique on the page, and its bytes are reproducible."""
     import matplotlib
 
     sink = io.StringIO()

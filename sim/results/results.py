@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 
 class Results:
-    """All rows of one question, complete."""
+    """The complete rows of one question."""
 
     def __init__(self, folder: Folder, study: Study) -> None:
         self.folder = folder
@@ -47,12 +47,12 @@ class Results:
 
     @cached_property
     def rows(self) -> Rows:
-        """Columns by name as NumPy arrays, read on demand."""
+        """Columns by name as NumPy arrays, which are read on demand."""
         return Rows(self.folder)
 
     @property
     def table(self) -> pa.Table:
-        """All columns as one Arrow table; swept columns have their unit in the field metadata."""
+        """All columns as one Arrow table. Swept columns have their unit in the field metadata."""
         return arrow(self.folder)
 
     @cached_property
@@ -87,7 +87,7 @@ def run(
 
 
 def fill(asked: Plan, folder: Folder, workers: Workers, *, progress: Progress | None = None) -> Results:
-    """Play the chunks of a plan that a folder lacks. Raises ResultsError and any error of the study."""
+    """Play those chunks of a plan that a folder does not have yet. Raises ResultsError and any error of the study."""
     missing = folder.missing()
     each, total = asked.points_per_chunk, len(asked.points)
     done = total - sum(min(each, total - number * each) for number in missing)

@@ -1,4 +1,4 @@
-"""Rows of a folder, by column: a column is read on first use, so memory holds only what is used."""
+"""Rows of a folder, by column. A column is read when it is first used, so memory holds only what is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from sim.results.folder import Folder
 
 
 class _Part(NamedTuple):
-    """Metadata of a part whose file is closed: a sweep can have more parts than a process may have open files."""
+    """Metadata of a part. The file is closed, because a sweep can have more parts than a process may have
+    open files.
+    """
 
     path: Path
     names: tuple[str, ...]
@@ -37,9 +39,11 @@ class _Part(NamedTuple):
 
 
 class Rows(Mapping[str, Floats]):
-    """A study's `Table` over all parts of a complete folder, ordered by point and run. Missing measures are NaN.
+    """A study's `Table` over all parts of a complete folder, ordered by point and run. Missing measures are
+    NaN.
 
-    Raises ResultsError if a part is missing, damaged or unreadable; damage in a column is found when it is read.
+    Raises ResultsError if a part is missing, damaged or unreadable. Damage in a column is found when that
+    column is read.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -79,7 +83,7 @@ def _whole(path: Path) -> pa.Table:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a part for the block. Raises ResultsError if it cannot be opened, or not read inside the block."""
+    """Open a part for the block. Raises ResultsError if it cannot be opened, or cannot be read inside the block."""
     try:
         with pq.ParquetFile(path) as file:
             yield file

@@ -1,3 +1,3 @@
-"""The studies, their list (`catalogue`), and what they share. A study's findings may have their own
+"""The studies, their list (`catalogue`), and what they share. Some studies have their findings in a separate
 `_reading` module.
 """

@@ -1,4 +1,4 @@
-"""Auctions: the cost of a task by descending bids, second price and posted price, and whether the cheapest
+"""Auctions: the cost of a task with descending bids, second price and posted price, and whether the cheapest
 bid wastes strong devices.
 
 Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost, which is optimal in

@@ -39,16 +39,16 @@ FORMATS: Final = {
 }
 """The closed form of each format, by the names of `AUCTIONS`."""
 _SAME: Final = 0.005
-"""Findings treat shares that differ by less as equal."""
+"""Difference of two shares below which findings treat the shares as equal."""
 BIDDERS = ("solver_count",)
 BUDGETS = ("budget",)
 LOADS = ("load", "economy")
 Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
-"""Maps a format and the numbers of points to the expected and the measured values; None omits the format."""
+"""Maps a format and the numbers of points to the expected and the measured values, or to None to omit the format."""
 
 
 def market_of(parameters: MarketParameters) -> Market:
-    """The bidders in the terms of `sim.theory`: devices' costs are uniform around the median's."""
+    """The bidders in the terms of `sim.theory`: the devices' costs are uniform around the median device's cost."""
     cost, half = parameters.training_cost, parameters.device_range / 2
     return Market(parameters.solver_count, cost * (1 - half), cost * (1 + half), parameters.budget)
 
@@ -90,7 +90,7 @@ def of_formats(
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
     """Claims on the variance of second prices, for points with at least two bidders and a budget that does
-    not bind. There are none if a run has more than one task.
+    not bind. If a run has more than one task, no claims are made.
     """
     claims = []
     if table["rounds"][0] > 1:
@@ -108,7 +108,7 @@ def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Se
 
 
 def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
-    """Variance of prices in tokens, and its standard error; 0 and infinity for a single run."""
+    """Variance of prices in square tokens, and its standard error; 0 and infinity for a single run."""
     prices = by_point(table, f"price_{name}")[number] / TOKEN
     runs = len(prices)
     if runs < 2:
@@ -118,8 +118,8 @@ def _variance(table: Table, name: str, number: int) -> tuple[float, float]:
 
 
 def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Claim]:
-    """Claims on the share of tasks done under both rules. With the weakest able device, it is the greatest
-    possible; with the cheapest ask, the one expected by `done_form` of `sim.studies.matching`.
+    """Claims on the share of tasks done under both rules. If the weakest able device wins, the expected share
+    is the greatest possible one; if the cheapest ask wins, it is `done_form` of `sim.studies.matching`.
     """
     here = where(study, point, "load", "economy")
     claims = []

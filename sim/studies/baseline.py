@@ -1,7 +1,7 @@
 """Baseline: does the engine agree with the closed forms? A lazy solver meets an honest share of verifiers.
 
-All other studies rest on this one. At every point it compares the share that escapes, the cheater's profit
-and the burned stake with `sim.theory`. Devices are alike and nobody crashes, because the closed forms have no
+All other studies rest on this one. At every point it compares with `sim.theory` the share that escapes, the
+cheater's profit and the burned stake. Devices are alike and nobody crashes, because the closed forms have no
 term for either.
 """
 
@@ -46,24 +46,24 @@ _WITH_TERM: Final = frozenset(
         *("gas_attest", "gas_dispute", "gas_defence", "gas_task"),
     )
 )
-"""Parameters that the closed forms include; all others must stay as in `Baseline.parameters`."""
+"""Parameters that the closed forms include. All other parameters must stay as in `Baseline.parameters`."""
 
 
 class Forms(NamedTuple):
-    """Expected values of one task at each point, (points,), amounts in token units: see `Baseline.forms`."""
+    """Expected values of one task at each point, (points,), with amounts in token units; see `Baseline.forms`."""
 
     escape: Floats
     profit: Floats
     swing: Floats
-    """Difference between the profit of a task that escapes and of one that is convicted."""
+    """Difference between the profit of a task that escapes and that of a task with a conviction."""
     burned: Floats
     burned_once: Floats
     """Amount that one conviction burns."""
 
 
 class Measure(NamedTuple):
-    """A column and its closed form. `of` gives the expected value, and the amount by which one task's
-    outcome (escape or conviction) changes the measure.
+    """A column and its closed form. `of` gives the expected value, and the amount by which the outcome of one
+    task (escape or conviction) changes the measure.
     """
 
     column: str
@@ -183,8 +183,8 @@ class Baseline(Study):
 def _compared(
     study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
-    """A claim for each point. Each task is a coin toss, so the error of a mean is at least the coin's times
-    the amount.
+    """A claim for each point. Each task is a coin toss, so the error of a mean is at least the toss's
+    standard error times the amount.
 
     The error is also at least that of one task, so that one event is allowed even if fewer are expected.
     """
@@ -210,7 +210,9 @@ def _where(study: Study, point: Point) -> str:
 
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
-    """A sentence with a figure: lines over the study's own grid, else measured against expected values."""
+    """A sentence with a figure: lines over the study's own grid, or, for another grid, measured against
+    expected values.
+    """
     worst = max(map(_off, claims))
     holding = sum(claim.holds for claim in claims)
     verb = "agree" if holding == len(claims) else "do not agree"
@@ -222,7 +224,7 @@ def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim],
 
 
 def _off(claim: Claim) -> float:
-    """Distance of expected and measured values in standard errors; 0 or infinite if nothing can vary."""
+    """Distance between expected and measured values, in standard errors; 0 or infinite if nothing can vary."""
     if claim.error == 0:
         return 0.0 if claim.holds else math.inf
     return abs(claim.expected - claim.measured) / claim.error

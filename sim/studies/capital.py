@@ -1,7 +1,9 @@
 """Capital: the stake that concurrent tasks need from verifiers and solvers, and the cost of locking it.
 
 Everybody is honest and answers, so only locks leave seats empty or tasks without bids.
-The price of capital is the difference between two markets with the same seed, one of which pays for capital.
+
+The price of capital is the difference between two markets with the same seed, only one of which pays for
+capital.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ class Capital(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims for each point, and a finding for each played grid."""
+        """Claims for each point, and a finding for each grid that was played."""
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)

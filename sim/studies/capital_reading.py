@@ -33,9 +33,9 @@ BEARABLE: Final = 0.01
 """Tolerated share of tasks with an empty seat after the first draw."""
 _SCALE: Final = CHAIN_TOKEN // TOKEN
 _NEVER: Final = 1e-9
-"""A smaller number of redraws, or a smaller chance, is treated as 0."""
+"""Numbers of redraws and chances below this are treated as 0."""
 _UNIT: Final = 1 / TOKEN
-"""Error of deterministic amounts, in tokens: they are rounded to whole units."""
+"""Error of deterministic amounts, in tokens, because they are rounded to whole units."""
 
 
 _AMOUNTS: Final = (
@@ -58,7 +58,7 @@ class Prices(NamedTuple):
     escrow: float
     """Cost of the whole escrow."""
     trust: float
-    """`TrustPrice.stake` plus `TrustPrice.locks`. Of the escrow, these count only the fees."""
+    """`TrustPrice.stake` plus `TrustPrice.locks`. These count only the fees of the escrow, not the budget."""
 
 
 def prices(parameters: MarketParameters) -> Prices:
@@ -132,8 +132,8 @@ class Seen:
     # ------------------------------------------------------------------ claims
 
     def claims(self) -> list[Claim]:
-        """Claims at each point: on sales if solvers' capital is given. Otherwise every task is sold, and
-        the claims are on prices if capital has a cost and all seats are filled at once, else on draws.
+        """Claims at each point. If solvers' capital is given, they are on sales. Otherwise every task is
+        sold, and they are on prices if capital has a cost and all seats are filled at once, else on draws.
         """
         claims = []
         for number, parameters in enumerate(self.cases):
@@ -146,7 +146,7 @@ class Seen:
         return claims
 
     def _draws(self, number: int) -> list[Claim]:
-        """Claims on draws. One task more or less is allowed; draws of a run are not independent."""
+        """Claims on draws. One task more or less is allowed. The draws of a run are not independent."""
         claims = []
         for name, text, expected in (
             ("redrawn", "redraws a task", self.drawn[number].redraws),
@@ -160,7 +160,7 @@ class Seen:
         return claims
 
     def _sales(self, number: int) -> list[Claim]:
-        """Claims on sales; none if earnings may have paid for another stake."""
+        """Claims on sales; none if a solver's earnings may have paid for another stake."""
         parameters = self.cases[number]
         if self.rounds * parameters.budget >= parameters.stake:
             return []
@@ -173,7 +173,7 @@ class Seen:
         return sold_in_flight(stakes=stakes, overlap=parameters.overlap, tasks=self.rounds)
 
     def _prices(self, number: int) -> list[Claim]:
-        """Claims on the cost of capital, which is deterministic; each party's cost is rounded to units."""
+        """Claims on the cost of capital, which is deterministic. Each party's cost is rounded to units."""
         parameters = self.cases[number]
         expected = prices(parameters)
         solver, seats, escrow = (
@@ -316,7 +316,7 @@ class Seen:
     ) -> Figure:
         """One column over a parameter, with a line for each value of another.
 
-        A logarithmic axis omits values below one event in all tasks.
+        On a logarithmic axis, values that amount to less than one event in all tasks are omitted.
         """
         from sim.figures import Line, lines
 

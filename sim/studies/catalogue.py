@@ -50,11 +50,11 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
 
 
 def study(name: str) -> Study:
-    """The listed study of this name, or the study defined by the Python file at
-    this path, which is executed.
+    """The listed study of this name, or the study that the Python file at this path defines. The file is
+    executed.
 
-    Raises StudyError if the name is not listed, or the file cannot be read and executed or does not define
-    exactly one study.
+    Raises StudyError if the name is not listed, the file cannot be read or executed, or the file does not
+    define exactly one study.
     """
     if name.endswith(".py"):
         return _from_file(Path(name))

@@ -15,8 +15,8 @@ from sim.parameters import MarketParameters
 class Disguised(Lazy):
     """Bids like an honest solver and, with chance `rate`, invents the share `share` of its segments.
 
-    Under the same seed, markets with this solver and with honest ones have the same winners and prices. So
-    the difference of their profits is the gain of cheating.
+    With the same seed, a market with this solver and one with honest solvers have the same winners and
+    prices. So the difference of the profits is the gain of cheating.
     """
 
     name: ClassVar[str] = "disguised"

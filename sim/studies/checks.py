@@ -1,7 +1,9 @@
-"""Claims checked with both seeds: a claim holds if each seed alone and both together are within their tolerance.
+"""Claims checked with both seeds: a claim holds if each seed alone and both together are within their
+tolerance.
 
-A study is evaluated three times: on all rows, for its findings and claims, and on each seed's rows, for the same
-claims. Expected values may depend on measured ones (a price, for example), so each evaluation has its own.
+A study is evaluated three times: on all rows, for its findings and claims, and on each seed's rows, for the
+same claims. Expected values may depend on measured ones (a price, for example), so each evaluation computes
+its own.
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ from sim.studies.study import SEEDS, Claim, Finding, Study, Table
 from sim.studies.tables import OfSeed
 
 WIDEST: Final = 0.1
-"""A claim is weak if its tolerance over the expected value is larger, unless it meets its absolute bound."""
+"""A claim is weak if its tolerance is a larger share of the expected value than this, unless it meets its
+absolute bound.
+"""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim, for both seeds together and for each seed. `seeds` omits a seed without this claim."""
+    """One claim, for both seeds together and for each seed. `seeds` leaves out a seed that does not have this
+    claim.
+    """
 
     together: Claim
     seeds: Sequence[Claim]
@@ -44,7 +50,7 @@ class Check:
 
     @property
     def draws(self) -> int:
-        """Number of distinct draws behind the claim, with the seed that has the fewest."""
+        """Number of distinct draws behind the claim, for the seed with the fewest."""
         return min((claim.draws for claim in self.seeds), default=0)
 
     @property
@@ -59,14 +65,15 @@ class Check:
 
     @property
     def bounded(self) -> bool:
-        """Whether the tolerance is within an absolute bound, which is narrow enough even near 0."""
+        """Whether the tolerance is within the absolute bound, which is narrow enough even near 0."""
         return self.tolerance <= self.together.bound
 
     @property
     def weak(self) -> bool:
-        """Whether the tolerance is too wide to be useful: over a tenth of the value, and over the absolute bound.
+        """Whether the tolerance is too wide to be useful: over a tenth of the value, and over the absolute
+        bound.
 
-        Deterministic counts and amounts have no tolerance.
+        Deterministic counts and amounts are never weak.
         """
         return self.tolerance > _CERTAIN and not self.bounded and not self.relative <= WIDEST
 
@@ -114,8 +121,8 @@ class Verdict:
 
     @property
     def ordered(self) -> list[Check]:
-        """All claims: failed ones first, and weak ones before others; among equals, the widest
-        relative tolerance first.
+        """All claims: failed ones first, then weak ones, then the others, each group by relative tolerance,
+        the widest first.
         """
         return sorted(self.claims, key=lambda claim: (claim.holds, not claim.weak, -_finite(claim.relative)))
 
@@ -123,7 +130,7 @@ class Verdict:
 def checked(study: Study, table: Table) -> Verdict:
     """Findings of all rows, and each claim with both seeds.
 
-    Raises StudyError for claims of a study whose points share their random numbers.
+    Raises StudyError if a study makes claims although its points share their random numbers.
     """
     answer = study.answer(table)
     if answer.claims and study.common:
@@ -140,7 +147,7 @@ def checked(study: Study, table: Table) -> Verdict:
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
-    """Claims by text, and by position among claims with the same text."""
+    """Claims by text, and by position among the claims with the same text."""
     seen: Counter[str] = Counter()
     found = {}
     for claim in claims:
@@ -150,5 +157,5 @@ def _numbered(claims: Sequence[Claim]) -> dict[tuple[str, int], Claim]:
 
 
 def _finite(number: float) -> float:
-    """A number for sorting: NaN, which has no order, is placed before all numbers."""
+    """A number for sorting. NaN, which has no order, is replaced by infinity."""
     return math.inf if math.isnan(number) else number

@@ -1,4 +1,4 @@
-"""Collusion and Sybils: from which share of the stake do a cheater and its accomplices win, and does
+"""Collusion and Sybils: from which share of the stake on do a cheater and its accomplices win, and does
 splitting help?
 
 Accomplices attest every result of their cheater and challenge none. The profit of the cheater alone, and of
@@ -35,16 +35,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES: Final = (0.0, 0.1, 1.0)
-"""False shares of the cheaters that are played. Each has at least one false
-segment, even with a share of 0.
-"""
+"""False shares of the cheaters that are played. Even a cheater with share 0 has one false segment."""
 SEATS: Final = ("colluding", "verifiers")
 SPLITS: Final = ("level",)
 
 
 @dataclass(frozen=True)
 class Accomplice(Verifier):
-    """A member of the coalition while its solver is honest: it works honestly."""
+    """A member of the coalition while its solver is honest. It works honestly."""
 
     name: ClassVar[str] = "accomplice"
 
@@ -81,12 +79,16 @@ class Collusion(Study):
         return asked(self, given, (SEATS, SPLITS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Everybody works honestly. Raises ParameterError for a parameter that theory has no term for."""
+        """The population in which everybody works honestly. Raises ParameterError for a parameter that theory
+        has no term for.
+        """
         require(self.parameters(), parameters)
         return _people(parameters, point, Solver(), Accomplice())
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Gain of cheating over honest work: the cheater `alone`, and `joint` with its accomplices."""
+        """Gain of cheating over honest work: of the cheater `alone`, and of the cheater and its accomplices
+        (`joint`).
+        """
         case = self.case(point)
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)
         nobody = np.zeros(runs)
@@ -127,7 +129,7 @@ class Collusion(Study):
 
 
 def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
-    """Number of the colluders' accounts, and stake units of each; leftover stake is honest."""
+    """Number of the colluders' accounts, and stake units of each. Stake that is left over is honest."""
     units = 1 << int(point["level"])
     return round(point["colluding"] * parameters.verifier_count) // units, units
 
@@ -145,7 +147,7 @@ def _column(measure: str, share: float) -> str:
 
 
 class Forms:
-    """Closed forms at one point for each of `SHARES`, (shares,); amounts in token units."""
+    """Closed forms at one point for each of `SHARES`, (shares,), with amounts in token units."""
 
     def __init__(self, case: Case, point: Point) -> None:
         self.parameters = parameters = case.parameters
@@ -174,14 +176,16 @@ class Forms:
         """Mean number of the colluders' seats."""
         self.missed = missed_probability(parameters.segments, self.false, parameters.segments_per_verifier)
         self.lost = parameters.stake + parameters.gas_defence * parameters.gas_price * TOKEN
-        """Loss by a conviction, in addition to price and gain."""
+        """Loss from a conviction, in addition to the price and the gain."""
         self.caught = caught_by_others(self.law, self.missed)
         self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
     def coin(self, tasks: int) -> Floats:
-        """Lower bound on the standard error of a mean profit over `tasks` tasks: what convictions alone cause.
+        """Lower bound on the standard error of a mean profit over `tasks` tasks: the error that convictions
+        alone cause.
 
-        A conviction costs a task the price, the gain and `lost`. The bound is at least one task's part of the mean.
+        A conviction costs a task the price, the gain and `lost`. The bound is at least one task's part of the
+        mean.
         """
         chance = np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
         swing = float(self.lost + self.money["price"] + self.money["gain"])
@@ -197,7 +201,7 @@ class Forms:
 
     @property
     def joint(self) -> Floats:
-        """The coalition's advantage: accomplices save replays, and lose fees if the cheater is convicted.
+        """The coalition's advantage. Accomplices save replays, and lose fees if the cheater is convicted.
 
         Their j seats are paid if none of the other V - j seats finds a false segment.
         """
@@ -220,7 +224,7 @@ class Forms:
 
     @property
     def fees(self) -> float:
-        """Earnings of the colluders' accounts by honest work."""
+        """What the colluders' accounts earn by honest work."""
         parameters = self.parameters
         gas = parameters.gas_attest * parameters.gas_price * TOKEN
         each = parameters.seat_fee - parameters.segments_per_verifier * self.replay - gas
@@ -238,7 +242,7 @@ def _seats(
     errors: Mapping[str, Floats],
     table: Table,
 ) -> Part:
-    """Findings and claims on the share at which profit changes its sign, by the number of seats."""
+    """Findings and claims on the share at which the profit changes its sign, by the number of seats."""
     chosen = within(study, points, SEATS)
     claims, found, series = [], [], []
     for seats in sorted({points[n]["verifiers"] for n in chosen}):
@@ -287,7 +291,7 @@ def _seats(
 def _profit(
     series: Sequence[tuple[float, list[int]]], points: Sequence[Point], means: Mapping[str, Floats]
 ) -> str:
-    """The profit of the grid's largest coalition in words, with the fewest and the most seats."""
+    """The profit of the grid's largest coalition, in words, with the fewest and with the most seats."""
     said = []
     for seats, numbers in (series[0], series[-1]):
         best = float(means["joint"][numbers[-1]].max()) / TOKEN

@@ -1,7 +1,7 @@
 """The verifier's dilemma: whether replaying pays, and whether fees change that.
 
-A share x of the results is false and a share d of the verifiers replays; the others attest whatever is
-served. The gain of replaying over rubber-stamping for a seat is compared with the inspection game of
+A share x of the results is false, and a share d of the verifiers replays; the others attest whatever is
+served. A seat's gain from replaying over rubber-stamping is compared with the inspection game of
 `sim.theory`. A second grid varies the fees. Gas is left out.
 """
 
@@ -25,7 +25,7 @@ from sim.units import TOKEN
 
 
 class Dilemma(Study):
-    """Solvers that cheat at a given rate, and verifiers of which a given share replays."""
+    """Solvers that cheat at a given rate, and verifiers, a given share of which replays."""
 
     name = "dilemma"
     question = "When does replaying pay more than rubber-stamping, and do fees change it?"
@@ -37,7 +37,9 @@ class Dilemma(Study):
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of two grids: the game, and fees. The first value of a study's own parameter is its centre."""
+        """Axes of two grids: the game, and fees. The first value of each of the study's own parameters is its
+        centre.
+        """
         return {
             "false_rate": (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
             "diligence": (0.5, 0.02, 0.05, 0.1, 0.2, 0.35, 0.65, 0.8, 0.98),
@@ -69,8 +71,8 @@ class Dilemma(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """In token units: the earnings of a seat of each kind, their difference, and the solvers' profit.
-        Also the share of tasks with a conviction.
+        """In token units: the earnings of a seat of each kind, the difference between them, and the solvers'
+        profit. Also the share of tasks with a conviction.
         """
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)

@@ -35,10 +35,10 @@ class Rows:
     gain: Floats
     error: Floats
     solver: Floats
-    """Profit of all solvers, for each task, and its standard error."""
+    """Profit of all solvers per task, and its standard error."""
     solver_error: Floats
     replaying: Floats
-    """Earnings of a seat that replays, and the standard error."""
+    """Earnings of a seat that replays, and their standard error."""
     replaying_error: Floats
     table: Table
 
@@ -58,8 +58,8 @@ def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, floa
 
 
 def _zero(rows: Rows, numbers: Sequence[int], along: str) -> tuple[float, float] | None:
-    """The value of `along` at which the measured gain first changes its sign, and its standard
-    error; None if it never does.
+    """The value of `along` at which the measured gain first changes its sign, and its standard error; None if
+    the sign never changes.
     """
     at = np.array([rows.points[n][along] for n in numbers])
     return crossing(at, rows.gain[numbers], rows.error[numbers])
@@ -99,7 +99,7 @@ def game(rows: Rows) -> Part:
 
 
 def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
-    """Claims on the mixed equilibrium of false results and replaying, where neither side gains by
+    """Claims on the mixed equilibrium of false results and replaying, in which neither side gains by
     deviating; none if the points do not show it.
     """
     honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
@@ -192,7 +192,7 @@ def fees(rows: Rows) -> Part:
 
 
 def _paid(rows: Rows) -> list[Claim]:
-    """The claim on the least fee at which a seat that replays loses nothing if nobody cheats; none if the
+    """The claim on the least fee at which a seat that replays loses nothing if nobody cheats; no claim if the
     measured earnings never change sign. A seat that does not replay is paid the same fee.
     """
     numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})

@@ -12,7 +12,7 @@ from sim.theory import Duty, Equilibrium, committee_equilibrium, gain_against_ch
 
 
 class Seat:
-    """The inspection game of one seat at one point; amounts in token units."""
+    """The inspection game of one seat at one point, with amounts in token units."""
 
     def __init__(self, case: Case, point: Point) -> None:
         self.parameters = parameters = case.parameters
@@ -39,8 +39,8 @@ class Seat:
         return gain_against_cheater(self.duty, hit=self.hit, verifiers=self.parameters.verifiers, found=found)
 
     def gain(self) -> float:
-        """Gain of replaying against the mixture of honest and false results. A replay of an honest
-        result only costs.
+        """Gain of replaying against the mixture of honest and false results. Replaying an honest result only
+        costs.
         """
         x = self.point["false_rate"]
         return x * self.against_cheater - (1 - x) * self.replay
@@ -70,6 +70,6 @@ class Seat:
         )
 
     def least_error(self, tasks: int) -> float:
-        """Least error of a mean over `tasks`: the error by one event among the seats of the rarer kind."""
+        """Least error of a mean over `tasks` tasks: the error from one event among the seats of the rarer kind."""
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
         return self.parameters.reward / (rarer * tasks)

@@ -1,9 +1,9 @@
 """Dynamics: solvers and verifiers move towards better strategies, epoch by epoch, by payoffs from the engine.
 
-Two shares move: x, of solvers that cheat, and y, of verifiers that replay. Replicator dynamics (Taylor and Jonker,
-1978) in discrete time multiply each strategy's share by the exponential of its payoff; best-response dynamics (Gilboa
-and Matsui, 1991) move a tenth of the way to the better strategy. Where they go is compared with
-`sim.theory.inspection`.
+Two shares move: x, of solvers that cheat, and y, of verifiers that replay. Replicator dynamics (Taylor and
+Jonker, 1978) in discrete time multiply each strategy's share by the exponential of its payoff. Best-response
+dynamics (Gilboa and Matsui, 1991) move a tenth of the way to the better strategy. The end of each trajectory
+is compared with `sim.theory.inspection`.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ EPOCHS: Final = 48
 _STEP: Final = 0.1
 """Best response: share of a population that changes to the better strategy in an epoch."""
 _MOST_TURN: Final = 2.0
-"""Replicator: largest change of a strategy's log odds in an epoch. Below it, the change is the strategy's gain
-over the other one, in units of a false result's value (solvers) or of the reward (verifiers).
+"""Replicator: largest change of a strategy's log odds in an epoch. Below this limit, the change is the
+strategy's gain over the other one, in units of a false result's value (for solvers) or of the reward (for
+verifiers).
 """
 
 
 class Gains(NamedTuple):
-    """Gain of cheating over honest work (tokens per task), and of replaying (tokens per seat)."""
+    """Gain from cheating over honest work (tokens per task), and from replaying (tokens per seat)."""
 
     solver: float
     verifier: float
 
 
 class _Game(NamedTuple):
-    """A market in the terms of `sim.theory.inspection`, amounts in token units."""
+    """A market in the terms of `sim.theory.inspection`, with amounts in token units."""
 
     parameters: MarketParameters
     duty: Duty
@@ -70,7 +71,7 @@ class Dynamics(Study):
     )
     runs = 4
     rounds = 256
-    """A run is a trajectory; rounds are the tasks from which an epoch's payoffs are computed."""
+    """Tasks from which an epoch's payoffs are computed. A run is a trajectory."""
 
     def parameters(self) -> MarketParameters:
         """The recommended market with free gas, because theory does not model who pays for later games."""
@@ -96,7 +97,7 @@ class Dynamics(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Trajectories from two opposite corners, unless the operator gives start shares. If the operator
-        gives no axes, also one that is held at theory's equilibrium.
+        gives no axes, also a trajectory that is held at theory's equilibrium.
         """
         points = super().points(given)
         if not {"cheating", "checking"} & {self.known(name) for name in given}:
@@ -176,7 +177,9 @@ class Dynamics(Study):
         return Gains(float(solver) / TOKEN, ((1 - x) * against[0] + x * against[1]) / TOKEN)
 
     def _game(self, point: Point) -> _Game:
-        """The engine's market in theory's terms. The gain comes only with payment, so G is lost with the stake."""
+        """The engine's market in theory's terms. The gain G comes only with payment, so a conviction takes it
+        together with the stake.
+        """
         parameters = self.case({**point, "cheating": 0.5, "checking": 0.5}).parameters
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
@@ -198,7 +201,7 @@ class Dynamics(Study):
         return Answer(findings, self._claims(points, table))
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
-        """Claims on the gains at theory's equilibrium. Neither side gains by deviating, except for the
+        """Claims on the gains at theory's equilibrium, where neither side gains by deviating, except for the
         rounding to whole verifiers.
         """
         found = []
@@ -229,7 +232,8 @@ def payoffs(
     tasks: int,
     seed: np.random.SeedSequence,
 ) -> Gains:
-    """Gains if a share x of solvers cheats and a share y of verifiers replays, from two markets of one seed.
+    """Gains if a share x of solvers cheats and a share y of verifiers replays, from two markets with the same
+    seed.
 
     All solvers are honest in one market and cheat in the other. Verifiers' earnings are linear in x, because
     a task has one solver.
@@ -264,7 +268,7 @@ def _people(parameters: MarketParameters, false_share: float, x: float, y: float
 
 
 def _counted(y: float, parameters: MarketParameters) -> float:
-    """A share of verifiers rounded to whole verifiers, at least one of each kind."""
+    """A share of verifiers, rounded to whole verifiers with at least one of each kind."""
     return of_both(_inner(y), parameters) / parameters.verifier_count
 
 
@@ -273,7 +277,7 @@ def _inner(share: float) -> float:
 
 
 def _moved(share: float, gain: float, rule: int) -> float:
-    """The share of a strategy after an epoch in which it gained `gain` more than the other strategy."""
+    """The share of a strategy after an epoch in which it gained `gain` more than the other strategy did."""
     if rule == REPLICATOR:
         odds = share / (1 - share) * np.exp(np.clip(gain, -_MOST_TURN, _MOST_TURN))
         share = float(odds / (1 + odds))

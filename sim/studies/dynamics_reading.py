@@ -23,18 +23,18 @@ SEGMENTS: Final = 20
 REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
 RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
 FEWEST: Final = 0.02
-"""Least share of each strategy; otherwise a share of 0 would never change."""
+"""Least share of each strategy. Without it, a share of 0 would never change."""
 _SWING: Final = 0.3
 """A trajectory whose share of cheaters varies by more than this in the second half counts as circling."""
 _NEAR: Final = 0.1
-"""A trajectory that does not circle is at the equilibrium if both mean shares in its second
-half are closer than this.
+"""A trajectory that does not circle is at the equilibrium if, in its second half, both mean shares are closer
+to it than this.
 """
 Shares = Mapping[str, Floats]
 
 
 class Trajectories:
-    """The trajectories of one market: the first that was played."""
+    """The trajectories of one market, the first that was played."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Trajectories:
 
 
 def behaviour(late: Shares, rest: Equilibrium) -> str:
-    """Words for how many trajectories circle, reach the equilibrium or settle elsewhere in the end."""
+    """How many trajectories circle, reach the equilibrium or settle elsewhere in the end, in words."""
     circling = np.ptp(late["cheating"], axis=2) > _SWING
     off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])
     near = ~circling & (off.max(axis=0) < _NEAR)
@@ -134,5 +134,5 @@ def behaviour(late: Shares, rest: Equilibrium) -> str:
 
 
 def _market(point: Point) -> Point:
-    """The values of a point without the rule and the start of its trajectories."""
+    """The values of a point, without the rule and the starting shares of its trajectories."""
     return {name: value for name, value in point.items() if name not in ("rule", "cheating", "checking")}

@@ -1,7 +1,7 @@
 """Several grids in one study: each grid varies some parameters, and the others stay at their centre.
 
-The centre of a market's parameter is the study's default; that of a study's own parameter is the first value
-of its axis.
+The centre of a market parameter is the study's default. The centre of a study's own parameter is the first
+value of its axis.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Grid = Collection[str]
 def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
     """Points of all grids, without duplicates. Axes given by the operator are varied in every grid.
 
-    Raises SweepError for an axis without values and for too many points, ParameterError for an unknown name.
+    Raises SweepError for an axis without values or for too many points, and ParameterError for an unknown
+    name.
     """
     asked = {study.known(name): values for name, values in given.items()}
     axes = {**study.axes(), **asked}
@@ -35,7 +36,7 @@ def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[
 
 
 def centre(study: Study, name: str) -> float:
-    """The value of a parameter while others are varied."""
+    """The value that a parameter keeps while others are varied."""
     value: float = getattr(study.parameters(), name) if name in KNOWN else study.axes()[name][0]
     return value
 
@@ -44,7 +45,7 @@ def within(study: Study, points: Sequence[Point], grid: Grid) -> list[int]:
     """Numbers of the points that vary only the grid's parameters.
 
     If no point has a parameter at its centre, because the operator gave other values, the first point's value
-    is used.
+    counts as the centre.
     """
     fixed = {}
     for name, first in points[0].items():

@@ -1,10 +1,10 @@
-"""Griefing: what false challengers, silent verifiers and late solvers cost others for
-each token that they lose.
+"""Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they
+lose.
 
 Each attack is compared with a calm market with the same seed; harm is the honest parties' loss relative to
-that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the
-waits, and the study sets how long they take. A submitter whose task ends late posts it again, so the
-unpaid price is not a gain.
+that market. The engine has no clocks, so the cost of waiting is computed here: the engine counts the waits,
+and the study sets how long each takes. A submitter whose task ends late posts it again, so the unpaid price
+is not a gain.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
-"""Days that one challenger can hold a payout, if the solver answers at once and there is no replay allowance."""
+"""Days for which one challenger can hold a payout, if the solver answers at once and there is no replay allowance."""
 _LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
 """Bonds above the recommended one."""
 REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
@@ -56,7 +56,7 @@ class Reformed(Verifier):
 
 
 class Griefing(Study):
-    """Three attacks whose only aim is harm."""
+    """Three attacks that only aim at harm."""
 
     name = "griefing"
     question = (
@@ -70,7 +70,7 @@ class Griefing(Study):
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Axes of three grids: bonds and delay penalties, each for three yearly rates, and fees."""
+        """Axes of three grids: bonds, with three yearly rates; delay penalties, with the same rates; and fees."""
         return {
             "bond": (*(amount * TOKEN for amount in (1, 2, 5)), self.parameters().bond, *_LARGE_BONDS),
             "audit_fee": tuple(amount * TOKEN for amount in (1, 2, 4, 8, 16)),
@@ -101,8 +101,8 @@ class Griefing(Study):
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """The calm market: silent verifiers are `Reformed`. Raises ParameterError if the closed
-        forms do not apply.
+        """The population of the calm market, in which silent verifiers are `Reformed`. Raises ParameterError
+        if the closed forms do not apply.
         """
         require(self.parameters(), parameters)
         silent = _silent(parameters, point)
@@ -146,8 +146,8 @@ class Griefing(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Findings on each attack and on the cheapest one. A factor is harm per token lost; the least bond
-        and the least delay penalty with a factor of at most 1 are among the claims.
+        """Findings on each attack and on the cheapest one. A factor is harm per token lost. Among the claims
+        are the least bond and the least delay penalty with a factor of at most 1.
         """
         points = points_of(self, table)
         forms = [self.forms(point) for point in points]
@@ -199,8 +199,8 @@ class Griefing(Study):
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """The values that theory expects for the harms and losses of `play`, and the least bond and delay
-        penalty for a factor of 1.
+        """The values that theory expects for the harms and losses of `play`, and the least bond and the least
+        delay penalty for a factor of 1.
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
@@ -256,7 +256,7 @@ def _silent(parameters: MarketParameters, point: Point) -> int:
 
 
 def _waited(point: Point, days: str, amount: float) -> float:
-    """Cost of having an amount later, by the days in the point's parameter `days`."""
+    """Cost of having an amount later by the number of days in the point's parameter `days`."""
     return waiting_cost(amount=amount, seconds=point[days] * DAY, yearly_rate=point["yearly_rate"])
 
 

@@ -54,7 +54,7 @@ class Seen:
         return mean(self.table, f"{attack}_loss")
 
     def factors(self, attack: str) -> Floats:
-        """Measured griefing factors, (points,); infinite if harm is free."""
+        """Measured griefing factors, (points,); infinite where harm costs the attacker nothing."""
         return _factors(self.harm(attack), self.loss(attack))
 
     def theory(self, attack: str) -> Floats:
@@ -70,7 +70,7 @@ class Seen:
         return self.study.unit(name).format(self.points[self.middle][name])
 
     def claims(self, grid: Collection[str], columns: Sequence[str]) -> list[Claim]:
-        """Claims on harm and loss, which are cut off at 0. Amounts are rounded to units."""
+        """Claims on harm and loss. Measured values below 0 count as 0; amounts are rounded to units."""
         claims = []
         for column in columns:
             means, errors = mean(self.table, column), standard_error(self.table, column)
@@ -90,7 +90,9 @@ class Seen:
         return claims
 
     def by_rate(self, grid: Collection[str]) -> dict[float, list[int]]:
-        """Numbers of a grid's points by rate, the centre's rate first, ordered by the other varied parameter."""
+        """Numbers of a grid's points by yearly rate, the centre's rate first. Each rate's points are ordered
+        by the other varied parameter.
+        """
         numbers: dict[float, list[int]] = {}
         for number in [self.middle, *self.grid(grid)]:
             numbers.setdefault(self.points[number]["yearly_rate"], []).append(number)
@@ -100,7 +102,8 @@ class Seen:
     def least(
         self, grid: Collection[str], attack: str, form: str, *, slope: float
     ) -> tuple[str, list[Claim]]:
-        """The amount from which the factor is 1 or less, by rate: in words, and as claims if within the grid.
+        """The amount from which on the factor is 1 or less, for each rate: in words, and as claims if it is
+        within the grid.
 
         Harm minus loss is linear in the amount, and falls by `slope` per token.
         """
@@ -129,7 +132,7 @@ class Seen:
         return words[0] + others, claims
 
     def figure(self, grid: Collection[str], attack: str, x: str) -> Figure:
-        """A plot of griefing factors against an amount: lines are what theory expects, dots are measured."""
+        """A plot of griefing factors against an amount. Lines are expected by theory, dots are measured."""
         from sim.figures import Line, lines
 
         name, seen, theory = axis(grid), _shown(self.factors(attack)), _shown(self.theory(attack))
@@ -152,7 +155,7 @@ class Seen:
 
 
 def axis(grid: Collection[str]) -> str:
-    """Name of the amount that a grid varies: its first axis."""
+    """Name of the amount that a grid varies, which is its first axis."""
     return next(iter(grid))
 
 
@@ -168,7 +171,9 @@ def _shown(factors: Floats) -> Floats:
 
 
 def _root(x: Floats, falling: Floats) -> float:
-    """Where a falling line through points reaches 0: -inf if it is never above 0, inf if always."""
+    """The place at which a falling line through points reaches 0: -inf if the line is never above 0, inf if
+    it always is.
+    """
     if (falling <= 0).all():
         return float("-inf")
     if (falling > 0).all():

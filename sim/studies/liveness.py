@@ -1,9 +1,9 @@
 """Liveness: how often right tasks are redrawn, and how many stall, because verifiers are offline or gas is
 expensive.
 
-All verifiers are thrifty: they act if the fee plus the cost of silence covers gas and replays. Everybody
-faces the same gas price, so a spike silences all of them at once and redraws do not help; downtime affects
-them independently.
+All verifiers are thrifty: they act if the fee plus the cost of silence covers gas and replays. All of them
+face the same gas price, so a spike silences all at once and redraws do not help; downtime affects each
+independently.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Liveness(Study):
         return population([(Solver(), parameters.solver_count)], [(Thrifty(), parameters.verifier_count)])
 
     def answer(self, table: Table) -> Answer:
-        """Claims for each point, and a finding for each played grid."""
+        """Claims for each point, and a finding for each grid that was played."""
         points = points_of(self, table)
         rounds = int(table["rounds"][0])
         cases = [self.case(point).parameters for point in points]
@@ -105,7 +105,9 @@ class Liveness(Study):
         return Answer(findings or [agreement(claims)], claims)
 
     def stalled(self, parameters: MarketParameters, rounds: int) -> float:
-        """The expected share of stalled tasks: expensive gas silences everybody, or seats are silent independently."""
+        """The expected share of stalled tasks. Either expensive gas silences everybody, or seats are silent
+        independently.
+        """
         silent = stall_probability(
             verifiers=parameters.verifiers, up=1 - parameters.downtime, redraws=parameters.redraws
         )
@@ -148,8 +150,8 @@ def dear(parameters: MarketParameters, rounds: int) -> float:
     """Chance that gas and replays cost more than the fee plus the cost of silence, averaged over the rounds
     of a run.
 
-    The logarithm of the gas price in round t is normal. Its mean is the starting value minus t s^2 / 2, its
-    deviation s sqrt(t).
+    The logarithm of the gas price in round t is normal. Its mean is the starting value minus t s^2 / 2, and
+    its deviation is s sqrt(t).
     """
     replays = parameters.replay_cost * parameters.training_cost / parameters.segments
     margin = parameters.seat_fee + parameters.silence_costs - parameters.segments_per_verifier * replays
@@ -194,7 +196,7 @@ class Laid:
         ]
 
     def figure(self, x: str, by: str, label: str, names: str, *, scale: float = 1, **fixed: float) -> Figure:
-        """Stalled tasks over one parameter, with a line for each value of another."""
+        """A plot of the share of stalled tasks over one parameter, with a line for each value of another."""
         from sim.figures import Line, lines
 
         series = []
@@ -238,7 +240,7 @@ def _seats(laid: Laid) -> Finding:
 
 
 def _redrawn(laid: Laid) -> Finding:
-    """The number of redraws needed at each downtime."""
+    """The number of redraws that each downtime needs."""
     words = []
     for down in laid.values("downtime"):
         enough = [laid.points[n]["redraws"] for n in laid.at(downtime=down) if laid.seen[n] <= MOST]
@@ -252,7 +254,7 @@ def _redrawn(laid: Laid) -> Finding:
 
 
 def _spikes(laid: Laid) -> Finding:
-    """The least tried fee with which at most `MOST` of the tasks stall, at each gas volatility."""
+    """The lowest of the tried fees with which at most `MOST` of the tasks stall, at each gas volatility."""
     words = []
     for spread in laid.values("gas_volatility"):
         numbers = laid.at(gas_volatility=spread)

@@ -1,8 +1,8 @@
 """Looks: whether second looks make replaying pay, who still skips in equilibrium, and the cost of looks.
 
-There are two kinds of accounts, which replay or skip. Terms are the recommended ones of tasks with looks.
-Training costs the whole budget, and the fees are derived from the budget. So replays cost as much as
-possible, and skipping saves as much as possible.
+There are two kinds of accounts, those that replay and those that skip. Terms are the recommended ones of
+tasks with looks. Training costs the whole budget, and the fees are derived from the budget. So replays cost
+as much as possible, and skipping saves as much as possible.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class Looks(Study):
         }
 
     def answer(self, table: Table) -> Answer:
-        """Claims for each point, a finding for each played grid, and one on the cost of looks by theory."""
+        """Claims for each point, a finding for each grid that was played, and a finding on the cost of looks
+        by theory.
+        """
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)

@@ -44,8 +44,8 @@ _UTILISATIONS: Final = tuple(Fraction(n, 100) for n in (10, 20, 30, 40, 50, 70, 
 
 
 def looking(parameters: MarketParameters) -> Looking:
-    """The terms and costs of looks for `sim.theory.looks`; amounts are in token units. `accuse` includes the
-    payment that the accuser makes to the solver for the game that the accuser drops.
+    """The terms and costs of looks for `sim.theory.looks`, with amounts in token units. `accuse` includes
+    what the accuser pays to the solver for the game that the accuser drops.
     """
     gas = parameters.gas_price * TOKEN
     return Looking(
@@ -125,8 +125,8 @@ class Seen:
     # ------------------------------------------------------------------ findings
 
     def findings(self) -> list[Finding]:
-        """A finding for each grid in which every parameter has several values, then `price`;
-        none without such a grid.
+        """A finding for each grid in which every parameter has several values, then `price`. Without such a
+        grid, no findings.
         """
         made = []
         for grid, finding in ((LOCKS, self._locks), (LOOKERS, self._lookers), (SIZES, self._sizes)):
@@ -185,7 +185,7 @@ class Seen:
         )
 
     def _sizes(self, here: Sequence[int]) -> Finding:
-        """The equilibrium of accounts that choose separately for each level, by the task's length."""
+        """The equilibrium by the task's length, if accounts choose separately for each level."""
         words, most = [], 0.0
         for n in sorted(here, key=lambda n: self.points[n]["segments"]):
             found = skipping_by_level(self.terms[n])
@@ -206,7 +206,9 @@ class Seen:
         return float(self.points[number]["skip_share"])
 
     def _figure(self, here: Sequence[int], by: str) -> Figure:
-        """Gains of skipping over the skippers' share, with a line for each value of another parameter."""
+        """A plot of the gain from skipping over the skippers' share, with a line for each value of another
+        parameter.
+        """
         from sim.figures import Line, lines
 
         series = []
@@ -229,7 +231,7 @@ class Seen:
 
 
 def price() -> Finding:
-    """The cost of looks and locks, by the share of time in which a lock is used for a seat."""
+    """The cost of looks and locks, by the share of the time in which a lock is used for a seat."""
     from sim.figures import Line, lines
 
     made = ROLLUP.setting(_BUDGET, _DAYS)

@@ -64,7 +64,7 @@ def explosion() -> Finding:
 
 
 def reach() -> Finding:
-    """The least honest share that the recommended terms tolerate, by K."""
+    """The least honest share with which the recommended terms still deter cheating, by K."""
     from sim.figures import Line, lines
 
     sizes = np.unique(np.geomspace(_SHORT, _LONG, 25).astype(int))
@@ -115,14 +115,14 @@ def audits() -> Finding:
 
 
 class Challenges(NamedTuple):
-    """A seat's costs and earnings by proving a false result, for the default budget."""
+    """What proving a false result costs a seat, and what the seat earns by it, for the default budget."""
 
     costs: Mapping[int, float]
     """Cost in tokens by K."""
     pays: Mapping[int, float]
     """Reward, a game's cost and the seat's fee, in tokens by K."""
     least: float
-    """Least earnings over all K, as a multiple of the cost; `most` is the largest multiple."""
+    """Smallest ratio of earnings to cost over all K; `most` is the largest."""
     most: float
 
 
@@ -139,7 +139,7 @@ def challenges() -> Challenges:
 
 
 def reward() -> Finding:
-    """A seat's earnings by a conviction, compared with its cost of a challenge."""
+    """A seat's earnings from a conviction, compared with its cost of a challenge."""
     from sim.figures import Line, lines
 
     found = challenges()
@@ -157,7 +157,7 @@ def reward() -> Finding:
 
 
 def bond() -> Finding:
-    """The challenger's bond, compared with the cost of a false challenge to others."""
+    """The challenger's bond, compared with what a false challenge costs others."""
     parameters = MarketParameters()
     # Most games end within 30 days. Until then, the stake and the price wait, at 10 % a year.
     held = (parameters.stake + parameters.budget) / TOKEN
@@ -189,7 +189,7 @@ def _multiple(segments: int, draws: int) -> float:
 
 
 def _least_honest(segments: int, gain: float) -> float:
-    """Least honest share, by bisection, since S_min falls with h; NaN if even 1 is too low.
+    """Least honest share, by bisection, because S_min falls with h; NaN if even a share of 1 is too low.
 
     The price is not counted as at risk.
     """
@@ -215,7 +215,7 @@ def _least_honest(segments: int, gain: float) -> float:
 
 
 def _at_risk(segments: int) -> float:
-    """Loss of stake of a cheater that recovers reward and restitution, as a multiple of the budget."""
+    """A cheater's loss as a multiple of the budget: its stake, less the reward and restitution it gets back."""
     terms = recommended(segments, _BUDGET_UNITS)
     return (terms.stake - terms.reward - terms.restitution) / _BUDGET_UNITS
 

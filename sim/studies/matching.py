@@ -21,18 +21,16 @@ from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
-"""The largest load. At any load, this many tasks are generated per device, so that heavier loads
-add to the same first tasks.
+"""The largest load. Whatever the load, this many tasks are generated per device, so that a heavier load adds
+to the same first tasks.
 """
 _PURPOSE: Final = 1 << 20
-"""Spawn key of a child of the seed that no chunk of the engine uses."""
+"""A number in the spawn keys of this module's random streams. No chunk of the engine uses it."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Devices and tasks: their numbers, their values and costs, and their spreads
-    (deviations of logarithms).
-    """
+    """Devices and tasks: their numbers, values, costs and spreads (deviations of logarithms)."""
 
     devices: int
     load: float
@@ -41,7 +39,7 @@ class Batch:
     size_spread: float
     deadline_spread: float
     worth: float
-    """Value of a task of size 1, on which a device of strength 1 has the cost `cost`."""
+    """Value of a task of size 1. A device of strength 1 has the cost `cost` for it."""
     cost: float
 
     @property
@@ -51,10 +49,10 @@ class Batch:
 
 
 def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
-    """Shares of tasks done under each rule, and welfare per task: worth minus cost of the tasks done.
+    """Shares of tasks done under each rule, and welfare per task: the worth minus the cost of the tasks done.
 
-    `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest. A run
-    is one draw.
+    `done_most` is the maximum over all assignments; `done_form` is the expected value for the cheapest asks.
+    A run is one draw.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]
@@ -84,7 +82,7 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
     """Largest number of tasks that the devices can do, one each, (rows,), by Hall's theorem.
 
     `needs` is (tasks, rows), `strength` is (devices, rows). A device that can do a task can do every easier
-    one, so only sets of the hardest tasks can lack devices: of the i hardest, at most as many are done as
+    one, so only sets of the hardest tasks can lack devices. Of the i hardest tasks, no more can be done than
     there are devices for the easiest of them.
     """
     hardest = -np.sort(-needs, axis=0)
@@ -95,12 +93,12 @@ def most_done(needs: Floats, strength: Floats) -> Floats:
 
 
 def expected_done(batch: Batch, strength: Floats) -> Floats:
-    """Mean number of tasks done by the cheapest asks, given the devices, (rows,), if strong devices are the
-    cheap ones.
+    """Mean number of tasks done by the cheapest asks, given the devices, (rows,), if strong devices are
+    cheap.
 
-    Then each task goes to the strongest free device, if that can do it. After k tasks, this is the (k + 1)-th
-    strongest, which can do it with chance F(s), where F is the (lognormal) distribution of needs. This is a
-    pure birth chain over k.
+    Each task then goes to the strongest free device, if that device can do it. After k tasks done, this is
+    the (k + 1)-th strongest, which can do a task with chance F(s), where F is the (lognormal) distribution of
+    needs. This is a pure birth chain over k.
     """
     ranked = -np.sort(-strength, axis=0)
     spread = math.hypot(batch.size_spread, batch.deadline_spread)

@@ -1,5 +1,5 @@
-"""Helpers shared by studies: checks of points, layouts of results, and wording. `sim.studies.grids` makes the
-points.
+"""Helpers that studies share: checks of points, layouts of results, and wording. `sim.studies.grids` makes
+the points.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ALIKE = (
 
 
 def require(own: MarketParameters, parameters: MarketParameters, names: Sequence[str] = ALIKE) -> None:
-    """Raise ParameterError if a point changes one of the parameters `names`, which the closed forms do not
-    include.
+    """Raise ParameterError if a point changes one of the parameters `names`, for which the closed forms have
+    no term.
     """
     for name in names:
         kept, given = getattr(own, name), getattr(parameters, name)
@@ -47,14 +47,14 @@ def require(own: MarketParameters, parameters: MarketParameters, names: Sequence
 
 
 def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
-    """Points of the grids that vary a parameter given by the operator, or of all grids if none does."""
+    """Points of the grids that vary a parameter given by the operator, or of all grids if no grid does."""
     names = {study.known(name) for name in given}
     return several(study, given, [one for one in grids if names & set(one)] or grids)
 
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
-    """The values of parameter `x` (across) and `y` (up), and `values` as (len(up), len(across)), NaN without
-    a point.
+    """The values of parameters `x` (across) and `y` (up), and `values` as an array (len(up), len(across)),
+    with NaN where no point lies.
     """
     across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
     laid = np.full((len(up), len(across)), np.nan)
@@ -64,8 +64,8 @@ def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Float
 
 
 def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
-    """The zero of a straight line through the two points around the first change of sign, and its standard
-    error.
+    """The zero, and its standard error, of the straight line through the two points around the first change
+    of sign.
 
     None if the sign does not change.
     """
@@ -93,7 +93,8 @@ def agreement(claims: Sequence[Claim]) -> Finding:
 
 
 def of_both(share: float, parameters: MarketParameters) -> int:
-    """Number of verifiers of the first of two compared kinds: the given share, but at least one of each kind.
+    """Number of verifiers of the first of two kinds that are compared: the given share, but at least one of
+    each kind.
 
     Raises ParameterError if there is only one verifier.
     """

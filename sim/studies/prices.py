@@ -1,5 +1,5 @@
-"""The price that theory expects of the engine's bidders, if devices are alike: then the
-markup makes asks uniform.
+"""The price that theory expects of the engine's bidders if devices are alike, in which case the markup makes
+asks uniform.
 """
 
 from __future__ import annotations

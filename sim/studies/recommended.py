@@ -1,4 +1,5 @@
-"""Recommended terms in the engine: at every edge of their margins, cheating must lose and honest work earn.
+"""Recommended terms in the engine: at every edge of their margins, cheating must lose and honest work must
+earn.
 
 The terms are those that `assay submit` recommends for each number of segments. The study varies the
 assumptions about the world around them. sim.studies.margins has the closed forms behind the numbers.
@@ -77,7 +78,7 @@ def market(segments: int, amounts: Amounts) -> MarketParameters:
 
 
 class Recommended(Study):
-    """Several false shares at each edge of the assumptions, compared with honest work there."""
+    """Several false shares at each edge of the assumptions, compared with honest work at the same edge."""
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
@@ -85,11 +86,13 @@ class Recommended(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """The market of the longest task; `case` uses the terms of the point's own length."""
+        """The market with the terms for the largest number of segments. It serves only as the default: `case`
+        uses the terms for each point's own number of segments.
+        """
         return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Sizes of tasks and false shares; `points` crosses them with the edges."""
+        """Sizes of tasks and false shares, which `points` crosses with the edges."""
         return {
             "segments": SEGMENTS,
             "false_share": (_HONEST, *_CHEATERS),
@@ -104,8 +107,8 @@ class Recommended(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no
-        edges: it is varied too, and the parameters that are not given stay at the centre.
+        """Task sizes by false shares, at each edge. If the operator gives any other axis, there are no edges:
+        that axis is varied too, and parameters that are not given stay at the centre.
         """
         grid = super().points(given)
         names = {self.known(name) for name in given}
@@ -142,7 +145,7 @@ class Recommended(Study):
         )
 
     def claims(self, table: Table) -> Sequence[Claim]:
-        """The claims of `answer`, computed without the closed forms' findings."""
+        """The claims of `answer`, computed without the findings on the closed forms."""
         played = self._played(table)
         return [] if played is None else played.claims()
 
@@ -171,7 +174,9 @@ class _Played:
         means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
         self.advantage: Floats = means - means[self.base]
         self.error: Floats = np.hypot(errors, errors[self.base])
-        """Standard errors of `advantage`: both points' errors count, because their random numbers differ."""
+        """Standard errors of `advantage`. Both points' errors count, because the two have different random
+        numbers.
+        """
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each played edge; points on no edge are listed under `_ASKED`."""
@@ -185,7 +190,7 @@ class _Played:
         return {**found, _ASKED: sorted(others)} if others else found
 
     def _place(self, edge: str, number: int) -> str:
-        """A point of an edge in words: its segments, and any other varied parameters."""
+        """A point of an edge in words: its number of segments, and any other varied parameters."""
         point = self.points[number]
         more = [
             name

@@ -3,9 +3,9 @@ ranges.
 
 Morris' elementary effects (Technometrics 33(2), 1991) screen the parameters. Sobol's indices with Saltelli's
 sampling (Computer Physics Communications 181(2), 2010) give the share of an outcome's variance that a
-parameter explains alone (first order) and with all others (total). Both come from SALib. Effects are
-differences between points, so every point uses the same random numbers, with honest solvers and with
-cheaters. Nothing is compared with closed forms.
+parameter explains alone (first order) and together with all others (total). Both methods come from SALib.
+Effects are differences between points, so every point uses the same random numbers, with honest solvers and
+with cheaters. Nothing is compared with closed forms.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
 MORRIS, SOBOL = 0, 1
 TRAJECTORIES: Final = 20
 SAMPLES: Final = 128
-"""Base samples of Sobol's sequence, which is balanced for a power of two. There are SAMPLES x (parameters +
-2) points.
+"""Base samples of Sobol's sequence, which is balanced for a power of two. The study has SAMPLES x (parameters
++ 2) points.
 """
 LEVELS: Final = 4
 _SEED: Final = 1
-"""Seed of the samples and of the resampling for intervals; fixed, so that the points never change."""
+"""Seed of the samples, and of the resampling for intervals. It is fixed, so that the points never change."""
 
 
 class Outcome(NamedTuple):
@@ -90,7 +90,7 @@ class Sensitivity(Study):
         )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The ends of each range, and the two sampling methods."""
+        """The two sampling methods, and the ends of each range."""
         return {"method": (MORRIS, SOBOL), **RANGES}
 
     def extra(self) -> Mapping[str, Extra]:
@@ -102,7 +102,7 @@ class Sensitivity(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both samples between the ends of each range. An axis with one value is fixed at it.
+        """Both samples between the ends of each range. An axis with only one value stays at it.
 
         Raises SweepError for a parameter without a range, an axis with no values or more than two, or fewer
         than two axes that vary.
@@ -203,8 +203,8 @@ def _problem(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
 
 
 def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tuple[Finding, Floats]:
-    """A finding on Sobol's indices with the means in the lowest and the highest quarter of each
-    range, and the total indices.
+    """A finding on Sobol's indices, with the means in the lowest and in the highest quarter of each range,
+    and the total indices.
     """
     from SALib.analyze import sobol
 
@@ -238,8 +238,8 @@ def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tupl
 
 
 def _morris(outcome: Outcome, part: Mapping[str, Floats], values: Floats, total: Floats | None) -> Finding:
-    """A finding on the elementary effects, and on whether Sobol's indices (`total`)
-    name the same parameters.
+    """A finding on the elementary effects, and on whether they and Sobol's total indices (`total`) name the
+    same parameters.
     """
     from SALib.analyze import morris
 

@@ -1,4 +1,4 @@
-"""Limits the number of points of a sweep, so that too many are rejected before they exhaust memory."""
+"""Limits the number of points of a sweep. Larger sweeps are rejected before they exhaust memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_POINTS: Final = 1_000_000
 
 
 def combined(axes: Mapping[str, Sequence[float]]) -> list[Mapping[str, float]]:
-    """Every combination of the axes' values. Raises SweepError for empty axes and for too many points."""
+    """Every combination of the axes' values. Raises SweepError for empty axes or too many points."""
     empty = [name for name, values in axes.items() if not len(values)]
     if empty:
         raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")

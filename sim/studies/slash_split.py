@@ -97,7 +97,7 @@ class SlashSplit(Study):
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Profits in token units per task, and the convictions of the cheater with few false segments. The
-        other cases are deterministic: one round is enough.
+        other cases are deterministic, so one round of each is enough.
         """
         case = self.case(point)
 

@@ -47,10 +47,12 @@ class Forms:
             / TOKEN
             for own in (True, False)
         )
-        """Loss of stake of a cheater that recovers reward and restitution (`net`), or only the reward."""
+        """Stake that a cheater loses if it recovers reward and restitution (`net`), or only the reward
+        (`net_challenger`).
+        """
         self.reward = self.stake - self.net_challenger
         self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
-        """Total paid to seats if all of them challenge."""
+        """Total paid to the seats if all of them challenge."""
         self.audits = parameters.verifiers * parameters.segments_per_verifier
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
@@ -59,13 +61,13 @@ class Forms:
     @property
     def conceding(self) -> float:
         """Loss of a colluding solver and submitter that convict the solver themselves, including the draw and
-        gas.
+        the gas.
         """
         return self.net + self.parameters.draw_fee / TOKEN + self.task + self.defence + self.dispute
 
     @property
     def late(self) -> float:
-        """Loss of a colluding solver and submitter that let a deadline pass; half of the penalty returns to
+        """Loss of a colluding solver and submitter that let a deadline pass. Half of the penalty returns to
         the submitter.
         """
         penalty = self.parameters.delay_penalty
@@ -95,7 +97,7 @@ class Forms:
 
     @property
     def at_stake(self) -> float:
-        """Loss by a concession in addition to the gain. The cheater saves its task's audit fees."""
+        """Loss from a concession in addition to the gain. The cheater saves its task's audit fees."""
         return self.net + self.defence + self.dispute - self.audits * self.parameters.audit_fee / TOKEN
 
     @property
@@ -109,7 +111,7 @@ class Forms:
 
     @property
     def enough(self) -> float:
-        """The cost of a self-challenge at which the advantage `insured` is 0."""
+        """The cost of a self-challenge with which the advantage `insured` is 0."""
         return self.net + self.insured / self.caught
 
 
@@ -190,7 +192,7 @@ def cost(rows: Rows) -> Part:
 
 
 def concession(rows: Rows) -> Part:
-    """Where conceding is cheaper than missing a deadline."""
+    """The settings in which conceding is cheaper than missing a deadline."""
     chosen = within(rows.study, rows.points, PENALTY)
     claims, limits = [], []
     gain = rows.means["conceding"] - rows.means["late"]

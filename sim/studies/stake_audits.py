@@ -1,5 +1,5 @@
-"""Stake and audits: where does the best cheater stop earning more than honest work, and what does a long task
-need?
+"""Stake and audits: from which stake on does the best cheater earn no more than honest work, and what does a
+long task need?
 
 At every point, honest work and cheaters with several false shares are played under the same seed. The figure
 draws the zero-profit contour of `sim.theory` over the engine's measurements. A second grid lengthens the
@@ -29,7 +29,7 @@ from sim.theory import advantage_at, caught_probability, stake_at
 from sim.units import TOKEN, Unit
 
 SHARES: Final = (0.0, 0.05, 0.3, 1.0)
-"""False shares of the played cheaters; each has at least one false segment."""
+"""False shares of the cheaters that are played. Each cheater has at least one false segment."""
 MAP: Final = ("stake", "segments_per_verifier")
 LENGTHS: Final = ("segments", "milestones")
 
@@ -73,7 +73,7 @@ class StakeAudits(Study):
         return asked(self, given, (MAP, LENGTHS))
 
     def case(self, point: Point) -> Case:
-        """One part of the task, with its segments and its cost, but the gain of the whole task."""
+        """One part of the task, with the part's segments and cost, but the gain of the whole task."""
         whole = super().case(point).parameters
         parts = int(point["milestones"])
         segments = -(-whole.segments // parts)
@@ -125,7 +125,7 @@ def _verifiers(parameters: MarketParameters, point: Point) -> list[tuple[Verifie
 
 
 def _tokens(amount: float) -> str:
-    """An amount in words; "none" if no stake is enough, because there is no chance of conviction."""
+    """An amount in words, or "none" if no stake is enough, because there is no chance of conviction."""
     return f"{amount:,.0f} tokens" if np.isfinite(amount) else "none"
 
 
@@ -135,7 +135,7 @@ def _column(measure: str, share: float) -> str:
 
 
 class _Forms:
-    """Closed forms at one point for each of `SHARES`, (shares,); amounts in token units."""
+    """Closed forms at one point for each of `SHARES`, (shares,), with amounts in token units."""
 
     def __init__(self, case: Case) -> None:
         self.parameters = parameters = case.parameters
@@ -147,7 +147,7 @@ class _Forms:
             "cost": parameters.training_cost,
         }
         self.defence = parameters.gas_defence * parameters.gas_price * TOKEN
-        """Gas of the lost game, which a conviction costs in addition to the stake."""
+        """Gas for defending the game that is lost, which a conviction costs in addition to the stake."""
         self.honest = case.population.honest
         self.caught = self.chance(self.false)
         self.swing = parameters.stake + price + parameters.gain + self.defence
@@ -164,7 +164,7 @@ class _Forms:
         )
 
     def coin(self, tasks: int) -> Floats:
-        """Standard error of a measured chance of conviction, at least one task's share."""
+        """Standard error of a measured chance of conviction, but at least one task's share."""
         return np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
 
     @property
@@ -181,7 +181,7 @@ class _Forms:
         return float(self.stakes(self.chance(every), every).max())
 
     def stakes(self, caught: Floats, false: Any) -> Floats:
-        """Zero-profit stakes for the given chances of conviction."""
+        """Zero-profit stakes for given chances of conviction."""
         share = false / self.parameters.segments
         return stake_at(caught, share=share, kept=0, **self.money) - self.defence
 
@@ -251,7 +251,7 @@ def _lengths(
     tasks: int,
     table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
-    """The stake that ends cheating, by length: by theory, and by the engine's conviction rate."""
+    """The stake that ends cheating, by length: by theory, and from the engine's conviction rate."""
     numbers = within(study, points, LENGTHS)
     price = forms[numbers[0]].money["price"]
     rows, claims = [], []

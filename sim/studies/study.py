@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 Point = Mapping[str, float]
 """Values of the swept parameters, in the engine's units."""
 Table = Mapping[str, Floats]
-"""All results: a column for each swept parameter and each measure, a row for each run of each point. `point` and `run`
-number the rows, `rounds` is the number of tasks of a run. sim.studies.tables reads rows by point."""
+"""All results: a column for each swept parameter and each measure, and a row for each run of each point.
+`point` and `run` number the rows; `rounds` is the number of tasks of a run. sim.studies.tables reads rows by
+point.
+"""
 
 
 SEEDS: Final = 2
-"""Number of seeds per point; a `common` study uses one. Each seed plays half of the point's runs. A claim must
-hold with each seed alone and with both together (`checks`).
+"""Number of seeds per point; a `common` study uses only one. Each seed plays half of the point's runs. A
+claim must hold with each seed alone and with both together (`checks`).
 """
 CHANCE: Final = 0.02
 """Absolute tolerance that is narrow enough for any chance, however small."""
@@ -59,7 +61,7 @@ class Claim:
 
     @property
     def tolerance(self) -> float:
-        """Tolerated difference: 4 standard errors, so a right claim fails once in 16,000 times."""
+        """Tolerated difference: 4 standard errors, so that a right claim fails once in 16,000 times."""
         return 4 * self.error + 1e-12
 
     @property
@@ -86,9 +88,7 @@ class Answer:
 
 
 class Extra(NamedTuple):
-    """A parameter that a study has and the market has not: its meaning, and its
-    bounds in the engine's units.
-    """
+    """A parameter that a study has in addition to the market's: its meaning, and its bounds in the engine's units."""
 
     text: str
     unit: Unit = Unit.SHARE
@@ -102,8 +102,8 @@ class Study(ABC):
     """
 
     common: ClassVar[bool] = False
-    """Whether all points use the same random numbers, from one seed. For studies of differences between
-    points, which make no claims.
+    """Whether all points use the same random numbers, from one seed. It is meant for studies of differences
+    between points, which make no claims.
     """
 
     name: ClassVar[str]
@@ -124,8 +124,8 @@ class Study(ABC):
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid; the operator's axes replace the study's own. Raises SweepError for no points or too
-        many, ParameterError for an unknown name.
+        """The grid, in which the operator's axes replace the study's own. Raises SweepError for no points or
+        too many, and ParameterError for an unknown name.
         """
         return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
@@ -147,7 +147,7 @@ class Study(ABC):
         return Case(parameters, self.population(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Results of one point with one seed, a row for each run. Markets that are compared share the seed."""
+        """Results of one point with one seed, a row for each run. Markets that are to be compared share the seed."""
         return simulate(self.case(point), runs=runs, rounds=rounds, seed=seed)
 
     @abstractmethod
@@ -159,7 +159,9 @@ class Study(ABC):
         return self.answer(table).claims
 
     def known(self, name: str) -> str:
-        """Resolve an alias to the parameter's name. Raises ParameterError, with similar names, if unknown."""
+        """Resolve an alias to the parameter's name. Raises ParameterError, which suggests similar names, if
+        the name is unknown.
+        """
         if name in self.extra():
             return name
         if name in KNOWN or name in ALIASES:
@@ -172,6 +174,6 @@ class Study(ABC):
         )
 
     def unit(self, name: str) -> Unit:
-        """The unit of a parameter, the study's own or the market's."""
+        """The unit of a parameter of the study or of the market."""
         own = self.extra()
         return own[name].unit if name in own else unit_of(name)

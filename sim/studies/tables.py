@@ -1,4 +1,4 @@
-"""Reading a study's table of results: the rows of one point are adjacent, one for each run."""
+"""Reads a study's table of results, in which the rows of one point are adjacent, one for each run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def standard_error(table: Table, name: str) -> Floats:
 def draws(table: Table, *points: int, each: int | None = None) -> int:
     """Number of distinct draws behind the rows of some points: `each` per run, by default one per round.
 
-    Rows with the same seed, stream and run used the same random numbers, so they count once.
+    Rows with the same seed, stream and run have used the same random numbers, so they count once.
     """
     seeds, streams, runs = (
         by_point(table, name)[list(points)].ravel().astype(np.int64) for name in ("seed", "stream", "run")

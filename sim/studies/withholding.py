@@ -1,10 +1,10 @@
-"""Withholding: a cheater serves nothing where an honest seat would convict it, and a jury is drawn.
+"""Withholding: a cheater serves nothing if an honest seat would convict it, and a jury is drawn.
 
-The engine is not used: tasks with one false segment are drawn here, with seats, juries of distinct accounts,
-claims, redraws and retrainers, and compared with `sim.theory.withholding`. Amounts are those recommended for
-a task of 1,000 tokens on a rollup, as multiples of the budget. As the stake assumes, the cheater is also the
-submitter, challenger and retrainer. So withholding pays no better than honest work if juries find it and
-somebody surely retrains.
+The engine is not used. Tasks with one false segment are drawn here, with seats, juries of distinct accounts,
+claims, redraws and retrainers, and are compared with `sim.theory.withholding`. Amounts are those recommended
+for a task of 1,000 tokens on a rollup, as multiples of the budget. As the stake assumes, the cheater is also
+the submitter, challenger and retrainer. So withholding pays no better than honest work if juries find it and
+somebody is sure to retrain.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Withholding(Study):
     rounds = 512
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Shares of honest accounts and of those free for a jury, and the chance that somebody retrains."""
+        """Shares of honest accounts, and of honest accounts that are free for a jury; the chance that
+        somebody retrains; and the number of accounts.
+        """
         return {
             "honest": (0.7, 0.55, 0.6, 0.9),
             "free": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5),
@@ -83,8 +85,8 @@ class Withholding(Study):
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Both grids. The other parameters stay at their centre: the recommended honest share, all honest
-        accounts free, and sure retraining.
+        """Points of both grids. Other parameters stay at their centre: the recommended honest share, all
+        honest accounts free, and certain retraining.
         """
         return asked(self, given, GRIDS)
 
@@ -109,7 +111,9 @@ class Withholding(Study):
         }
 
     def _found(self, point: Point, tasks: int, rng: np.random.Generator) -> Flags:
-        """Whether a jury finds the data withheld before an account in league gets the seat, by task."""
+        """For each task, whether a jury finds the data withheld before an account in league with the solver
+        gets the seat.
+        """
         accounts, honest, free = kinds(point)
         found = np.zeros(tasks, dtype=bool)
         open_ = np.arange(tasks)
@@ -132,7 +136,7 @@ class Withholding(Study):
         return found
 
     def answer(self, table: Table) -> Answer:
-        """Two claims per point, claims of no gain, and a finding for each played grid."""
+        """Two claims per point, claims of no gain, and a finding for each grid that was played."""
         points = points_of(self, table)
         found = [_found(point) for point in points]
         lost = [caught(point) * each for point, each in zip(points, found)]
@@ -156,7 +160,7 @@ class Withholding(Study):
         expected: Sequence[float],
         least: Sequence[float],
     ) -> list[Claim]:
-        """A claim for each point; `least` are the least standard errors."""
+        """A claim for each point. `least` has the least standard errors."""
         seen, errors = mean(table, name), standard_error(table, name)
         return [
             Claim(
@@ -173,8 +177,8 @@ class Withholding(Study):
     def _no_gain(self, table: Table, points: Sequence[Point]) -> list[Claim]:
         """Claims that withholding earns no more than honest work, apart from data that juries do not find.
 
-        For points at which all honest accounts are free, somebody surely retrains, and at least as many
-        accounts are honest as the stake assumes.
+        They cover points at which all honest accounts are free, somebody is sure to retrain, and at least as
+        many accounts are honest as the stake assumes.
         """
         seen, errors = mean(table, "advantage"), standard_error(table, "advantage")
         claims = []
@@ -196,7 +200,7 @@ class Withholding(Study):
 
 
 def _coin(table: Table, chance: float) -> float:
-    """Standard error of a chance, at least one task's share, because a rare event may not occur at all."""
+    """Standard error of a chance, but at least one task's share, because a rare event may not occur at all."""
     tasks = float(table["rounds"][0] * (table["run"].max() + 1))
     return max(math.sqrt(max(0.0, chance * (1 - chance)) / tasks), 1 / tasks)
 

@@ -1,4 +1,4 @@
-"""Parse `name=values`, as given with --param or to `sim.run`, into a study's axes."""
+"""Converts texts `name=values`, given with --param or to `sim.run`, into a study's axes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Axes = Mapping[str, Sequence[float]]
 def axes_of(study: Study, given: Iterable[str]) -> Axes:
     """Read `name=values` texts (`sim.sweeping.grammar`).
 
-    Raises ParameterError for an unknown name or a value that is not a number, SweepError for a text that cannot be
-    parsed, a name that is given twice, no values, or repeated values.
+    Raises ParameterError for an unknown name or a value that is not a number, and SweepError for a text that
+    cannot be parsed, a name that is given twice, no values, or repeated values.
     """
     axes: dict[str, Sequence[float]] = {}
     for text in given:

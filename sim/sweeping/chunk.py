@@ -1,4 +1,4 @@
-"""Play one chunk: rows of some points as the bytes of a Parquet file. A pure function, for any kind of
+"""Plays one chunk: the rows of some points, as the bytes of a Parquet file. A pure function, for any kind of
 worker.
 
 Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units,

@@ -1,6 +1,8 @@
-"""Play chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows are sent back and written here.
+"""Plays chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows are sent back and written
+on this machine.
 
-Workers need the same code: install this package on every node of a cluster, and your own study's file if you use one.
+Workers need the same code: install this package on every node of the cluster, and also the file of your own
+study if you use one.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ class ClusterLost(Retryable):
 
 
 def ray_workers(address: str) -> Workers:
-    """Play on the cluster at `address` ("ray://host:10001", "auto"), or on one that is started here ("local").
+    """Play on the cluster at `address` ("ray://host:10001", "auto"), or on a cluster that is started here
+    ("local").
 
-    Raises SweepError without the extra, ClusterLost if there is no cluster or the connection is lost.
+    Raises SweepError without the extra, and ClusterLost if there is no cluster or the connection is lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends usage statistics unless told not to.
     try:
@@ -59,7 +62,7 @@ def ray_workers(address: str) -> Workers:
 
 
 def _knock(address: str) -> None:
-    """Raise ClusterLost after a few seconds if the host does not answer; Ray itself would try for minutes."""
+    """Raise ClusterLost after a few seconds if the host does not answer. Ray itself would try for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         return  # "auto" and "local".

@@ -19,7 +19,7 @@ from sim.errors import SweepError
 from sim.units import TOKEN, Unit
 
 MOST_VALUES: Final = 1_000_000
-"""Maximum number of values of a parameter; more is assumed to be a typo."""
+"""Maximum number of values of a parameter. A larger number is assumed to be a typing error."""
 
 _FORMS: Final = "write a value, a list a,b,c, a range a:b of whole numbers, or a:b:n or a:b:nlog for n values"
 _COUNT: Final = re.compile(r"(\d+)(log)?")
@@ -66,7 +66,7 @@ def _exact(text: str, unit: Unit) -> Fraction:
 
 
 def _whole(text: str, first: Fraction, last: Fraction, unit: Unit) -> list[float]:
-    """All whole numbers of a range; whole tokens for amounts."""
+    """All whole numbers of a range, or whole tokens for amounts."""
     step = TOKEN if unit is Unit.TOKENS else 1
     if first % step or last % step:
         raise SweepError(f"expected whole ends, got {text!r}; {_FORMS}")

@@ -18,18 +18,20 @@ from sim.sweeping.axes import Axes
 
 MOST_ROUNDS: Final = 1_000_000
 MOST_RUNS: Final = 10_000_000
-"""Maximum runs per point: 10^7 rows are some GB, and a point is played in one piece."""
+"""Maximum runs per point. 10^7 rows are some GB, and a point is played in one piece."""
 MOST_SEED: Final = (1 << 53) - 1
 """The largest integer that JSON keeps exactly."""
 
 _ROWS: Final = 16_384
-"""Limit on the rows of a chunk, except that a chunk has at least one point: 3 MB with 25 columns."""
+"""Maximum rows of a chunk: 3 MB with 25 columns. A chunk with only one point may have more."""
 _WORK: Final = 1_000_000
-"""Limit on the tasks of a chunk, except that a chunk has at least one point: a few seconds of work, which an
-interruption loses.
+"""Maximum tasks of a chunk: a few seconds of work, which an interruption loses. A chunk with only one point
+may have more.
 """
 _CHUNKS: Final = 32
-"""A sweep has at least this many chunks, or one per point, so that processes finish at about the same time."""
+"""Minimum number of chunks of a sweep, so that processes finish at about the same time. A sweep with fewer
+points has one chunk per point.
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Everything a worker process needs to play some points; it is pickled."""
+    """Everything that a worker process needs to play some points. It is pickled."""
 
     number: int
     source: str
@@ -92,7 +94,8 @@ def plan(
     rounds: int | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Build and check a plan; every point's case is built once, so that impossible values are rejected before playing.
+    """Build and check a plan. The case of every point is built once, so that impossible values are rejected
+    before playing.
 
     Raises StudyError, ParameterError and SweepError.
     """

@@ -1,7 +1,8 @@
-"""Play chunks in this process or in a pool of processes, with at most two chunks per worker in memory.
+"""Plays chunks in this process or in a pool of processes, with at most two chunks per worker in memory.
 
-Workers are spawned, not forked, so that they share no state with a notebook or with threads. They use one thread each,
-leave Ctrl-C to their parent, and exit when it is gone. Results come in the order in which they finish.
+Workers are spawned, not forked, so that they share no state with a notebook or with threads. They use one
+thread each, leave Ctrl-C to their parent, and exit when the parent is gone. Results come in the order in
+which the chunks finish.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Workers = Callable[[Iterable["Chunk"]], Generator[Played]]
 
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
 AHEAD: Final = 2
-"""Chunks assigned to each worker: one in progress, one waiting."""
+"""Chunks assigned to each worker: one in progress and one waiting."""
 
 
 class WorkerLost(Retryable):
@@ -51,7 +52,7 @@ def here(chunks: Iterable[Chunk]) -> Generator[Played]:
 
 
 def pool(jobs: int) -> Workers:
-    """Play in `jobs` processes. Raises WorkerLost when one of them is killed."""
+    """Play in `jobs` processes. Raises WorkerLost if one of them is killed."""
 
     def play(chunks: Iterable[Chunk]) -> Generator[Played]:
         context = multiprocessing.get_context("spawn")
@@ -97,7 +98,8 @@ def _start(parent: Connection) -> None:
 
 
 def _end_with(parent: Connection) -> None:
-    """Exit when the parent is gone. A killed parent does not close its queues, but its end of this pipe closes;
-    without this, workers would wait for ever."""
+    """Exit when the parent is gone. A killed parent does not close its queues, but its end of this pipe
+    closes. Without this, workers would wait for ever.
+    """
     wait_for([parent])
     os._exit(1)

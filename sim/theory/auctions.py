@@ -1,12 +1,13 @@
 """The cost of a task under three ways of choosing its solver: descending bids, second price, posted price.
 
-A procurement auction with n bidders. Each knows only its own cost, independently uniform on [low, high]; the lowest
-bid wins if it is at most the budget r. Amounts are token units as floats. Standard theory (Krishna, *Auction
-Theory*, 2nd edition, chapters 2 and 3), written for buying instead of selling: put w = high - low.
+They are procurement auctions with n bidders. Each bidder knows only its own cost, which is independently
+uniform on [low, high]. The lowest bid wins if it is at most the budget r. Amounts are token units as floats.
+This is standard theory (Krishna, *Auction Theory*, 2nd edition, chapters 2 and 3), written for buying instead
+of selling, with w = high - low.
 
-`TaskMarket.bid` is an open descending auction with a soft close: nobody gains by waiting for the last block, so
-bidders answer each other until the second-lowest cost stops one of them. That is `second_price` except for the size
-of the steps, which `descending` accounts for exactly.
+`TaskMarket.bid` is an open descending auction with a soft close: nobody gains by waiting for the last block,
+so bidders answer each other until the second-lowest cost stops one of them. This is `second_price` except for
+the size of the steps, which `descending` accounts for exactly.
 """
 
 from itertools import pairwise
@@ -19,7 +20,9 @@ from sim.theory.bounds import TheoryError, count, number
 
 
 class Market(NamedTuple):
-    """`bidders` n, whose costs are uniform from `low` to `high`, and the `budget` r: no bid above it counts."""
+    """`bidders` n, whose costs are uniform from `low` to `high`, and the `budget` r. Bids above the budget do
+    not count.
+    """
 
     bidders: int
     low: float
@@ -28,8 +31,8 @@ class Market(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Expectations per task, counting 0 for tasks without a solver: the chance of a `trade`, the `price`
-    paid, and the winner's `cost`.
+    """Expectations per task: the chance of a `trade`, the `price` paid, and the winner's `cost`. A task
+    without a solver counts as 0.
     """
 
     trade: float
@@ -74,16 +77,18 @@ def descending(market: Market, *, late: bool = False) -> Outcome:
     """Return the expectations of open bids down the ladder G_0 > G_1 > … of least undercuts, all in time or
     all `late`.
 
-    As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. It and the
-    bidder with the second-lowest cost S then take turns, as long as their costs are no higher than the next
-    price. Let G_k be the last price with S <= G_k. For an even k, L bid it and wins at G_k. For an odd k, S
-    did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k. If S > G_0, L wins at G_0, or
-    at L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
+    As in `sim.mechanism.auctions.descending`, the bidder with the lowest cost L opens at G_0. This bidder and
+    the one with the second-lowest cost S then take turns, as long as their costs are no higher than the next
+    price. Let G_k be the last price with S <= G_k. For an even k, the bidder with cost L has bid G_k, and
+    wins at it. For an odd k, the bidder with cost S has: the other answers and wins at G_(k + 1) if L <= G_(k
+    + 1); otherwise the bidder with cost S wins at G_k. If S > G_0, the bidder with cost L wins at G_0, or at
+    L itself if L > G_0. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
 
         P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)),
         P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
 
-    If S wins, the cost is higher by E[S - L], the integral of P(L <= x < S) over the step:
+    If the bidder with cost S wins, the cost is higher by E[S - L], the integral of P(L <= x < S) over the
+    step:
 
         n w (a (a^n - b^n) / n - (a^(n + 1) - b^(n + 1)) / (n + 1) - b^(n - 1) (a - b)^2 / 2)
     """
@@ -120,9 +125,9 @@ def late(market: Market) -> Outcome:
 
 
 def winning_price(market: Market) -> float:
-    """Return the mean price of a task that is sold by descending bids; costs may all be `low` = `high`.
+    """Return the mean price of a task that is sold by descending bids. Costs may all be `low` = `high`.
 
-    With equal costs c, the price is the last step that is at least c, no matter who bid it.
+    With equal costs c, the price is the last step that is at least c, no matter which bidder bid it.
     """
     if market.low < market.high:
         outcome = descending(market)
@@ -134,14 +139,15 @@ def winning_price(market: Market) -> float:
 
 
 def second_price(market: Market) -> Outcome:
-    """Return the expectations when the lowest bid wins and is paid the second-lowest bid, at most the budget.
+    """Return the expectations if the lowest bid wins and is paid the second-lowest bid, but at most the
+    budget.
 
     Bidding its cost is best for each bidder, whatever the others bid: a bid decides only whether the bidder
-    gets the price, never the price. With u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w,
-    a trade happens with chance 1 - (1 - R)^n. The integral of P(u_(1) > t) = (1 - t)^n up to R, I = (1 - (1 -
-    R)^(n + 1)) / (n + 1), minus R (1 - R)^n gives the cost; that of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n
-    - 1) gives the price E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 - R)^n. For R = 1: 1 / (n + 1) and 2 / (n
-    + 1). One bidder is paid b.
+    wins, never the price. Let u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w. A trade
+    happens with chance 1 - (1 - R)^n. The cost is the integral of P(u_(1) > t) = (1 - t)^n up to R, I = (1 -
+    (1 - R)^(n + 1)) / (n + 1), minus R (1 - R)^n. The price is E[min(u_(2), R); u_(1) <= R] = 2 I - 2 R (1 -
+    R)^n, from the integral of P(u_(2) > t) = (1 - t)^n + n t (1 - t)^(n - 1). For R = 1, cost and price are 1
+    / (n + 1) and 2 / (n + 1). A single bidder is paid b.
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low
@@ -154,11 +160,11 @@ def second_price(market: Market) -> Outcome:
 
 
 def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
-    """Return the expectations when the budget is paid to the first bidder that would work for it.
+    """Return the expectations if the budget is paid to the first bidder that would work for it.
 
-    A trade has chance 1 - (1 - R)^n as with bids; the price is the budget. The first is a random one of the
-    bidders that would accept it, with mean cost (low + min(r, high)) / 2; `cheapest` takes the cheapest
-    instead, as if the solver were known.
+    The chance of a trade is 1 - (1 - R)^n, as with bids; the price is the budget. The first bidder is a
+    random one of those that would accept the budget, with mean cost (low + min(r, high)) / 2. `cheapest`
+    takes the cheapest bidder instead, as if it were known.
     """
     m = checked(market)
     bids = second_price(m)
@@ -167,12 +173,13 @@ def posted_price(market: Market, *, cheapest: bool = False) -> Outcome:
 
 
 def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
-    """Return the share of the greatest surplus that an outcome realises, for a task worth
-    `value` to its submitter.
+    """Return the share of the greatest surplus that an outcome realises, for a task worth `value` to its
+    submitter.
 
-    The greatest is E[max(0, value - lowest cost)]: `second_price` with a budget of `value`. The share is 1
-    if the cheapest always wins and the budget is the value, or both budget and value are above all costs.
-    It is less if a binding budget prevents good trades, or if the winner is not the cheapest.
+    The greatest surplus is E[max(0, value - lowest cost)], that of `second_price` with a budget of `value`.
+    The share is 1 if the cheapest bidder always wins and either the budget is the value, or both are above
+    all costs. It is less if a binding budget prevents good trades, or if the winner is not the cheapest
+    bidder.
     """
     best = second_price(market._replace(budget=number("value", value, market.low))).surplus(value)
     if best <= 0:
@@ -181,11 +188,11 @@ def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
 
 
 def best_posted_price(market: Market, *, value: float) -> float:
-    """Return the posted price that leaves a submitter whose task is worth `value` the most, up to `high`.
+    """Return the posted price, up to `high`, that leaves the most to a submitter whose task is worth `value`.
 
     It maximises (value - r)(1 - (1 - R)^n) with R = (r - low) / w. The derivative is zero if (value - r) n (1
     - R)^(n - 1) / w = 1 - (1 - R)^n. The left side falls in r and the right side rises, so bisection finds r.
-    For n = 1, r is (value + low) / 2, cut off at `high`.
+    For n = 1, r is (value + low) / 2, but at most `high`.
     """
     m, n = checked(market), market.bidders
     w = m.high - m.low

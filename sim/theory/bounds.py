@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from protocol.errors import AssayError
 
 Values = NDArray[np.float64]
-"""Float results, one per element of the broadcast arguments; 0-dimensional for scalars."""
+"""Float results, one per element of the broadcast arguments, or 0-dimensional for scalars."""
 
 
 class TheoryError(AssayError, ValueError):
@@ -37,7 +37,9 @@ def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
 
 
 def count(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
-    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` otherwise."""
+    """Return one integer exactly (token units exceed 2^53); raise `TheoryError` if it is out of bounds or not
+    an integer.
+    """
     try:
         given = index(value)
     except TypeError:
@@ -49,5 +51,5 @@ def count(name: str, value: SupportsIndex, least: int, most: int | None = None) 
 
 
 def number(name: str, value: float, least: float, most: float = np.inf) -> float:
-    """Return one number; raise `TheoryError` when it is out of bounds."""
+    """Return one number; raise `TheoryError` if it is out of bounds."""
     return float(within(name, value, least, most))

@@ -1,9 +1,11 @@
-"""Whether cheating pays: the advantage of a false share over honest work, and the stake that removes it.
+"""Whether cheating pays: the advantage of a false share over honest work, and the stake that removes this
+advantage.
 
-Only the solver makes a choice here; verifiers are honest with share h, and `collusion` covers colluders. Amounts
-are token units as floats (any unit works, because everything is homogeneous in it); only `minimum_stake` is in
-integers, from `protocol.tasks.economics`. Booking: an honest solver is paid p at `settle` and has spent c; a
-convicted one loses the stake S (`StakeVault.slash`) and is paid nothing, because the escrow returns to the submitter.
+Only the solver makes a choice here. A share h of the verifiers is honest; `collusion` covers colluders.
+Amounts are token units as floats (any unit works, because all formulas are homogeneous in it); only
+`minimum_stake` is in integers, from `protocol.tasks.economics`. Booking: an honest solver has spent c and is
+paid p at `settle`; a convicted solver loses the stake S (`StakeVault.slash`) and is paid nothing, because the
+escrow returns to the submitter.
 """
 
 from fractions import Fraction
@@ -27,16 +29,17 @@ def advantage_at(
     cost: ArrayLike,
     kept: ArrayLike = 1.0,
 ) -> Values:
-    """Return what a false share f earns over honest work when it is convicted with chance `caught`, D.
+    """Return how much more a false share f earns than honest work if it is convicted with chance `caught`, D.
 
-    Cheating costs (1 - f) c, earns p and G when it escapes, and when convicted it loses S and keeps the share `kept`
-    of G. So
+    A cheater spends (1 - f) c. If it escapes, it earns p and G; if it is convicted, it loses S and keeps the
+    share `kept` of G. So the advantage is
 
         (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
 
-    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the conviction);
-    0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find, and the advantage is 0 if
-    D is 0. `caught` is arbitrary here; `cheating_advantage` uses the draw's chance.
+    `kept` = 1 is audit.md section 9, where G counts in full (a false result may have been used before the
+    conviction). `kept` = 0 is a gain that comes only with payment. With f = 0, nothing can be gained or
+    found, and the advantage is 0 if D is 0. `caught` is arbitrary here; `cheating_advantage` uses the draw's
+    chance.
     """
     d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
     worth = np.where(f > 0, within("gain", gain, 0), 0.0)
@@ -84,8 +87,8 @@ def cheating_advantage(
 ) -> Values:
     """Return the expected profit of m false segments minus that of honest work, in the unit of the amounts.
 
-    `advantage_at` with the draw's chance of conviction (`escape.caught_probability`) and f = m / K. It is 0 without
-    false segments: such a result is honest, and gains nothing.
+    This is `advantage_at` with the draw's chance of conviction (`escape.caught_probability`) and f = m / K.
+    Without false segments it is 0: such a result is honest, and gains nothing.
     """
     return advantage_at(
         caught_probability(segments, false, segments_per_verifier, verifiers, honest, accounts=accounts),
@@ -112,7 +115,7 @@ def cheating_profit(
     kept: ArrayLike = 1.0,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return the expected profit itself: `cheating_advantage` plus what honest work earns, p - c."""
+    """Return the expected profit of a cheater: `cheating_advantage` plus what honest work earns, p - c."""
     advantage = cheating_advantage(
         segments=segments,
         false=false,
@@ -165,11 +168,11 @@ def worst_false(
     price: float,
     gain: float,
 ) -> tuple[int, float]:
-    """Return the number m of false segments that needs the largest stake, and this
-    stake, which may be negative.
+    """Return the number m of false segments that needs the largest stake, and this stake, which may be
+    negative.
 
     The cost is assumed to be the whole price, as in dispute.md: c is not known on chain, and a solver that
-    bids to earn has c <= p.
+    bids in order to earn has c <= p.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
     stakes = zero_profit_stake(
@@ -198,10 +201,11 @@ def minimum_stake(
     restitution: int = 0,
     margin: int = 0,
 ) -> int:
-    """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake`, h rounded down to 10^-18.
+    """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake` with h rounded down to
+    10^-18.
 
     `reward` and `restitution` are added, because a cheater may be its own challenger and submitter. Raises
-    `TheoryError` for an impossible share and `protocol.tasks.economics.StakeError` if no stake is enough.
+    `TheoryError` for an impossible share, and `protocol.tasks.economics.StakeError` if no stake is enough.
     """
     number("honest", float(honest), 0, 1)
     chance = int(Fraction(honest) * ONE)
@@ -219,11 +223,12 @@ def least_audits(
     stake: ArrayLike,
     reward: ArrayLike = 0.0,
 ) -> Values:
-    """Return n = V q, the audits that deter one false segment: K (G + p / K) / (h (S - R + p)).
+    """Return n = V q, the number of audits that deters one false segment: K (G + p / K) / (h (S - R + p)).
 
-    One false segment is in n h / K honest audits on average, which approximates the chance of conviction while it is
-    small; a cheater that challenges itself recovers R. More false segments do not need more audits: m of them are met
-    about m times as often, but are worth G + m p / K, less than m times as much.
+    One false segment is in n h / K honest audits on average, which approximates the chance of conviction
+    while that chance is small. A cheater that challenges itself recovers R. More false segments do not need
+    more audits: m of them are found about m times as often, but are worth only G + m p / K, less than m times
+    as much.
     """
     k = counts("segments", segments, 1)
     h = within("honest", honest, np.finfo(np.float64).tiny, 1)
@@ -245,10 +250,12 @@ def break_even_false(
     cost: float,
     kept: float = 1.0,
 ) -> tuple[tuple[int, int], ...]:
-    """Return the ranges (first m, last m) of false counts with which cheating pays, in ascending order; () for none.
+    """Return the ranges (first m, last m) of numbers of false segments with which cheating pays, in ascending
+    order; () if there are none.
 
-    The break-even shares f are the ends of these ranges divided by K. There may be two ranges: few false segments,
-    which are rarely drawn (any number wins G), and many, if the cost saved exceeds what a conviction takes.
+    The break-even shares f are the ends of these ranges divided by K. There may be two ranges: few false
+    segments, which are rarely drawn (any number of them wins G), and many, if the cost saved exceeds what a
+    conviction takes.
     """
     if segments < 1:
         raise TheoryError(f"segments must be at least 1, got {segments}")

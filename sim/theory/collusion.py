@@ -1,7 +1,7 @@
-"""Collusion: the gain from stake in the draw, the effect of splitting that stake, and the cost of a
+"""Collusion: the gain from colluding stake in the draw, the effect of splitting that stake, and the cost of a
 self-challenge.
 
-Amounts are token units: floats where they are expectations, integers where the contracts pay them.
+Amounts are token units: floats if they are expectations, integers if the contracts pay them.
 """
 
 from typing import NamedTuple
@@ -33,10 +33,10 @@ def collusion_threshold(
 ) -> float:
     """Return the colluding share of the stake above which cheating pays for some number m of false segments.
 
-    Colluders attest and never challenge. 0 if cheating pays without them, 1 if it never pays. The colluders'
-    own costs and earnings are left out, in the cheater's favour: they lose no stake under the contracts, and
-    would earn the same fees from an honest solver. The chance of conviction grows with the honest share for
-    every m, so bisection finds the share, to 2^-40.
+    Colluders attest and never challenge. The share is 0 if cheating pays without them, and 1 if it never
+    pays. The colluders' own costs and earnings are left out, in the cheater's favour: they lose no stake
+    under the contracts, and would earn the same fees from an honest solver. The chance of conviction grows
+    with the honest share for every m, so bisection finds the share, to 2^-40.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
 
@@ -67,15 +67,16 @@ def collusion_threshold(
 
 
 def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> Values:
-    """Return the distribution of the number of V seats held by an owner's `accounts` of `slots` stake units each,
-    (V + 1,), among `others` of one unit each.
+    """Return the distribution, (V + 1,), of the number of V seats that one owner holds. The owner has
+    `accounts` accounts of `slots` stake units each, among `others` accounts of one unit each.
 
-    Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`): of i seats with j of
-    the owner's, the next is the owner's with chance (n - j) w / ((n - j) w + N - (i - j)).
+    Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`). If the
+    owner has n accounts of w units and holds j of the first i seats, it gets the next with chance (n - j) w /
+    ((n - j) w + N - (i - j)), where N is `others`.
 
-    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a task, while
-    split into V or more accounts it may hold all. With single units (w = 1) the distribution is hypergeometric. Raises
-    `TheoryError` if there are fewer accounts than seats.
+    **Splitting.** An account has one seat at a time, so a stake in one account holds at most one seat of a
+    task, while the same stake split into V or more accounts may hold all. With single units (w = 1) the
+    distribution is hypergeometric. Raises `TheoryError` if there are fewer accounts than seats.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
     m, w = count("others", others, 0), count("slots", slots, 1)
@@ -94,9 +95,11 @@ def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> 
 
 
 def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
-    """Return the chance that a seat not held by the owner finds something: the sum over j of law_j (1 - a^(V - j)).
+    """Return the chance that a seat that the owner does not hold finds something: the sum over j of law_j (1
+    - a^(V - j)).
 
-    `law` is the result of `seats_law`, (V + 1,); `missed` is a, for one or several numbers of false segments.
+    `law` is the result of `seats_law`, (V + 1,); `missed` is a, for one number of false segments or for
+    several.
     """
     held = within("law", law, 0, 1 + 1e-9)
     a = within("missed", missed, 0, 1)[..., None]
@@ -116,10 +119,10 @@ def self_challenge(
 
     A conviction pays R to the challenger, the restitution T to the submitter, and `seat_pay` (a game's cost
     and the fee) to each of the cheater's own `seats` that challenged; the rest burns (`Commitments`,
-    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own
-    submitter (`own_task`), it gets T back, too. Under valid terms, a conviction owes at most three quarters
-    of S, so the cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the
-    amounts are more than such terms allow. The escrow returns to the party that paid it and is not a gain.
+    `TaskMarket.burnRest`). A cheater that is its own challenger gets R back. If it is also its own submitter
+    (`own_task`), it gets T back too. Under valid terms, a conviction pays at most three quarters of S, so the
+    cheater loses ceil(S / 4) or more, whatever roles it plays. Raises `TheoryError` if the amounts are more
+    than such terms allow. The escrow returns to the party that paid it and is not a gain.
     """
     whole, paid = count("stake", stake, 0), count("reward", reward, 0)
     claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)
@@ -135,10 +138,12 @@ def self_challenge(
 def concession_pays(
     *, stake: int, reward: int, delay_penalty: int, restitution: int = 0, own_task: bool = False
 ) -> bool:
-    """Return whether convicting itself is cheaper for a solver than letting its deadline pass (`TaskMarket.expire`).
+    """Return whether a solver loses less by convicting itself than by letting its deadline pass
+    (`TaskMarket.expire`).
 
-    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter, so a solver that is also the
-    submitter loses the other half. Conceding pays iff `self_challenge` costs less, and never if D <= ceil(S / 4).
+    Expiry takes the delay penalty D, of which floor(D / 2) goes to the submitter, so a solver that is also
+    the submitter loses only the other half. Conceding pays iff `self_challenge` costs less, which is never so
+    if D <= ceil(S / 4).
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:

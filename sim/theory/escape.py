@@ -1,13 +1,13 @@
 """Whether a false result is found: the chances of audit.md section 9, as floats over arrays.
 
-`protocol.tasks.economics` is the single source of stakes, in the integers that the contracts use; this is its
-float version for plots, sweeps and comparisons with runs. Unlike the integers, it also covers arrays of
-values, chances of conviction far below 10^-18, and networks of few accounts.
+`protocol.tasks.economics` is the single source of stakes, in the integers that the contracts use. This module
+is its float version for plots, sweeps and comparisons with runs. Unlike the integers, it also covers arrays
+of values, chances of conviction far below 10^-18, and networks of few accounts.
 
 Vocabulary of all of `sim.theory`: `segments` K, `false` m, `segments_per_verifier` q, `verifiers` V, `honest`
-h (the share of the registered stake whose holders replay and challenge), `accounts` (registered ones, of
-equal stake). Arguments broadcast; results are float64 arrays. A draw cannot be skipped, so a solver has one
-try.
+h (the share of the registered stake whose holders replay and challenge), `accounts` (registered accounts, of
+equal stake). Arguments broadcast; results are float64 arrays. A draw cannot be skipped, so a solver has only
+one try.
 """
 
 import numpy as np
@@ -17,13 +17,14 @@ from sim.theory.bounds import Values, counts, within
 
 
 def missed_probability(segments: ArrayLike, false: ArrayLike, segments_per_verifier: ArrayLike) -> Values:
-    """Return a = C(K - m, q) / C(K, q), the chance that q distinct segments hold none of the m false ones.
+    """Return a = C(K - m, q) / C(K, q), the chance that q distinct segments include none of the m false ones.
 
-    Of C(K, q) equally likely sets, C(K - m, q) lie among the K - m true segments. The quotient is the product over
-    i < q of (K - m - i) / (K - i), the chance that the i-th segment drawn is true as well. With q >= K all segments
-    are drawn, so a = 0 for m >= 1.
+    Of C(K, q) equally likely sets, C(K - m, q) lie among the K - m true segments. The quotient is the product
+    over i < q of (K - m - i) / (K - i), the chance that the next segment drawn is true as well. With q >= K
+    all segments are drawn, so a = 0 for m >= 1.
 
-    Source: audit.md section 9; the draw is `DrawWords.distinct`. Raises `TheoryError` for m > K or counts below 0.
+    Source: audit.md section 9; the draw is `DrawWords.distinct`. Raises `TheoryError` for m > K or counts
+    below 0.
     """
     k = counts("segments", segments, 1)
     m = counts("false", false, 0)
@@ -87,10 +88,10 @@ def escape_probability(
     *,
     accounts: ArrayLike | None = None,
 ) -> Values:
-    """Return P, the chance that nobody honest is drawn on a false segment: 1 - `caught_probability`.
+    """Return P, the chance that no honest seat has a false segment: 1 - `caught_probability`.
 
-    Without `accounts`, this is `protocol.tasks.economics.escape_chance` as a float; that rounds up to units
-    of 10^-18.
+    Without `accounts`, this is `protocol.tasks.economics.escape_chance` as a float; the integer version
+    rounds up to units of 10^-18.
     """
     return 1 - caught_probability(
         segments, false, segments_per_verifier, verifiers, honest, accounts=accounts

@@ -1,7 +1,8 @@
 """Fed seats: the data that a solver must send to a seat that hashes given states instead of replaying.
 
-audit.md section 4: of state j of a segment, 0 ... C, a seat hashes the chunks c with (c + j) mod w = 0.
-A seat that is fed these chunks looks as if it had replayed, so such seats count among the 1 - h that stakes assume.
+By audit.md section 4, a seat hashes, of state j of a segment, 0 ... C, the chunks c with (c + j) mod w = 0. A
+seat that is fed these chunks looks as if it had replayed, so such seats count among the 1 - h that stakes
+assume.
 """
 
 import numpy as np
@@ -11,10 +12,10 @@ from sim.theory.bounds import Values, counts, within
 
 
 def fed_bytes(state_bytes: ArrayLike, steps: ArrayLike, thinning: ArrayLike) -> Values:
-    """Return the bytes that feed a segment of C steps: (C + 1) b / w.
+    """Return the number of bytes that feed a segment of C steps: (C + 1) b / w.
 
-    Each chunk is hashed in every w-th state. Exact if w divides C + 1, otherwise off by less than a state: each chunk
-    is hashed in floor or ceil((C + 1) / w) states.
+    Each chunk is hashed in every w-th state. The number is exact if w divides C + 1, and otherwise off by
+    less than a state, because each chunk is hashed in floor or ceil((C + 1) / w) states.
     """
     b, c = within("state_bytes", state_bytes, 0), counts("steps", steps, 1)
     return np.asarray((c + 1) * b / counts("thinning", thinning, 1))

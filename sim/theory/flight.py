@@ -1,8 +1,8 @@
 """Concurrent tasks in flight: which seats stay empty, and for which tasks nobody can lock a stake.
 
-As in the contracts, an account with a seat in a task in flight is not found by another task's draw (`AuditBoard`),
-and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks drawn one after
-the other, each subject to the locks of the `overlap` - 1 before it.
+As in the contracts, no draw finds an account that has a seat in another task in flight (`AuditBoard`), and a
+stake is locked until its task is over. All accounts are assumed to have one unit and to answer. Tasks are
+assumed to be drawn one after the other, each subject to the locks of the `overlap` - 1 tasks before it.
 """
 
 from functools import lru_cache
@@ -15,7 +15,7 @@ from sim.mechanism.draw import TRIES
 from sim.theory.bounds import TheoryError, Values, count, number
 
 MOST_STATES = 1 << 20
-"""Limit on the states of the Markov chain in `draws_in_flight`."""
+"""Maximum number of states of the Markov chain in `draws_in_flight`."""
 
 
 class Draws(NamedTuple):
@@ -30,11 +30,11 @@ class Draws(NamedTuple):
 def filled_law(
     *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
 ) -> tuple[Values, Draws]:
-    """Return the chances that 0 ... V seats are finally filled when `bound` accounts have
-    seats elsewhere, and `Draws`.
+    """Return the chances that 0 ... V seats are finally filled if `bound` accounts have seats elsewhere, and
+    `Draws`.
 
-    A draw fills seats one by one: with b bound accounts, those of this task included, a seat stays empty
-    with chance (b / N)^32. The contracts also limit a whole draw to 256 tries; this is left out. Empty
+    A draw fills seats one by one: with b bound accounts, including those of this task, a seat stays empty
+    with chance (b / N)^32. The contracts also limit a whole draw to 256 tries, which is left out here. Empty
     seats are redrawn, for `draws` draws in all.
     """
     v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
@@ -88,9 +88,11 @@ def draws_in_flight(
 
 
 def least_accounts(*, verifiers: int, overlap: int, redrawn: float) -> int:
-    """Return the least number of accounts with which at most a share `redrawn` of first draws leaves an empty seat.
+    """Return the least number of accounts with which at most a share `redrawn` of first draws leaves a seat
+    empty.
 
-    Assumes that all seats of the other tasks are filled, so that V (overlap - 1) accounts are bound, the maximum.
+    All seats of the other tasks are assumed to be filled, so that V (overlap - 1) accounts are bound, the
+    maximum.
     """
     v, most = count("verifiers", verifiers, 1), number("redrawn", redrawn, 0, 1)
     bound = v * (count("overlap", overlap, 1) - 1)
@@ -110,10 +112,10 @@ def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
 
 
 def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
-    """Return the share of the first `tasks` tasks that is sold when solvers own `stakes` stakes together.
+    """Return the share of the first `tasks` tasks that is sold if all solvers together own `stakes` stakes.
 
-    Of `overlap` consecutive tasks the first min(stakes, overlap) are sold; then nobody has a stake left. Assumes that
-    earnings do not pay for a further stake, and that no stake is lost.
+    Of `overlap` consecutive tasks the first min(stakes, overlap) are sold; then nobody has a stake left.
+    Earnings are assumed not to pay for a further stake, and no stake is lost.
     """
     period, each = count("overlap", overlap, 1), min(count("stakes", stakes, 0), overlap)
     whole, rest = divmod(count("tasks", tasks, 1), period)

@@ -27,9 +27,10 @@ class Audits(NamedTuple):
 
 
 class Milestones(NamedTuple):
-    """A task of K segments as `tasks` tasks of at most `segments`, one after the other.
+    """A task of K segments, split into `tasks` tasks of at most `segments` each, one after the other.
 
-    `stake` is locked for each in turn, `price` is the price of each; `fees` is the total of all audit fees.
+    `stake` is locked for each task in turn, `price` is the price of each, and `fees` is the total of all
+    audit fees.
     """
 
     tasks: int
@@ -47,7 +48,7 @@ def stake_multiple(
     honest: float,
     gain_ratio: float,
 ) -> float:
-    """Return max(0, S_min / p) for G = `gain_ratio` p; infinite when some m is never caught."""
+    """Return max(0, S_min / p) for G = `gain_ratio` p; infinite if some m is never caught."""
     _, stake = worst_false(
         segments=segments,
         segments_per_verifier=segments_per_verifier,
@@ -69,9 +70,9 @@ def stake_multiple_sparse(
 ) -> Values:
     """Return the limit of S_min / p for q V << K: (1 / K + g) K / (h q V) - 1.
 
-    One false segment is the worst: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K +
-    O((qV / K)^2), and the chance of conviction is h q V / K. At fixed q V the stake grows in proportion to K; at
-    fixed q V / K it stays constant.
+    One false segment is the worst case: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K
+    + O((qV / K)^2), and the chance of conviction is h q V / K. At fixed q V the stake grows in proportion to
+    K; at fixed q V / K it stays constant.
     """
     k = counts("segments", segments, 1)
     n = counts("segments_per_verifier", segments_per_verifier, 1) * counts("verifiers", verifiers, 1)
@@ -80,14 +81,13 @@ def stake_multiple_sparse(
 
 
 def audits_per_segment(*, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0) -> float:
-    """Return the limit for large K of the q V / K that keeps S_min at `multiple` p.
+    """Return the limit for large K of the ratio q V / K that keeps S_min at `multiple` p.
 
-    One false segment must be caught with chance D = g / (1 + multiple). With V given, 1 - (1 - h q / K)^V = D
-    means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) that falls to -ln(1 - D) / h.
-    So q V must grow in proportion to K, whatever the multiple: there is no frontier that is flat in K.
-
-    Raises `TheoryError` if no audit is enough: multiple + 1 <= g, or too few seats even with q = K (D > 1 -
-    (1 - h)^V).
+    One false segment must be caught with chance D = g / (1 + multiple). If V is given, 1 - (1 - h q / K)^V =
+    D means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0 here) the ratio falls to -ln(1 -
+    D) / h. So q V must grow in proportion to K, whatever the multiple: no frontier is flat in K. Raises
+    `TheoryError` if no audit is enough: multiple + 1 <= g, or too few seats even with q = K (D > 1 - (1 -
+    h)^V).
     """
     h = number("honest", honest, np.finfo(np.float64).tiny, 1)
     most = number("multiple", multiple, 0)
@@ -110,9 +110,10 @@ def least_segments_per_verifier(
     gain_ratio: float,
     multiple: float,
 ) -> int | None:
-    """Return the least q that keeps S_min at most `multiple` p with V verifiers, or None when even q = K does not.
+    """Return the least q that keeps S_min at most `multiple` p with V verifiers, or None if even q = K does
+    not.
 
-    Every caught chance grows with q, so S_min falls with it and bisection finds the least.
+    Every chance of being caught grows with q, so S_min falls with q and bisection finds the least.
     """
     most = number("multiple", multiple, 0)
 
@@ -145,7 +146,7 @@ def frontier(
     multiple: float,
     most_verifiers: int = MAX_SEATS,
 ) -> tuple[Audits, ...]:
-    """Return the least q with S_min <= `multiple` p, for each V from 1 to `most_verifiers` that has one.
+    """Return, for each V from 1 to `most_verifiers`, the least q with S_min <= `multiple` p, if there is one.
 
     q is not limited to 64, the bound of terms: points beyond 64 show the cost of this bound.
     """
@@ -181,9 +182,9 @@ def largest_segments(
 ) -> int:
     """Return the largest K up to `most` for which S_min is at most `multiple` p; 0 if even K = 1 is too many.
 
-    Beyond this K, the stake explodes for a given audit. K is doubled from 1, then bisected. More segments
-    make it rarer that a false segment is drawn, so S_min does not fall with K while q < K, and while q >= K
-    it changes only through m / K.
+    Beyond this K, the stake explodes for a given audit. K is doubled from 1, then bisected. With more
+    segments, a false segment is drawn more rarely, so S_min does not fall with K while q < K. While q >= K,
+    S_min changes only through m / K.
     """
 
     def keeps(k: int) -> bool:
@@ -219,15 +220,16 @@ def milestones(
     gain: int,
     audit_fee: int,
 ) -> Milestones:
-    """Return a task of K segments split into n tasks, each settled before the next begins from its result.
+    """Return a task of K segments split into n tasks, each of which is settled before the next begins from
+    its result.
 
-    Each part has K / n segments (rounded up) and the price p / n (rounded up, so the stake errs upwards), the
+    Each part has K / n segments (rounded up), the price p / n (rounded up, so the stake errs upwards), the
     same V and q, and **the whole G**: a false segment anywhere makes the last result false. q counts against
     K / n instead of K, so the sparse stake falls from K / (h q V) (1 / K + g) p to K / (n h q V) (1 / K + g)
-    p. The cost is n times the audits, n draws and n challenge periods one after the other; only one stake is
+    p. The cost is n times the audits, n draws, and n challenge periods one after the other; only one stake is
     locked at a time.
 
-    Raises `TheoryError` for more tasks than segments, `StakeError` if false segments of a part are never
+    Raises `TheoryError` for more tasks than segments, and `StakeError` if false segments of a part are never
     caught.
     """
     parts = count("tasks", tasks, 1, count("segments", segments, 1))
@@ -256,7 +258,9 @@ def fewest_milestones(
     audit_fee: int,
     multiple: float,
 ) -> Milestones | None:
-    """Return the split into the fewest tasks whose stake is at most `multiple` whole prices, or None when none is."""
+    """Return the split into the fewest tasks whose stake is at most `multiple` times the whole price, or None
+    if there is none.
+    """
     limit = number("multiple", multiple, 0) * price
     for tasks in range(1, count("segments", segments, 1) + 1):
         try:

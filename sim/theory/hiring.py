@@ -1,8 +1,8 @@
 """An attacker's cost of having honest accounts drawn for its own tasks, so that no other task can draw them.
 
 An account has one seat at a time, and its offer names the least fee that it accepts for a seat
-(`Offer.seatFee`). So an attacker that pays this fee gets the account, and no way of drawing can make it pay
-more. Amounts are token units, times are seconds.
+(`Offer.seatFee`). So an attacker that pays this fee gets the account, and no way of drawing can make the
+attacker pay more. Amounts are token units, times are seconds.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from sim.theory.bounds import TheoryError, count, number
 
 
 def hiring_price(*, floors: Sequence[int], draw_fee: int) -> int:
-    """Return the cost of tasks that bind all accounts with these least fees: one fee per
-    account, and one draw per task.
+    """Return the cost of tasks that bind all accounts with these least fees: one fee per account, and one
+    draw per task.
 
-    A task has at most 32 seats at one fee, so each task here binds only accounts with the same fee. They
-    attest, because there is almost nothing to replay, and the escrow pays them. Gas is extra.
+    A task has at most 32 seats, all at one fee, so each task here binds only accounts with the same fee. The
+    accounts attest, because there is almost nothing to replay, and the escrow pays them. Gas is extra.
     """
     classes: dict[int, int] = {}
     for floor in floors:

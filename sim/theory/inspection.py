@@ -1,11 +1,11 @@
 """The verifier's dilemma: replaying is costly and unobservable, but only replaying keeps fraud rare.
 
-The model is an inspection game. The solver cheats or is honest; a drawn verifier replays its seat's
-segments, or skips them and attests what the solver says. Amounts are token units as floats; rates are
-chances. The subject is a verifier's individual choice: the other modules assume an honest share h, which
-these equilibria may or may not support.
+The model is an inspection game. The solver cheats or is honest; a drawn verifier replays its seat's segments,
+or skips them and attests what the solver says. Amounts are token units as floats; rates are chances. The
+subject is a verifier's individual choice: the other modules assume an honest share h, which these equilibria
+may or may not support.
 
-Attestations are assumed to be plain: the root is not compared with anything, so a verifier that does not
+Attestations are assumed to be plain: their root is not compared with anything, so a verifier that does not
 replay can attest what the solver says.
 """
 
@@ -21,9 +21,9 @@ class Duty(NamedTuple):
 
     `audit_fee`: the seat's fee for an attestation. `cost`: cost of the replays. `reward`: paid to the first
     that convicts; scale it by the chance of having priority, because a cheater that commits to its own
-    segments first takes it. `game_cost`: paid to every seat that challenged, no matter who convicted, minus
-    the game's gas (the bond returns). `held`: the chance q / K that a seat has the convicted segment; a seat
-    that attested this segment gets no fee.
+    segments first takes the reward. `game_cost`: paid to every seat that challenged, no matter which seat
+    convicted, minus the game's gas (the bond returns). `held`: the chance q / K that a seat has the convicted
+    segment; a seat that attested this segment gets no fee.
     """
 
     audit_fee: float
@@ -34,7 +34,9 @@ class Duty(NamedTuple):
 
 
 class Payoffs(NamedTuple):
-    """A verifier's expected amounts in the four cells of the game, named (verifier, solver)."""
+    """A verifier's expected amounts in the four cells of the game, each named by what the verifier and the
+    solver do.
+    """
 
     verify_honest: float
     verify_cheat: float
@@ -43,8 +45,8 @@ class Payoffs(NamedTuple):
 
 
 class Equilibrium(NamedTuple):
-    """The rates of an equilibrium: `cheating`, of false submissions, and `checking`,
-    of seats that are replayed.
+    """The rates of an equilibrium: `cheating` is the rate of false submissions, `checking` the rate of seats
+    that are replayed.
     """
 
     cheating: float
@@ -61,7 +63,8 @@ def checked(duty: Duty) -> Duty:
 def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
     """Return a lone verifier's payoffs, in token units.
 
-    `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game_cost:
+    `hit` is 1 - a(f): the chance that the seat's segments include a false one. With fee F, cost k, reward R
+    and game_cost g:
 
     - replaying: F - k always; if a replayed segment is false, the verifier convicts and also earns R and g.
     - skipping: F, whether a segment is false or not, because nobody else can find it.
@@ -82,8 +85,8 @@ def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
     The gain of replaying over skipping is A = verify_honest - skip_honest at x = 0 and changes linearly to B
     = verify_cheat - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A) = k / (hit (R + g)). It is 0 if
     replaying costs nothing (A >= 0), and 1 if replaying is never better (B <= 0). It does not depend on the
-    stake, because a *solver's* stake does not make *verifiers* work, nor on the fee, which a seat receives
-    whatever it does.
+    stake, because a *solver's* stake does not make *verifiers* work. It does not depend on the fee either,
+    which a seat receives whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -110,7 +113,8 @@ def checking_rate(
     Each of V seats finds the fraud with chance z = `honest` y `hit`, where h is now the share of slots that
     replay *at all* rather than collude, and y is the rate to find. Cheating pays less than honest work iff (1
     - (1 - z)^V)(S + p) > f c + G (`cheating.cheating_advantage`), so with D = (f c + G) / (S + p): y = (1 -
-    (1 - D)^(1 / V)) / (h hit). In the 2x2 game (V = h = hit = 1) that is y = D. `cost` is c, the solver's.
+    (1 - D)^(1 / V)) / (h hit). In the 2x2 game (V = h = hit = 1) this is y = D. `cost` is c, the solver's
+    cost.
     """
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
     v = count("verifiers", verifiers, 1)
@@ -124,7 +128,7 @@ def checking_rate(
 def needed_chance(*, share: float, price: float, gain: float, stake: float, cost: float) -> float:
     """Return D = (f c + G) / (S + p), the least chance of conviction that deters.
 
-    If S + p = 0, it is infinite, or 0 if cheating wins nothing.
+    If S + p = 0, D is infinite, or 0 if cheating gains nothing.
     """
     number("share", share, 0, 1)
     number("price", price, 0)
@@ -145,7 +149,7 @@ def inspection_equilibrium(
     cost: float,
     hit: float = 1.0,
 ) -> Equilibrium:
-    """Return the equilibrium of the 2x2 game of one solver and one verifier, who choose independently.
+    """Return the equilibrium of the 2x2 game of one solver and one verifier, which choose independently.
 
     With A, B as in `cheating_rate` and y* as in `checking_rate` (V = h = 1):
 
@@ -182,16 +186,17 @@ def committee_equilibrium(
     stake: float,
     cost: float,
 ) -> Equilibrium:
-    """Return the symmetric equilibrium of V verifiers, who share the work of finding a fraud and one reward.
+    """Return the symmetric equilibrium of V verifiers, which share the work of finding a fraud and one
+    reward.
 
-    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 -
-    z)^(V - 1). Against a cheater, replaying pays the finder g, and R with chance s = (1 - (1 - z)^V) / (V z),
-    that of being first among 1 + Bin(V - 1, z) equally likely finders (priority depends on the order in
-    blocks). A verifier that replays gets its fee in any case; a verifier that skips loses the fee if another
-    seat convicts a segment that it attested, with chance (1 - n) q / K. So the gain of replaying is hit (R s
-    + g) + (1 - n) (q / K) F - k against a cheater. x = -A / (B - A) as in `cheating_rate`. Certain choices
-    are as in `inspection_equilibrium`. If fraud is certain and replaying at the rate y does not pay, the rate
-    is the lower one at which B = 0. There may be further equilibria.
+    y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none of them does with
+    chance n = (1 - z)^(V - 1). Against a cheater, replaying pays the finder g, and also R with chance s = (1
+    - (1 - z)^V) / (V z), the chance of being first among 1 + Bin(V - 1, z) equally likely finders (priority
+    depends on the order in blocks). A verifier that replays gets its fee in any case. A verifier that skips
+    loses the fee if another seat convicts a segment that it attested, with chance (1 - n) q / K. So the gain
+    of replaying against a cheater is hit (R s + g) + (1 - n) (q / K) F - k. x = -A / (B - A) as in
+    `cheating_rate`. Certain choices are as in `inspection_equilibrium`. If fraud is certain and replaying at
+    the rate y does not pay, the rate is the lower one at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -240,7 +245,7 @@ def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float
 
 
 def least_attestation_fee(*, cost: float) -> float:
-    """Return the fee below which a verifier that replays would lose by taking part: k.
+    """Return k, the fee below which a verifier that replays would lose by taking part.
 
     Fees fill the seats, but do not induce replays as long as a copied attestation earns the same
     (`cheating_rate`).
@@ -249,10 +254,11 @@ def least_attestation_fee(*, cost: float) -> float:
 
 
 def reward_for_rate(*, cost: float, game_cost: float, cheating: float, hit: float = 1.0) -> float:
-    """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: k / (hit x) - g.
+    """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: k / (hit x)
+    - g.
 
-    `cheating_rate` solved for R. It grows without bound as x falls to 0, while a reward is about twice the cost of a
-    challenge, so rewards alone cannot end the dilemma.
+    This is `cheating_rate` solved for R. The reward grows without bound as x falls to 0, while an actual
+    reward is about twice the cost of a challenge, so rewards alone cannot end the dilemma.
     """
     x = number("cheating", cheating, 0, 1) * number("hit", hit, 0, 1)
     if x == 0:

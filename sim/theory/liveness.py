@@ -1,10 +1,10 @@
 """Whether and when a right task is paid: silent seats are redrawn until the stall period is over.
 
-As in `AuditBoard.redraw`, overdue unattested seats are redrawn all at once with the same segments; the silent account
-pays the draw and is suspended. Empty seats are redrawn too, with at most eight draws paid by the task's escrow; then
-the task is void.
+As in `AuditBoard.redraw`, all overdue unattested seats are redrawn at once with the same segments; the silent
+account pays the draw and is suspended. Empty seats are redrawn too, with at most eight draws paid by the
+task's escrow; then the task is void.
 
-Assumes that accounts answer independently of each other, and that there are many more accounts than seats.
+Accounts are assumed to answer independently of each other, and to be far more numerous than seats.
 """
 
 from sim.mechanism.draw import TRIES
@@ -14,17 +14,17 @@ from sim.theory.bounds import count, number
 def stall_probability(*, verifiers: int, up: float, redraws: int) -> float:
     """Return the chance that some of V seats is still silent after R redraws: 1 - (1 - (1 - u)^(R + 1))^V.
 
-    Each account answers with chance `up`, and a seat needs one that answers among R + 1.
+    Each account answers with chance `up`, u, and a seat needs one account that answers among R + 1.
     """
     v, silent = count("verifiers", verifiers, 1), 1 - number("up", up, 0, 1)
     return float(1 - (1 - silent ** (count("redraws", redraws, 0) + 1)) ** v)
 
 
 def expected_redraws(*, verifiers: int, up: float, redraws: int) -> float:
-    """Return the mean number of redraws of a task: the sum of `stall_probability` after r - 1 redraws over r
-    = 1 to R.
+    """Return the mean number of redraws of a task: the sum over r = 1 to R of `stall_probability` after r - 1
+    redraws.
 
-    The r-th redraw happens iff some seat is silent after r - 1 redraws. Each takes a draw delay and an
+    The r-th redraw happens iff some seat is silent after r - 1 redraws. Each redraw takes a draw delay and an
     attestation period.
     """
     return sum(
@@ -33,17 +33,18 @@ def expected_redraws(*, verifiers: int, up: float, redraws: int) -> float:
 
 
 def expected_silences(*, verifiers: int, up: float, redraws: int) -> float:
-    """Return the mean number of accounts of a task that lose their seat by silence: V (s + s^2 + ... + s^R)."""
+    """Return the mean number of accounts of a task that lose their seat by silence: V (s + s^2 + ... + s^R),
+    where s is the chance that an account is silent.
+    """
     v, silent = count("verifiers", verifiers, 1), 1 - number("up", up, 0, 1)
     return float(v * sum(silent**n for n in range(1, count("redraws", redraws, 0) + 1)))
 
 
 def unfilled_probability(*, bound: float, draws: int = 1) -> float:
-    """Return the chance that a seat is empty after `draws` draws if the share
-    `bound` of the stake has seats.
+    """Return the chance that a seat is empty after `draws` draws if the share `bound` of the stake has seats.
 
-    Each draw tries 32 slots of the pool (`MAX_TRIES` of contracts/src/audit/Draws.sol), all of which must
-    belong to bound accounts.
+    Each draw tries 32 slots of the pool (`MAX_TRIES` of contracts/src/audit/Draws.sol), and leaves the seat
+    empty only if all of them belong to bound accounts.
     """
     return float(number("bound", bound, 0, 1) ** (TRIES * count("draws", draws, 1)))
 

@@ -1,9 +1,10 @@
-"""Second looks: how many there are, what they take from parties that do not replay, and who skips in equilibrium.
+"""Second looks: how many there are, what they take from parties that do not replay, and who skips in
+equilibrium.
 
-Assumes a right result, one stake unit per account, and that all accounts attest. There are two kinds: accounts that
-replay both seats and looks, and skippers, which reveal when they are looked at. Rubber stamps skip seats and looks,
-lazy lookers only looks. A looker that replays takes half of the lock of a skipper that it finds; the other half burns.
-Amounts are token units as floats.
+The result is assumed to be right, every account to have one stake unit, and all accounts to attest. There are
+two kinds of accounts: those that replay both seats and looks, and skippers, which reveal when they are looked
+at. Rubber stamps skip seats and looks; lazy lookers skip only looks. A looker that replays takes half of the
+lock of a skipper that it finds; the other half burns. Amounts are token units as floats.
 """
 
 from math import comb
@@ -42,7 +43,7 @@ class Looking(NamedTuple):
 
 
 class Earned(NamedTuple):
-    """Earnings of all members of each kind, in token units per task, and the lost locks."""
+    """Earnings of all members of each kind, in token units per task, and the locks lost."""
 
     replaying: float
     skipping: float
@@ -62,8 +63,8 @@ class Skipping(NamedTuple):
 def looks_by_level(*, slots: int, chance: float) -> Values:
     """Return the mean numbers of looks of levels 1 ... 4, (4,), if every look is attested.
 
-    The result is exact: m looks of a level have a binomial number of looks above them, until V q looks have
-    been picked in all.
+    The result is exact: m looks of a level have a binomial number of looks on the next level, until V q looks
+    have been picked in all.
     """
     n, e = count("slots", slots, 1), number("chance", chance, 0, 1)
     # Chance of m looks on the level when there are t in all.
@@ -83,7 +84,7 @@ def looks_by_level(*, slots: int, chance: float) -> Values:
 
 
 def caught_seat(*, segments: int, chance: float, accounts: int, skippers: int) -> float:
-    """Return the chance that a skipper's seat loses its lock: one of its lookers replays.
+    """Return the chance that a skipper's seat loses its lock because one of its lookers replays.
 
     Lookers are distinct accounts other than the seat's account, which counts as one of the `skippers`.
     """
@@ -132,9 +133,11 @@ def gain_of_skipping(looking: Looking, *, accounts: int, skippers: int, in_seats
 
 
 def tipping_share(looking: Looking, *, accounts: int) -> float:
-    """Return the least share of rubber stamps at which stamping earns more than replaying, infinite if it never does.
+    """Return the least share of rubber stamps at which rubber-stamping earns more than replaying; infinite if
+    it never does.
 
-    Below this share, rubber stamps die out. The more stamps there are, the fewer looks find them.
+    Below this share, rubber stamps die out. The more rubber stamps there are, the less likely looks are to
+    find them.
     """
     for skippers in range(1, count("accounts", accounts, 2)):
         if gain_of_skipping(looking, accounts=accounts, skippers=skippers) > 0:
@@ -153,9 +156,8 @@ def skipping_by_level(looking: Looking) -> Skipping:
       Only half of a lock counts, because a caught account may be its own looker.
     - On all lower levels, everybody replays, because e (1 - x) L / 2 > c.
 
-    On a lower level, the last of V q looks is rare. Its account behaves as on level n, which is ignored here.
-
-    Raises TheoryError if the lock is too small for this equilibrium.
+    The last of V q looks rarely falls on a lower level. If it does, its account behaves as on level n, which
+    is ignored here. Raises TheoryError if the lock is too small for this equilibrium.
     """
     half = looking.lock / 2
     prize = half - looking.accuse

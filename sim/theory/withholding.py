@@ -1,14 +1,15 @@
 """Withheld data: verdicts of juries, the chance of a retrainer, and the gain of withholding over being
 convicted.
 
-audit.md section 7. A seat that cannot fetch what it needs files a claim, and J accounts are drawn to try the
-same. Honest accounts that are free cannot fetch the data and say no; accounts in league with the solver have
-the data from it, say yes, and can open any chunk; all others are silent. The verdict is *available* if more
-than J / 2 say yes, *withheld* if more than J / 2 say no, otherwise *undecided*, and the claimant may claim
-again.
+The rules are those of audit.md section 7. A seat that cannot fetch what it needs files a claim, and J
+accounts are drawn to try the same. Honest accounts that are free cannot fetch the data and say no. Accounts
+in league with the solver have the data from it, say yes, and can open any chunk. All others are silent. The
+verdict is *available* if more than J / 2 say yes, *withheld* if more than J / 2 say no, and otherwise
+*undecided*, in which case the claimant may claim again.
 
-Assumes accounts of one stake unit. Amounts are token units as floats (any unit works). The solver withholds
-only if an honest seat holds a false segment; then its result is paid only if it finally escapes.
+All accounts are assumed to have one stake unit. Amounts are token units as floats (any unit works). The
+solver withholds only if an honest seat holds a false segment; its result is then paid only if it finally
+escapes.
 """
 
 from math import comb, exp
@@ -34,9 +35,7 @@ class Withheld(NamedTuple):
     stake: float
     """S: stake of the solver."""
     burn: float
-    """Part of the stake that the solver loses if a jury finds data withheld. It
-    includes the claimant's payment.
-    """
+    """Part of the stake that the solver loses if a jury finds data withheld, including the claimant's payment."""
     reward: float
     """R: reward of a conviction while the task can still be settled."""
     retrain_reward: float
@@ -47,17 +46,18 @@ class Withheld(NamedTuple):
     gain: float
     """G: value of a false result to its maker, counted in full as in `cheating`: it may be used before a conviction."""
     shared: bool = True
-    """Whether the cheater is also the submitter, as the recommended stake assumes. Then it recovers the
-    restitution, and pays the price to itself, so it cannot lose it.
+    """Whether the cheater is also the submitter, as the recommended stake assumes. It then recovers the
+    restitution, and cannot lose the price, because it pays the price to itself.
     """
 
 
 def jury_verdict(*, jurors: int, accounts: int, honest: int, league: int) -> Verdict:
-    """Return the verdict of a jury of min(`jurors`, `accounts`) distinct accounts about data that only the league has.
+    """Return the verdict of a jury of min(`jurors`, `accounts`) distinct accounts about data that only the
+    league has.
 
-    A draw can find `accounts`; `honest` of them try and say no, `league` say yes, and the rest is silent. The number
-    of each kind is hypergeometric. A verdict needs more than half of the *whole* jury, drawn or not, so at
-    most one side can have it; the remaining chance is undecided.
+    A draw can find `accounts` accounts: `honest` of them try and say no, `league` say yes, and the rest are
+    silent. The number of each kind in the jury is hypergeometric. A verdict needs more than half of the
+    *whole* jury, drawn or not, so at most one side can have it; otherwise the jury is undecided.
     """
     j, n = count("jurors", jurors, 1), count("accounts", accounts, 0)
     no, yes = count("honest", honest, 0, n), count("league", league, 0, n)
@@ -71,7 +71,7 @@ def after_claims(verdict: Verdict, claims: int = CLAIMS) -> Verdict:
     """Return the final verdict if an account claims again while juries are undecided.
 
     Each claim draws a new jury, so the chances of the first verdict are multiplied by 1 + u + ... + u^(m -
-    1), where u is the chance of no verdict.
+    1), where u is the chance of no verdict and m the number of claims.
     """
     m, u = count("claims", claims, 1), verdict.undecided
     tries = sum(u**k for k in range(m))
@@ -82,11 +82,11 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
     """Return the chance w that a jury finds the data of a seat's segment withheld before the league has the
     seat.
 
-    `verdict` is one jury's. The first account in the seat is honest, and claims. If no jury finds the data
-    withheld, it stays silent and the seat is drawn again. The next account is honest with chance h, and
-    claims too; otherwise it is in league and attests. So w = s / (1 - h (1 - s)), where s is the chance that
-    one account's claims succeed. The number of redraws is not limited here. This errs in the cheater's
-    favour, because a stalled task is not an escape.
+    `verdict` is that of one jury. The first account in the seat is honest, and claims. If no jury finds the
+    data withheld, the account stays silent and the seat is drawn again. The next account is honest with
+    chance h, and claims too; otherwise it is in league and attests. So w = s / (1 - h (1 - s)), where s is
+    the chance that one account's claims succeed. The number of redraws is not limited here, which errs in the
+    cheater's favour, because a stalled task is not an escape.
     """
     h, found = number("honest", honest, 0, 1), after_claims(verdict, claims).withheld
     left = 1 - h * (1 - found)
@@ -96,9 +96,9 @@ def withheld_in_the_end(verdict: Verdict, *, honest: float, claims: int = CLAIMS
 def retraining_chance(*, cost: float, reward: float) -> float:
     """Return the chance that somebody retrains a withheld task, if people retrain as long as it pays.
 
-    Only the first retrainer is rewarded, and each is first with the same chance. Their number is Poisson with
-    the mean x at which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is 1 - e^-x, 0
-    if c >= R.
+    Only the first retrainer is rewarded, and all retrainers are equally likely to be first. Their number is
+    Poisson with the mean x at which the expected reward equals the cost: R (1 - e^-x) / x = c. The chance is
+    1 - e^-x, or 0 if c >= R.
     """
     c, r = number("cost", cost, 0), number("reward", reward, 0)
     if c == 0:
@@ -120,17 +120,17 @@ def conviction_loss(terms: Withheld) -> float:
 def retrained_loss(terms: Withheld) -> float:
     """Return the cheater's loss if its data are found withheld and somebody retrains.
 
-    It sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. What a jury's
-    verdict takes is part of the stake that the conviction takes, so nothing is lost twice.
+    The cheater sees the retrainer's commitment, convicts itself first and takes the retrainer's reward. What
+    the jury's verdict takes is part of the stake that the conviction takes, so nothing is lost twice.
     """
     return terms.stake - terms.retrain_reward + _submitter(terms)
 
 
 def withholding_loss(terms: Withheld, retrained: float) -> float:
-    """Return the cheater's mean loss if its data are found withheld and somebody
-    retrains with chance `retrained`.
+    """Return the cheater's mean loss if its data are found withheld and somebody retrains with chance
+    `retrained`.
 
-    Without a retrainer, it loses `burn`, and the price unless it is also the submitter.
+    Without a retrainer, the cheater loses `burn`, and also the price unless it is the submitter too.
     """
     share = number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -141,8 +141,8 @@ def conviction_advantage(terms: Withheld, *, caught: float, saved: float = 0.0) 
     """Return the advantage over honest work of a cheater that serves its data and is convicted with chance
     `caught`.
 
-    As `cheating.advantage_at`, but with the payments that it recovers. `saved` is the training cost saved by
-    false segments.
+    This is `cheating.advantage_at`, but with the payments that the cheater recovers. `saved` is the training
+    cost saved by false segments.
     """
     return saved + terms.gain - number("caught", caught, 0, 1) * conviction_loss(terms)
 
@@ -150,9 +150,11 @@ def conviction_advantage(terms: Withheld, *, caught: float, saved: float = 0.0) 
 def withholding_advantage(
     terms: Withheld, *, caught: float, found: float, retrained: float, saved: float = 0.0
 ) -> float:
-    """Return the advantage over honest work of a cheater that withholds when an honest seat holds a false segment.
+    """Return the advantage over honest work of a cheater that withholds if an honest seat holds a false
+    segment.
 
-    The data are then finally found withheld with chance `found` (`withheld_in_the_end`); otherwise it escapes.
+    The data are then finally found withheld with chance `found` (`withheld_in_the_end`); otherwise the
+    cheater escapes.
     """
     lost = number("caught", caught, 0, 1) * number("found", found, 0, 1)
     return saved + terms.gain - lost * withholding_loss(terms, retrained)
@@ -164,7 +166,7 @@ def least_retrained_stake(
     """Return the least stake at which withholding does not pay, if juries always find withheld data.
 
     Somebody retrains with chance `retrained`. Rewards are fixed, and `burn` is a fixed share of the stake.
-    Infinite if nothing is lost.
+    The stake is infinite if nothing is lost.
     """
     d, share = number("caught", caught, 0, 1), number("retrained", retrained, 0, 1)
     unpaid = 0.0 if terms.shared else terms.price
@@ -181,7 +183,7 @@ def _submitter(terms: Withheld) -> float:
 
 
 def _more_than_half(jurors: int, accounts: int, kind: int) -> float:
-    """Chance that more than half of the jury belong to a group, which has `kind` of the accounts."""
+    """Chance that more than half of the jury belongs to a group that has `kind` of the accounts."""
     drawn = min(jurors, accounts)
     ways = sum(comb(kind, k) * comb(accounts - kind, drawn - k) for k in range(jurors // 2 + 1, drawn + 1))
     return ways / comb(accounts, drawn)

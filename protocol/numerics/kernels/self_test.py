@@ -32,7 +32,7 @@ The sum of squares of one chunk of ONE_CHUNK, or of two chunks of TWO_CHUNKS, is
 where a run in i32 ends. That of one chunk of TOO_MUCH, 64 * 5795^2, is just beyond 2^31.
 """
 ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
-"""Integers with base-128 digits that are all large and of one sign, so that all products add up."""
+"""Integers whose base-128 digits are all large and of the same sign, so that none of their products cancel."""
 SCALES_X, SCALES_Y = (0, -85, 100), (0, -70, 60, -97)
 """Exponents of two by which rows are scaled, so that results overflow, underflow and are subnormal."""
 BAD_X, BAD_Y = 5, 7

@@ -95,7 +95,7 @@ def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
 def test_a_long_answer_makes_way_for_another_tasks_game_that_is_due_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """During a replay of 100 steps of a second each, a question in another game is due within 20 s."""
+    """While 100 steps of 1 s each are replayed, another game asks a question to be answered within 20 s."""
     long = Game(1, 0.0, [100.0], [0.0])
     quick = Game(2, 5.0, [1.0], [0.0])
     tasks = [

@@ -171,7 +171,7 @@ def unfold_grad(
 
 
 def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value: View) -> View:
-    """x with one value where a mask of its first axes holds."""
+    """x with a single value written wherever a mask over its leading axes is true."""
     if math.prod(value.shape) != 1:
         raise Unsupported("of several values by a mask", "choose with torch.where")
     b = lowering.builder
