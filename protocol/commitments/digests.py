@@ -167,7 +167,7 @@ def _seat_tree(segments: Sequence[bytes], result: bytes | None) -> Tree:
             "segments",
             expected="at least one root"
             if result is not None
-            else "one root, a look's, where there is no result",
+            else "one root, a look's, if there is no result",
             got=len(segments),
             remedy="pass those of the seat",
         )

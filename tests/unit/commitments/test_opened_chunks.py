@@ -150,5 +150,5 @@ def test_a_looks_digest_is_over_one_segment_alone() -> None:
     root = b"\1" * 32
     assert seat_digest([root]) == Tree.from_leaves([root]).root == leaf_hash(root)
     assert segment_path([root], None, 0) == []
-    with pytest.raises(DigestError, match="segments: expected one root, a look's, where there is no result"):
+    with pytest.raises(DigestError, match="segments: expected one root, a look's, if there is no result"):
         seat_digest([root, root])
